@@ -10,7 +10,7 @@
 //! A plan that was changed may be refused, or be that of a job. Nothing may panic, and the plan as it is must be read.
 
 use crate::{Script, edit, fixture};
-use homaes::{Cancel, Ciphertexts, DecryptOptions, Message, Mode, Output, Part};
+use homaes::{Cancel, Ciphertexts, DecryptOptions, AesInput, Mode, Output, AesFile};
 use homaes_job::{Job, Location, Planning, Worker};
 use serde_json::Value;
 use std::fs;
@@ -36,13 +36,13 @@ fn good() -> &'static Good {
         let part = |(name, bytes, mode): (&str, usize, Mode)| {
             let path = folder.join(name);
             fs::write(&path, vec![9; bytes]).expect("a part of a message");
-            let part = Part::open(&path, mode).expect("a length that fits");
+            let part = AesFile::open(&path, mode).expect("a length that fits");
             (name.to_owned(), part)
         };
         let ctr = part(("ctr", 500, Mode::Ctr { iv: [2; 16] }));
         let (name, gcm) = part(("gcm", 36, Mode::Gcm { nonce: [1; 12] }));
         let gcm = gcm.with_aad(vec![3; 21]).expect("data that fit");
-        let message = Message::of_parts([ctr, (name, gcm)]).expect("parts of other names");
+        let message = AesInput::of_parts([ctr, (name, gcm)]).expect("parts of other names");
         let planning = Planning {
             shard_batches: Some(2),
             ..Planning::new(

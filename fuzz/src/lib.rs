@@ -17,7 +17,7 @@
 mod job;
 
 use homaes::{
-    AesKey, Ciphertexts, Computed, DecryptOptions, EvalKey, Memory, Message, Mode, Output, Part,
+    AesKey, Ciphertexts, Computed, DecryptOptions, EvalKey, Memory, AesInput, Mode, Output, AesFile,
     SecretKey, Transcipher, WrappedKey,
 };
 use homaes_scheme::{Records, file};
@@ -329,7 +329,7 @@ impl World {
             let params: Arc<_> = homaes_bgv::Params::new(params).expect("a sound set");
             let secret = homaes_bgv::SecretKey::generate(&params, &mut rng).expect("a key");
             let eval = homaes_bgv::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_bgv::Wrapping::default();
+            let wrapping = homaes_bgv::WrapOptions::default();
             let wrapped = homaes_bgv::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
             save!(&paths[0], secret);
             save!(&paths[1], eval);
@@ -339,7 +339,7 @@ impl World {
             let params: Arc<_> = homaes_tfhe::Params::new(params).expect("a sound set");
             let secret = homaes_tfhe::SecretKey::generate(&params, &mut rng).expect("a key");
             let eval = homaes_tfhe::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_tfhe::Wrapping::default();
+            let wrapping = homaes_tfhe::WrapOptions::default();
             let wrapped =
                 homaes_tfhe::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
             save!(&paths[0], secret);
@@ -365,7 +365,7 @@ fn messages(folder: &Path, set: &str, eval: &EvalKey, wrapped: &Path) -> Vec<Pat
     let wrapped = WrappedKey::open(wrapped, eval).expect("a good wrapped key");
     let run = Transcipher::new(eval, &wrapped).expect("keys that go together");
     let input = folder.join("input");
-    let finish = |name: &str, message: Message| {
+    let finish = |name: &str, message: AesInput| {
         let path = folder.join(name);
         let output = Output::create(&path, false).expect("an output");
         run.run(message, output).expect("good keys evaluate");
@@ -373,7 +373,7 @@ fn messages(folder: &Path, set: &str, eval: &EvalKey, wrapped: &Path) -> Vec<Pat
     };
     let evaluate = |name: &str, bytes: usize, mode| {
         fs::write(&input, vec![9; bytes]).expect("an input");
-        let mut part = Part::open(&input, mode).expect("a length that fits");
+        let mut part = AesFile::open(&input, mode).expect("a length that fits");
         if let Mode::Gcm { .. } = mode {
             part = part.with_aad(vec![3; 21]).expect("data that fit");
         }
@@ -382,10 +382,10 @@ fn messages(folder: &Path, set: &str, eval: &EvalKey, wrapped: &Path) -> Vec<Pat
     if set.starts_with("bgv/") {
         let gcm = Mode::Gcm { nonce: [1; 12] };
         let part = |name: &str| {
-            let part = Part::of(Memory::new([9; 20], name), Mode::Ctr { iv: [4; 16] });
+            let part = AesFile::of(Memory::new([9; 20], name), Mode::Ctr { iv: [4; 16] });
             (name.to_owned(), part.expect("a length that fits"))
         };
-        let parts = Message::of_parts(["a", "b/c"].map(part));
+        let parts = AesInput::of_parts(["a", "b/c"].map(part));
         vec![
             evaluate("ctr", 300, Mode::Ctr { iv: [2; 16] }),
             evaluate("gcm", 36, gcm),

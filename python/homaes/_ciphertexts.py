@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._homaes import Batch, Held
+from ._homaes import Batch, Results
 from ._report import PartInfo, Report, steps_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["Ciphertexts"]
 class Ciphertexts:
     """FHE ciphertexts of a message: of a run, a ``.hct`` file or a job. Nothing here needs a secret key."""
 
-    def __init__(self, held: Held, report: Report | None = None) -> None:
+    def __init__(self, held: Results, report: Report | None = None) -> None:
         self._held = held
         self._report = report
         self._about: dict[str, Any] | None = None
@@ -36,7 +36,7 @@ class Ciphertexts:
 
         Checks the front of the file now, and the ciphertexts when they are used.
         """
-        opened = Ciphertexts(Held(source))
+        opened = Ciphertexts(Results(source))
         opened._describe()
         return opened
 

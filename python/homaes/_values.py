@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._homaes import Circuit, EvalKey, Held, Vector, WrappedKey
+from ._homaes import Circuit, EvalKey, Results, Vector, WrappedKey
 from ._homaes import matches as _matches
 from ._homaes import save_values as _save_values
 from ._homaes import scan as _scan
@@ -43,7 +43,7 @@ def save_values(
 class Values:
     """Computed values in memory, for ``SecretKey.open_values``."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: Results) -> None:
         self._held = held
 
     def save(self, path: str | os.PathLike[str], /, *, force: bool = False) -> None:

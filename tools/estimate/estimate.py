@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "measure"))
 import block_binary  # noqa: E402
 
-DATA = HERE.parents[1] / "crates" / "homaes-params" / "data"
+DATA = HERE.parents[1] / "crates" / "homaes-scheme" / "data"
 
 # The ring of conductor 65535 = 3 5 17 257: 32768 = 128 blocks of the 256 powers of zeta_257 in the normal basis.
 DEGREE, ORDER, BLOCKS = 32768, 257, 128
@@ -122,7 +122,7 @@ def objects(sets):
 
 
 def write_lwe(found):
-    """The tables that homaes-params reads for binary secrets, independent bits and blocks."""
+    """The tables that homaes-scheme reads for binary secrets, independent bits and blocks."""
     for kind, name, more in (("lwe", "lwe.csv", []), ("blocks", "lwe_blocks.csv", ["block"])):
         rows = {tuple(o["instance"][1:]): o for o in found if o["instance"][0] == kind}
         with open(DATA / name, "w", newline="") as file:
@@ -151,7 +151,7 @@ def hull(points):
 
 
 def write_grid():
-    """The table that homaes-params reads for the ring: each column made convex from below, which only lowers it."""
+    """The table that homaes-scheme reads for the ring: each column made convex from below, which only lowers it."""
     keys = [(weight, log2_q) for weight in GRID_WEIGHTS for log2_q in GRID_LOG2_Q]
     raw = []
     with Pool() as pool:

@@ -17,7 +17,7 @@
 
 use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
-use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::error::Error;
@@ -53,9 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut aes_key = [0; 16];
     rng.fill_bytes(&mut aes_key);
     let keys = RoundKeys::expand(&aes_key)?;
-    let how = Wrapping {
+    let how = WrapOptions {
         levels_left: Some(LEVELS),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = phase("AES key under BGV", || {
         WrappedKey::encrypt(&secret, &keys, how, &mut rng)

@@ -11,7 +11,7 @@
 use homaes_bgv::{
     Axis, Ciphertext, Circuit, EvalKey, Evaluator, Lift, ParamSet, Params, SecretKey, sets,
 };
-use homaes_params::{Purpose, SetName};
+use homaes_scheme::{Purpose, SetName};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::error::Error;

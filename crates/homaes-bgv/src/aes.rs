@@ -18,15 +18,14 @@ use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
 use crate::ciphertext::History;
-use crate::codec::encode_batch_on;
+use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::BitsAes;
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
-use homaes_scheme::{Cancel, Reading, misfit};
+use homaes_scheme::{Cancel, Reading, mismatch};
 use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout. Clones share prepared keys, counters, and what is kept of earlier batches.
@@ -66,7 +65,7 @@ impl<'k> Aes<'k> {
     ) -> Result<Self> {
         let params = &key.params;
         let found = (wrapped.params.id(), wrapped.id);
-        misfit::check("wrapped key", found, (params.id(), key.id))?;
+        mismatch::check("wrapped key", found, (params.id(), key.id))?;
         let part = wrapped.part(layout)?;
         let direction = wrapped.direction;
         Ok(Self {
@@ -110,7 +109,7 @@ impl<'k> Aes<'k> {
     }
 
     /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in memory.
-    fn device(&self) -> &dyn Device {
+    pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
             _ => self.evaluator().device(),
@@ -228,14 +227,6 @@ impl<'k> Aes<'k> {
     /// As there, and if the device fails; the state is then as it was.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         state.xor_public_on(self.device(), self.params(), blocks)
-    }
-
-    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
-    ///
-    /// # Errors
-    /// As there, and if the device fails.
-    pub fn encode_batch(&self, state: &State) -> Result<Vec<u8>> {
-        encode_batch_on(self.device(), self.params(), state)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::params::Params;
 use crate::quality::LOG2_P_FAIL;
 use homaes_aes::Layout;
 use homaes_math::sample::SIGMA;
-use homaes_params::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
+use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
 
 impl Params {
     /// The set's card. Every published key has its own line with its own modulus.

@@ -41,6 +41,9 @@ pub struct OneDigit {
     pub special: &'static [u64],
 }
 
+/// Keys for s·σ^k(s): k below this.
+pub(crate) const PRODUCT_KEYS: usize = 4;
+
 pub(crate) const LAST: usize = 0;
 pub(crate) const LOW: usize = 1;
 pub(crate) const MIDDLE: usize = 2;

@@ -1,10 +1,10 @@
 //! Ciphertexts, and products that are not ciphertexts yet.
 
-use crate::bound::{self, Bound, BoundModel, LOG2_P_FAIL};
 use crate::error::{Error, Result};
 use crate::noise::Noise;
+use crate::noise::bound::{self, Bound, BoundModel, LOG2_P_FAIL};
 use crate::params::Params;
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use homaes_scheme::Owner;
 use homaes_wire::KeyId;
 use std::sync::Arc;

@@ -25,30 +25,40 @@
 //! | operation | levels | cost |
 //! |---|---|---|
 //! | sums, [`Circuit::add_public`], constants | 0 | words only |
-//! | [`Circuit::conjugate`], [`Circuit::rotate`] | 0 | a key switch; one per bit of the step |
+//! | [`Circuit::frobenius`], [`Circuit::rotate`] | 0 | a key switch; one per bit of the step |
 //! | [`Circuit::multiply`] | 1, plus those that noise asks for | a key switch |
 //! | … of a ciphertext with itself | 1 | a key switch |
 //! | [`Circuit::is_zero`], [`Circuit::equals_byte`] | 3 | 4 key switches |
 //! | [`Circuit::all`], [`Circuit::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
 //! | [`Circuit::equals_block`] | 7 | 79 key switches |
 
+pub(crate) mod bounds;
+pub(crate) mod evaluate;
+pub(crate) mod images;
+pub(crate) mod lift;
 mod masks;
 mod moves;
+mod three_way;
+mod views;
 
+pub use evaluate::Evaluator;
+pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
+pub use views::BgvBytes;
 
-use crate::bound::{Bound, LOG2_P_FAIL, Scalar, lowered_bound, product_bound, relinearized_bound};
 use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::three_way::three_way_outcome;
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, row_powers};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, LOG2_P_FAIL, Scalar};
 use crate::params::Params;
-use crate::row_constant;
-use crate::three_way::three_way_outcome;
-use homaes_leveled::Poly;
+use crate::params::row_constant;
+use bounds::{lowered_bound, product_bound, relinearized_bound};
+use evaluate::row_powers;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
+use homaes_rns::Poly;
 use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -117,7 +127,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
-        let mut out = self.eval.entered(a)?;
+        let mut out = self.eval.with_bound(a)?;
         for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
             let values = row_constant::by_row(params, i, &exponents, 1);
@@ -150,10 +160,10 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
     pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
         let params = self.params();
-        let mut out = self.eval.entered(a)?;
+        let mut out = self.eval.with_bound(a)?;
         let coefficients = lifted(params, &padded(params, bytes)?, lift);
         let largest = largest_embedding_log2(params, &coefficients);
-        let factor = Poly::from_signed(params.pool(), params.basis(a.level), &coefficients);
+        let factor = Poly::from_signed(params.rns(), params.basis(a.level), &coefficients);
         for (at, &i) in params.basis(a.level).iter().enumerate() {
             let m = params.modulus(i);
             for part in &mut out.parts {
@@ -184,7 +194,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .map(|&(c, _)| match c.level == level {
                 true => Ok(Cow::Borrowed(c)),
                 false => Ok(Cow::Owned(
-                    self.eval.lowered(&self.eval.entered(c)?, level)?,
+                    self.eval.lowered(&self.eval.with_bound(c)?, level)?,
                 )),
             })
             .collect::<Result<_>>()?;
@@ -236,8 +246,8 @@ impl<'e, 'k> Circuit<'e, 'k> {
         k: usize,
     ) -> Result<Ciphertext> {
         let k = k % 8;
-        if k >= crate::keys::PRODUCT_KEYS {
-            return self.multiply(a, &self.conjugate(b, k)?);
+        if k >= crate::chain::PRODUCT_KEYS {
+            return self.multiply(a, &self.frobenius(b, k)?);
         }
         if k == 0 && same(a, b)? {
             return self.eval.square(a);
@@ -246,8 +256,8 @@ impl<'e, 'k> Circuit<'e, 'k> {
             [x, y] => self.product_outcome(level, k, x, y),
             _ => unreachable!("two factors"),
         })?;
-        let x = self.eval.lowered(&self.eval.entered(a)?, level)?;
-        let y = self.eval.lowered(&self.eval.entered(b)?, level)?;
+        let x = self.eval.lowered(&self.eval.with_bound(a)?, level)?;
+        let y = self.eval.lowered(&self.eval.with_bound(b)?, level)?;
         self.eval.relinearize(&self.eval.mul_frobenius(&x, &y, k)?)
     }
 
@@ -268,7 +278,8 @@ impl<'e, 'k> Circuit<'e, 'k> {
             [x, y, z] => three_way_outcome(params, level, [x, y, z]),
             _ => unreachable!("three factors"),
         })?;
-        let down = |x| -> Result<Ciphertext> { self.eval.lowered(&self.eval.entered(x)?, level) };
+        let down =
+            |x| -> Result<Ciphertext> { self.eval.lowered(&self.eval.with_bound(x)?, level) };
         self.eval.multiply_three(&down(a)?, &down(b)?, &down(c)?)
     }
 
@@ -276,7 +287,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     ///
     /// # Errors
     /// If the key is missing, or `a` belongs to another set or key.
-    pub fn conjugate(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         self.eval.frobenius(a, k)
     }
 

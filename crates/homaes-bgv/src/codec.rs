@@ -20,22 +20,23 @@
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
+use crate::aes::Aes;
 use crate::aes::level_plan::{LevelPlan, offered};
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
-use crate::bound::LOG2_P_FAIL;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::device::{Device, Processor};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream, uniform_poly};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
+use crate::noise::bound::LOG2_P_FAIL;
+use crate::params::residues::{poly_bytes, put_poly, take_poly};
 use crate::params::{KeyPart, Params};
-use crate::residues::{poly_bytes, put_poly, take_poly};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -202,7 +203,7 @@ impl WrappedKey {
     }
 
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         let plans = self.parts.iter().map(|part| &part.plan);
         described(self.size, self.direction, plans)
     }
@@ -211,7 +212,7 @@ impl WrappedKey {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let head = read_head(params, &mut r)?;
         let plans: Vec<LevelPlan> = head.parts.iter().map(|part| part.0).collect();
         let contents = Self::contents(params, &plans);
@@ -250,9 +251,9 @@ fn described<'c>(
     key_size: KeySize,
     direction: Direction,
     plans: impl Iterator<Item = &'c LevelPlan>,
-) -> Wrapped {
+) -> WrappedKeyInfo {
     let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
-    Wrapped::expanded(key_size, direction, layouts.collect())
+    WrappedKeyInfo::expanded(key_size, direction, layouts.collect())
 }
 
 /// The first record of a wrapped key.
@@ -335,7 +336,7 @@ impl Records for WrappedKey {
 
 impl WrappedKeyFile<'_> {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         let plans = self.parts.iter().map(|part| &part.plan);
         described(self.size, self.direction, plans)
     }
@@ -422,12 +423,18 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     encode_batch_on(&Processor, params, state)
 }
 
+impl Aes<'_> {
+    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
+    ///
+    /// # Errors
+    /// As there, and if the device fails.
+    pub fn encode_batch(&self, state: &State) -> Result<Vec<u8>> {
+        encode_batch_on(self.device(), self.params(), state)
+    }
+}
+
 /// [`encode_batch`], packed on a device.
-pub(crate) fn encode_batch_on(
-    device: &dyn Device,
-    params: &Params,
-    state: &State,
-) -> Result<Vec<u8>> {
+fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Result<Vec<u8>> {
     if !state.finished {
         return Err(field("finished state", 0u64, 1));
     }

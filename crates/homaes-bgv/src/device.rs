@@ -1,20 +1,20 @@
 //! Where key switches, modulus switches and sums are computed.
 //!
 //! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
-//! ([`Limbs`](homaes_leveled::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
+//! ([`Limbs`](homaes_rns::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
 
 use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
-use crate::residues;
-use crate::row_constant;
-use homaes_leveled::{Lowering, Meter, Poly, Stage};
+use crate::params::residues;
+use crate::params::row_constant;
 use homaes_math::kernel::{self, RowTerm};
+use homaes_rns::{Meter, ModSwitch, Poly, Stage};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
-pub use crate::plan::SwitchPlan;
+pub use crate::params::switch_plan::SwitchPlan;
 
 /// A processor, or something beside it with a memory of its own.
 ///
@@ -39,7 +39,7 @@ pub trait Device: Send + Sync {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
@@ -184,14 +184,14 @@ impl Device for Processor {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
         let switched = all.par_iter().with_max_len(1);
         switched
             .map(|a| {
                 a.limbs.fetch()?;
-                Ok(plan.apply(params.pool(), meter, a))
+                Ok(plan.apply(params.rns(), meter, a))
             })
             .collect()
     }
@@ -200,7 +200,7 @@ impl Device for Processor {
         for limbs in [&a.limbs, &b.limbs] {
             limbs.fetch()?;
         }
-        a.add_assign(params.pool(), basis, b);
+        a.add_assign(params.rns(), basis, b);
         Ok(())
     }
 

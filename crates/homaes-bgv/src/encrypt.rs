@@ -4,17 +4,17 @@
 //! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is whether a decryption
 //! failed.
 
-use crate::bound::{Bound, hash};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, uniform_poly};
 use crate::noise::Noise;
+use crate::noise::bound::{Bound, hash};
 use crate::params::Params;
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Limbs, Meter, Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Words, torus};
-use homaes_scheme::{Owner, misfit, signs};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Limbs, Meter, Poly, SecretPoly};
+use homaes_scheme::{Owner, mismatch, signs};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -25,7 +25,7 @@ pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     let mut bits = Zeroizing::new(vec![0u64; params.ring().n()]);
     params.slots().encode(bytes, &mut bits);
     let signed = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
-    Poly::from_signed(params.pool(), params.basis(level), &signed)
+    Poly::from_signed(params.rns(), params.basis(level), &signed)
 }
 
 /// The coefficients 0 and 1 of the plaintext polynomial of public `bytes`, one per slot.
@@ -112,7 +112,7 @@ impl SecretKey {
         let params = self.params();
         let mut phase = self.phase_of(c)?;
         let basis = params.basis(c.level);
-        Ok(secret::parities(params.pool(), basis, &mut phase))
+        Ok(secret::parities(params.rns(), basis, &mut phase))
     }
 
     /// One byte per slot, and the margin as in [`Decrypted`](crate::Decrypted).
@@ -160,7 +160,7 @@ impl SecretKey {
         let params = self.params();
         let basis = params.basis(c.level);
         let phase = self.phase_of(c).expect("in memory, and of this key's set");
-        let noise = homaes_leveled::centred(params.pool(), basis, &phase);
+        let noise = homaes_rns::centred(params.rns(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),
             &noise,
@@ -182,7 +182,7 @@ impl PublicKey {
         params.slots().encode(&bytes, &mut bits);
         let mut u = Zeroizing::new(vec![0i64; n]);
         sample::ternary(rng, &mut u);
-        let u_poly = SecretPoly(Poly::from_signed(params.pool(), &self.basis, &u));
+        let u_poly = SecretPoly(Poly::from_signed(params.rns(), &self.basis, &u));
         let mut parts = Vec::with_capacity(2);
         for (c, key) in self.parts.iter().enumerate() {
             let mut e = Zeroizing::new(vec![0i64; n]);
@@ -191,7 +191,7 @@ impl PublicKey {
                 // the switch below divides by P ≡ 1 mod 2 and keeps the value modulo 2
                 *e = 2 * *e + if c == 0 { b as i64 } else { 0 };
             }
-            let mut part = Poly::from_signed(params.pool(), &self.basis, &e);
+            let mut part = Poly::from_signed(params.rns(), &self.basis, &e);
             for (at, &i) in self.basis.iter().enumerate() {
                 let m = params.modulus(i);
                 let factors = lots(&key.limbs[at]).iter().zip(lots(&u_poly.limbs[at]));
@@ -205,7 +205,7 @@ impl PublicKey {
         let plan = params.public_key_down();
         let mut down = parts
             .into_iter()
-            .map(|p| plan.apply(params.pool(), &meter, &p));
+            .map(|p| plan.apply(params.rns(), &meter, &p));
         let parts = [(); 2].map(|()| down.next().expect("two parts"));
         let (model, fresh) = (params.noise(), params.noise().fresh_public());
         let carried = fresh.bound_log2() - plan.log2_drop();
@@ -255,13 +255,13 @@ pub(crate) fn public(
         signs::apply(&plain.signs, &mut coefficients);
         let limbs = basis.par_iter().with_max_len(1);
         let limbs =
-            limbs.flat_map_iter(|&i| Poly::from_signed(params.pool(), &[i], &coefficients).limbs);
+            limbs.flat_map_iter(|&i| Poly::from_signed(params.rns(), &[i], &coefficients).limbs);
         let mut poly = Poly {
             limbs: limbs.collect::<Vec<_>>().into(),
         };
         if let Some(a) = onto.get(k) {
             a.limbs.fetch()?;
-            poly.add_assign(params.pool(), basis, a);
+            poly.add_assign(params.rns(), basis, a);
         }
         Ok(poly)
     };
@@ -285,7 +285,7 @@ pub(crate) fn without_key(params: &Params, message: Poly, level: usize) -> Ciphe
 /// `bytes` filled up with zeros to one per slot.
 pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
     let slots = params.slots().count();
-    misfit::check_count("bytes", bytes.len(), slots)?;
+    mismatch::check_count("bytes", bytes.len(), slots)?;
     // one allocation of the final length: growing would leave a copy behind
     let mut out = Zeroizing::new(vec![0; slots]);
     out[..bytes.len()].copy_from_slice(bytes);
@@ -320,7 +320,7 @@ mod tests {
         let plain = largest(&coefficients) * std::f64::consts::PI / n;
         assert!((0.95..1.05).contains(&plain), "{plain}");
         let bytes: Vec<u8> = coefficients.iter().map(|&c| c as u8).collect();
-        signs::spread(&bytes, &mut coefficients);
+        signs::randomize_signs(&bytes, &mut coefficients);
         // exponential squares: the largest of n/2 exceeds this with probability e^-16
         let most = (n / 2.0 * ((n / 2.0).ln() + 16.0)).sqrt();
         let signed = largest(&coefficients);

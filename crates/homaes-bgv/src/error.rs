@@ -1,9 +1,9 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_aes::Layout;
-use homaes_leveled::Fault;
+use homaes_rns::Fault;
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the BGV scheme and of its files.
@@ -30,7 +30,7 @@ pub enum Error {
     NotBytes,
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -143,7 +143,7 @@ impl Failure for Error {
         match self {
             Self::Wire(error) => error.remedy(),
             Self::NotBytes => remedy::WRONG_KEY,
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
             Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::NoKey { .. } => {
                 "choose a set with more levels left, or more --levels-left"

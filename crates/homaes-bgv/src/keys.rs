@@ -25,14 +25,15 @@
 //! The second half of every pair is uniform and stands in files as a seed. Keys encrypt functions of
 //! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
 
+use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::params::{KeyPart, Params, SwitchPlan, Tail};
 use homaes_aes::Layout;
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Poly, SecretPoly};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Poly, SecretPoly};
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -43,8 +44,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Largest k with a key for σ^k(s).
 pub(crate) const FROBENIUS_KEYS: usize = 7;
-/// Keys for s·σ^k(s): k below this.
-pub(crate) const PRODUCT_KEYS: usize = 4;
 /// Secrets drawn before key generation gives up: a set that refuses this many is not sound.
 const KEY_TRIES: usize = 100;
 
@@ -151,7 +150,7 @@ pub struct SecretKey {
 
 impl SecretKey {
     /// Draws a secret whose noise behaviour is acceptable: the probability that some orbit of
-    /// embeddings runs away during one batch, bounded for this very secret by [`crate::stability`], is
+    /// embeddings runs away during one batch, bounded for this very secret by [`crate::noise::runaway`], is
     /// at most 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
     ///
     /// # Errors
@@ -176,8 +175,8 @@ impl SecretKey {
         coefficients: Vec<i64>,
     ) -> Self {
         let all = params.all_primes();
-        let mut poly = SecretPoly(Poly::from_signed(params.pool(), &all, &coefficients));
-        poly.make_canonical(params.pool(), &all);
+        let mut poly = SecretPoly(Poly::from_signed(params.rns(), &all, &coefficients));
+        poly.make_canonical(params.rns(), &all);
         Self {
             params: params.clone(),
             id,
@@ -230,7 +229,7 @@ impl SecretKey {
         let mut e = Zeroizing::new(vec![0i64; n]);
         sample::gaussian(rng, &mut e);
         e.iter_mut().for_each(|x| *x *= 2);
-        let mut out = Poly::from_signed(self.params.pool(), basis, &e);
+        let mut out = Poly::from_signed(self.params.rns(), basis, &e);
         for (at, &i) in basis.iter().enumerate() {
             let m = self.params.modulus(i);
             let s = &self.poly.limbs[i];
@@ -536,12 +535,12 @@ pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
 }
 
 /// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The
-/// limb of pool prime i takes the ChaCha stream `stream · 256 + i`.
+/// limb of RNS prime i takes the ChaCha stream `stream · 256 + i`.
 pub(crate) fn uniform_poly(params: &Params, seed: &Seed, stream: u64, basis: &[usize]) -> Poly {
     uniform_limbs(params, seed, |i| stream << 8 | i as u64, basis)
 }
 
-/// The same where the limb of pool prime i takes the ChaCha stream `stream(i)`.
+/// The same where the limb of RNS prime i takes the ChaCha stream `stream(i)`.
 fn uniform_limbs(
     params: &Params,
     seed: &Seed,

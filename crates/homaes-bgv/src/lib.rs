@@ -13,7 +13,7 @@
 //! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
 //! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
-//! | Scale in evaluation form, §3.2 | `homaes_leveled::Lowering`, which may also add primes |
+//! | Scale in evaluation form, §3.2 | `homaes_rns::ModSwitch`, which may also add primes |
 //! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
 //! | three-way products, appendix A | [`Evaluator::multiply_three`] |
@@ -37,13 +37,13 @@
 //!   of the modulus consists of primes of the size the transform is fastest at.
 //! - Products are taken against a Frobenius image before any key switching.
 //! - Noise is budgeted in the mean square, and the failure probability that this leaves is bounded
-//!   for each key ([`stability`], [`quality`]) instead of assuming every embedding at its maximum.
+//!   for each key ([`runaway`](noise::runaway), [`quality`]) instead of assuming every embedding at its maximum.
 //!
 //! # Example
 //!
 //! ```
 //! use homaes_aes::{Layout, RoundKeys};
-//! use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+//! use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, WrapOptions, sets};
 //! use rand_core::SeedableRng;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // a fixed seed for the example; a real program seeds from the operating system
@@ -52,7 +52,7 @@
 //! let secret = SecretKey::generate(&params, &mut rng)?;
 //! let eval = EvalKey::generate(&secret, &mut rng);
 //! let keys = RoundKeys::expand(&[7; 16])?;
-//! let wrapped = WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)?;
+//! let wrapped = WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng)?;
 //!
 //! // the server: public blocks in, encrypted AES of them out
 //! let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
@@ -66,7 +66,6 @@
 #![forbid(unsafe_code)]
 
 mod aes;
-mod bound;
 mod card;
 mod chain;
 mod ciphertext;
@@ -75,41 +74,31 @@ mod codec;
 pub mod device;
 mod encrypt;
 mod error;
-mod evaluate;
-mod images;
 mod keys;
 mod keyswitch;
-mod lift;
 pub mod noise;
 mod params;
-mod plan;
 pub mod quality;
-mod residues;
-mod row_constant;
 pub mod scan;
 pub mod sets;
-pub mod stability;
-mod three_way;
-mod views;
 
 pub use aes::Aes;
 pub use aes::state::State;
-pub use aes::wrapped::{WrappedKey, WrappedKeyFile, Wrapping};
-pub use bound::{KEY_PEAK, worst_key_switch_spread};
+pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
-pub use circuit::{Axis, Circuit, Lift};
+pub use circuit::{
+    Axis, BgvBytes, Circuit, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted,
+};
 pub use codec::{
     batch_bytes, check_value, decode_batch, encode_batch, encode_value, most_value_bytes,
 };
 pub use error::{Error, Result};
-pub use evaluate::Evaluator;
 pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
-pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
+pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
-pub use views::BgvBytes;
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@
 //! v·ρ becomes u·v/D after the switch. A bound that assumes all embeddings at their maximum at once
 //! never contracts unless D exceeds those maxima several times over, which costs modulus at every level.
 //! What can really go wrong is that one orbit of embeddings runs away by squaring itself, and that needs
-//! many of its embeddings to be extreme at once. The probability of it is what [`crate::stability`] bounds,
+//! many of its embeddings to be extreme at once. The probability of it is what [`crate::noise::runaway`] bounds,
 //! for each secret key at generation, and what a set's failure probability states.
 //!
 //! Users' circuits are another matter: which operations follow each other is not known, and operands may depend on each other.
@@ -34,10 +34,13 @@
 //! variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Tests hold measured noise against this bound after
 //! every AES round.
 
-use crate::bound::BoundModel;
-use homaes_leveled::log2;
+pub(crate) mod bound;
+pub mod runaway;
+
+use bound::BoundModel;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
+use homaes_rns::log2;
 
 /// log2 of the tail factor of one Gaussian-like noise: covers an embedding with |s_j|² = 16 h at eight
 /// standard deviations.

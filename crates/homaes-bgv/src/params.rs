@@ -12,7 +12,7 @@
 //! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
 //! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
 //! single prime, one last product fits without a switch in AES and in small rings; users' circuits are refused it where it cannot be
-//! proved right, which is so at n = 32768 ([`crate::bound`]).
+//! proved right, which is so at n = 32768 ([`crate::noise::bound`]).
 //!
 //! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
 //! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
@@ -38,12 +38,11 @@
 
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
-use homaes_leveled::{Lowering, Pool};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
-use homaes_params::{DigestBuilder, Purpose, SetName};
-use homaes_scheme::SetId;
+use homaes_rns::{ModSwitch, RnsContext};
+use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
@@ -54,15 +53,19 @@ pub(crate) const SECOND_CLASS: usize = 7;
 pub use crate::chain::{Chain, OneDigit, Steps};
 pub(crate) use crate::chain::{KeyPart, Tail};
 use crate::chain::{LAST, LOW, MIDDLE};
-pub(crate) use crate::plan::SwitchPlan;
 
 mod plans;
+pub(crate) mod residues;
+pub(crate) mod row_constant;
+pub(crate) mod switch_plan;
+
+pub(crate) use switch_plan::SwitchPlan;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
 /// Key-switching noise may then exceed the noise of the product it joins, but the switch that follows divides both:
 /// at S0 by 2^13.5, after which it is a few percent of the rounding noise ρ². In the sets whose digits all are that large it does so at S2
-/// too, behind x^127, where the linear layer follows before the switch. [`crate::stability`] counts both shares, and
+/// too, behind x^127, where the linear layer follows before the switch. [`crate::noise::runaway`] counts both shares, and
 /// `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
 pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
 /// Most digits of a key.
@@ -153,7 +156,7 @@ const TAIL: usize = 3;
 pub struct Params {
     set: ParamSet,
     /// last, low, middle, base…, special…, those of parts in one digit last
-    pool: Pool,
+    rns: RnsContext,
     slots: Slots,
     /// basis of every level, index 0 unused
     levels: Vec<Vec<usize>>,
@@ -162,8 +165,8 @@ pub struct Params {
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
     /// by source and target level, made when first used
-    lowerings: Vec<OnceLock<Lowering>>,
-    public_key_down: OnceLock<Lowering>,
+    mod_switches: Vec<OnceLock<ModSwitch>>,
+    public_key_down: OnceLock<ModSwitch>,
     noise: NoiseModel,
     digest: [u8; 32],
 }
@@ -213,16 +216,16 @@ impl Params {
         let step = ring.modulus_step();
         let frobenius = (0..8).map(|k| ring.frobenius(k)).collect();
         let noise = NoiseModel::new(&ring, set.weight);
-        let pool = Pool::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
+        let rns = RnsContext::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let mut params = Self {
             set: set.clone(),
-            pool,
+            rns,
             slots,
             levels: levels(c),
             frobenius,
             switching: Vec::new(),
             staying: Vec::new(),
-            lowerings: Vec::new(),
+            mod_switches: Vec::new(),
             public_key_down: OnceLock::new(),
             noise,
             digest: digest(set),
@@ -269,7 +272,7 @@ impl Params {
             self.switching.push(self.switch_plan(from, below));
             self.staying.push(self.switch_plan(from, from));
         }
-        self.lowerings
+        self.mod_switches
             .resize_with((top + 1) * (top + 1), OnceLock::new);
     }
 
@@ -279,14 +282,14 @@ impl Params {
     }
 
     pub(crate) fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
-        self.pool.product(m, primes)
+        self.rns.product(m, primes)
     }
 
     pub(crate) fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
-        self.pool.log2(primes)
+        self.rns.log2(primes)
     }
 
-    /// Digit of `part` of a key that the pool prime `i` belongs to.
+    /// Digit of `part` of a key that the RNS prime `i` belongs to.
     pub(crate) fn digit_of(&self, part: KeyPart, i: usize) -> usize {
         let c = &self.set.chain;
         match i.checked_sub(TAIL + c.first_digit) {
@@ -301,13 +304,13 @@ impl Params {
     }
 
     /// Ring and primes.
-    pub fn pool(&self) -> &Pool {
-        &self.pool
+    pub fn rns(&self) -> &RnsContext {
+        &self.rns
     }
 
     /// The ring.
     pub fn ring(&self) -> &Ring {
-        self.pool.ring()
+        self.rns.ring()
     }
 
     /// Bytes <-> plaintexts.
@@ -355,7 +358,7 @@ impl Params {
     ///
     /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
     /// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
-    /// ([`crate::stability`]), at the price of twelve different steps instead of ten.
+    /// ([`crate::noise::runaway`]), at the price of twelve different steps instead of ten.
     pub(crate) fn column_step(&self, slope: usize, j: usize) -> [usize; 3] {
         let quarter = self.slots().run_len() / 4;
         [0, j % 4, quarter * (slope * j % 8)]
@@ -413,15 +416,15 @@ impl Params {
     }
 
     pub(crate) fn transform(&self, i: usize) -> &Transform {
-        self.pool.transform(i)
+        self.rns.transform(i)
     }
 
     pub(crate) fn modulus(&self, i: usize) -> &Modulus {
-        self.pool.modulus(i)
+        self.rns.modulus(i)
     }
 
     pub(crate) fn prime_count(&self) -> usize {
-        self.pool.count()
+        self.rns.count()
     }
 
     /// Primes of `level`, 1 to the top.
@@ -510,21 +513,21 @@ impl Params {
     }
 
     /// Modulus switch from one level to a lower one, without keys.
-    pub(crate) fn lowering(&self, from: usize, to: usize) -> &Lowering {
-        let plan = &self.lowerings[from * (self.top_level() + 1) + to];
-        plan.get_or_init(|| Lowering::new(&self.pool, self.basis(from), self.basis(to)))
+    pub(crate) fn mod_switch(&self, from: usize, to: usize) -> &ModSwitch {
+        let plan = &self.mod_switches[from * (self.top_level() + 1) + to];
+        plan.get_or_init(|| ModSwitch::new(&self.rns, self.basis(from), self.basis(to)))
     }
 
     /// From the top basis with one special prime (public-key encryptions) to the top basis.
-    pub(crate) fn public_key_down(&self) -> &Lowering {
+    pub(crate) fn public_key_down(&self) -> &ModSwitch {
         self.public_key_down.get_or_init(|| {
             let top = self.basis(self.top_level());
             let wide = [top, &[self.special_from()]].concat();
-            Lowering::new(&self.pool, &wide, top)
+            ModSwitch::new(&self.rns, &wide, top)
         })
     }
 
-    /// Product of the first `count` special primes modulo pool prime `i`.
+    /// Product of the first `count` special primes modulo RNS prime `i`.
     pub fn special_product(&self, count: usize, i: usize) -> u64 {
         let from = self.special_from();
         self.product(self.modulus(i), from..from + count)

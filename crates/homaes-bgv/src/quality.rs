@@ -1,12 +1,12 @@
-//! Key quality: the failure bound of [`crate::stability`] for one secret under one parameter set.
+//! Key quality: the failure bound of [`crate::noise::runaway`] for one secret under one parameter set.
 
-use crate::bound::{KEY_PEAK, worst_key_switch_spread};
-use crate::params::{Params, Steps};
-use crate::stability::{
-    AesCircuit, KeyProfile, LinearGains, ORDERS, StabilityModel, TAPS, accepts_bits,
+use crate::noise::bound::{KEY_PEAK, worst_key_switch_spread};
+use crate::noise::runaway::{
+    AesCircuit, KeyProfile, LinearGains, ORDERS, RunawayModel, TAPS, accepts_bits,
 };
+use crate::params::{Params, Steps};
 use homaes_aes::Layout;
-use homaes_leveled::stability::SwitchedBits;
+use homaes_rns::noise::SwitchedBits;
 
 /// log2 of the bound on a batch's failure probability that every accepted key meets.
 ///
@@ -22,8 +22,8 @@ const PRODUCT_POLYS: usize = 2;
 /// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
 
-/// The stability models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits alone.
-pub fn models(params: &Params) -> Vec<StabilityModel> {
+/// The runaway models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits alone.
+pub fn models(params: &Params) -> Vec<RunawayModel> {
     if !params.has_bytes() {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub fn models(params: &Params) -> Vec<StabilityModel> {
 
 /// The model of sliced encryption: the set's drops, gains and key-switching noise, and as many
 /// rounds as its chain carries, at most 14.
-pub fn model(params: &Params) -> StabilityModel {
+pub fn model(params: &Params) -> RunawayModel {
     let top = params.top_level();
     let drops = [0, 1, 2].map(|i| {
         let plan = params.switching(top - i);
@@ -73,7 +73,7 @@ pub fn model(params: &Params) -> StabilityModel {
     let unswitched = |l, of: Spread| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
     // each division by P alone rounds once, by ρ
     let rounding = 2.0 * (-2.0 * rho).exp2();
-    StabilityModel {
+    RunawayModel {
         ks_switched: switched(key_spread),
         ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
         // each round further up has a base prime more, 46 bits, for at most a few bits of noise
@@ -82,7 +82,7 @@ pub fn model(params: &Params) -> StabilityModel {
             switched(worst_key_switch_spread),
             largest(1, &|l| unswitched(l, worst_key_switch_spread)) + rounding,
         ),
-        ..StabilityModel::aes(
+        ..RunawayModel::aes(
             drops,
             params.rounds().min(MOST_ROUNDS) as u32,
             noise.fresh().rms_log2.max(rho),
@@ -91,7 +91,7 @@ pub fn model(params: &Params) -> StabilityModel {
     }
 }
 
-/// The stability model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the largest key-switching
+/// The runaway model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the largest key-switching
 /// noise, where a key's errors are largest.
 pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     if !params.offers(Layout::Bits) {

@@ -134,7 +134,7 @@ impl<'c> Scanner<'c> {
             // the first rotation says that there are none
             0 => state.ciphertexts().to_vec(),
             _ => bytes
-                .map(|x| eval.lowered(&eval.entered(x)?, level))
+                .map(|x| eval.lowered(&eval.with_bound(x)?, level))
                 .collect::<Result<_>>()?,
         };
         while out.len() < count {

@@ -9,7 +9,7 @@
 //! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
 //!
-//! How the sizes came about: the split is the one with the smallest failure bound ([`crate::stability`]); the last prime must hold
+//! How the sizes came about: the split is the one with the smallest failure bound ([`crate::noise::runaway`]); the last prime must hold
 //! the output noise under that bound; a digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
 //! where all digits do so, because their noise stays behind x^127. Decrypting multiplies noise by 2^4.54 in the linear layer,
 //! encrypting by 2^4.03.
@@ -42,7 +42,7 @@
 //! **Bits.** The chain of `bits128` is made for the four levels of a bit-sliced round ([`crate::Steps::Four`]): last 24.00, middle 41.13, low 44.63, base
 //! primes of 38.5 and 35.76 bits by turns, so that the switches behind the four levels of conjunctions drop 18.61, 17.13, 17.86 and 20.63 bits: D =
 //! 2^7.24, 2^5.76, 2^6.49 and 2^9.26. The last is behind sums of up to 40 products, the first behind sums of state bits. In all they exceed four times ρ by 28.75 bits
-//! a round; [`SwitchedBits`](homaes_leveled::stability::SwitchedBits) bounds the failure probability by 2^-64 from 26.25 bits on, for a key whose largest embedding is 11 times the usual one
+//! a round; [`SwitchedBits`](homaes_rns::noise::SwitchedBits) bounds the failure probability by 2^-64 from 26.25 bits on, for a key whose largest embedding is 11 times the usual one
 //! (`splits_of_the_drops`), so that 2.5 bits a round are to spare. The weight 640 costs 0.65 bits a level over 256, 26 in all, and moves the modulus at which 128 bits end from
 //! 790 to 842.
 //!
@@ -50,10 +50,10 @@
 //! chain is 13 bits shorter, 790 bits, and that is where 128 bits end; at h = 384 they end at 818. A larger weight would need base primes
 //! above 2^47 for the same D.
 
-use crate::lift::LIFT_LEVEL;
+use crate::circuit::lift::LIFT_LEVEL;
 use crate::params::{Chain, OneDigit, ParamSet, Steps};
 use homaes_aes::Layout;
-use homaes_params::{Purpose, SetName};
+use homaes_scheme::{Purpose, SetName};
 
 const PAPER: &str =
     "Gentry, Halevi, Smart: Homomorphic Evaluation of the AES Circuit (CRYPTO 2012)";

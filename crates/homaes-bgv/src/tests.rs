@@ -4,7 +4,7 @@ use super::*;
 use crate::aes::bits::Bits;
 use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256, laws};
 use homaes_math::Backend;
-use homaes_scheme::{Misfit, Owner};
+use homaes_scheme::{Mismatch, Owner};
 use homaes_wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -207,7 +207,7 @@ fn another_key_is_noticed() {
     assert_eq!(f.secret.decrypt(&c).unwrap().0[..4], [1, 2, 3, 0]);
     assert!(matches!(
         other.decrypt(&c),
-        Err(Error::Misfit(Misfit::OtherKey { .. }))
+        Err(Error::Mismatch(Mismatch::OtherKey { .. }))
     ));
     // from a record without its file
     let owner = Owner::new(f.params.id(), None);
@@ -223,7 +223,8 @@ fn fips_197_vector_through_the_fused_and_the_generic_circuit() {
     let keys = RoundKeys::expand(&key).unwrap();
     let want = clear::encrypt_block(plain, &keys);
     assert_eq!(want[..4], [0x69, 0xc4, 0xe0, 0xd8]);
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
     let state = aes.evaluate(&[plain]).unwrap();
     let decrypted = f.secret.decrypt_blocks(&state).unwrap();
@@ -295,7 +296,8 @@ fn threads_and_backends_do_not_change_a_bit() {
                 let mut f = fixture(params, 6);
                 let keys = RoundKeys::expand(&[9; 16]).unwrap();
                 let wrapped =
-                    WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+                    WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng)
+                        .unwrap();
                 let aes = Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
                 let state = aes.evaluate(&[[5; 16], [6; 16]]).unwrap();
                 encode_batch(&f.params, &state).unwrap()
@@ -315,7 +317,8 @@ fn written(key: &impl Records) -> Vec<u8> {
 fn files_round_trip_and_wrong_ones_are_named() {
     let mut f = toy(7);
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let rng = f.rng.clone();
     let s = written(&f.secret);
     let e = written(&EvalKeyFile::generate(&f.secret, &mut rng.clone()));
@@ -328,7 +331,7 @@ fn files_round_trip_and_wrong_ones_are_named() {
     ];
     // the card states the size for AES-256
     let long = RoundKeys::expand(&[1; 32]).unwrap();
-    let long = WrappedKey::encrypt(&f.secret, &long, Wrapping::default(), &mut f.rng).unwrap();
+    let long = WrappedKey::encrypt(&f.secret, &long, WrapOptions::default(), &mut f.rng).unwrap();
     let l = written(&long);
     assert_eq!([&s, &e, &l].map(|b| b.len() as u64), sizes);
 
@@ -365,6 +368,6 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let foreign = EvalKey::generate(&stranger, &mut f.rng);
     assert!(matches!(
         Aes::new(&foreign, &wrapped, Layout::Sliced),
-        Err(Error::Misfit(Misfit::OtherKey { .. }))
+        Err(Error::Mismatch(Mismatch::OtherKey { .. }))
     ));
 }

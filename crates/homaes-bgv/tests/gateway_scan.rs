@@ -2,7 +2,7 @@
 
 use homaes_aes::{Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner};
-use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -34,9 +34,9 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
     let secret = SecretKey::generate(&params, &mut rng)?;
     let eval = EvalKey::generate(&secret, &mut rng);
     let keys = RoundKeys::expand(&[seed; 16])?;
-    let how = Wrapping {
+    let how = WrapOptions {
         levels_left: Some(8),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng)?;
     let iv = [0xf0; 16];

@@ -2,7 +2,7 @@
 
 use crate::target::Other;
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{FieldError, Misfit};
+use homaes_scheme::{FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the bridge.
@@ -23,7 +23,7 @@ pub enum Error {
     Tfhe(#[from] homaes_tfhe::Error),
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// The LWE key has another size than the subring.
     #[error(
         "bridge from set {set}: the key on the other side has {found} bits, expected {expected}"
@@ -114,7 +114,7 @@ impl Failure for Error {
             Self::Wire(error) => error.remedy(),
             Self::Bgv(error) => error.remedy(),
             Self::Tfhe(error) => error.remedy(),
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::NoBridge { .. } => "use bgv/bridge128, or a set whose AES leaves multiplications",
             Self::NoEnd { .. } => "use a key of tfhe/p64 or tfhe/p128",
             Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {

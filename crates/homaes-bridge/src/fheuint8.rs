@@ -4,9 +4,9 @@
 //! key of 2048 bits, that of the bridge key.
 
 use crate::codec::MOST_OTHER_BYTES;
-use crate::crossing::{Crossing, Numbers};
 use crate::error::{Error, Result};
 use crate::key::BridgeKey;
+use crate::slots_to_lwe::{Numbers, SlotsToLwe};
 use crate::state::Crossed;
 use crate::target::{Other, Target};
 use homaes_bgv::SecretKey;
@@ -75,7 +75,7 @@ impl Other {
     }
 }
 
-impl Crossing<'_> {
+impl SlotsToLwe<'_> {
     /// The bytes numbered `bytes` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
     ///
     /// # Errors

@@ -1,18 +1,18 @@
 //! Whether a secret is fit for a bridge: how often what is read would be wrong, for its values at all embeddings.
 
-use crate::crossing::{Crossing, Numbers};
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
 use crate::key::{BridgeKey, LEVELS};
 use crate::noise::{
     BATCH, CARRIED_LOG2, EVENT_LOG2, KEY_LOG2, ORDERS, USE_LOG2, USE_ROOM_LOG2, markov, switch_log2,
 };
+use crate::slots_to_lwe::{Numbers, SlotsToLwe};
 use crate::target::{Other, Target};
 use core::cmp::Ordering;
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
-use homaes_leveled::log2;
 use homaes_math::embed::squared_magnitudes;
-use homaes_math::memcheck::told;
+use homaes_math::memcheck::declassify;
+use homaes_rns::log2;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -37,7 +37,7 @@ fn check_bits(bits: &[u64]) -> Result<()> {
     };
     let windows = bits.chunks_exact(WINDOW).chain([bits]);
     let found = windows.fold(false, |found, window| found | uneven(window));
-    match told(found) {
+    match declassify(found) {
         false => Ok(()),
         true => Err(Error::UnevenBits),
     }
@@ -62,7 +62,7 @@ impl BridgeKey {
 
     /// Refuses a secret with which a batch would be read wrongly too often, or with which a user of `tfhe` would.
     pub(crate) fn check_secret(&self, secret: &SecretKey) -> Result<Fitness> {
-        let within = |crossing: &Crossing<'_>, room: f64, most: f64| {
+        let within = |crossing: &SlotsToLwe<'_>, room: f64, most: f64| {
             let found = exceeded_log2(crossing, secret, BATCH, room);
             // a figure that is no number is refused
             match found.partial_cmp(&most) {
@@ -70,7 +70,8 @@ impl BridgeKey {
                 _ => Err(Error::UnfitKey { found, room, most }),
             }
         };
-        let crossings = [Numbers::Bits, Numbers::Pairs].map(|numbers| Crossing::new(self, numbers));
+        let crossings =
+            [Numbers::Bits, Numbers::Pairs].map(|numbers| SlotsToLwe::new(self, numbers));
         let mut read_log2 = f64::NEG_INFINITY;
         for crossing in &crossings {
             let found = within(crossing, crossing.limit_log2(), KEY_LOG2)?;
@@ -95,7 +96,7 @@ fn raise_log2(params: &Params) -> f64 {
 }
 
 /// ‖μ‖_2q for q = 1 … at embeddings with κ = 0, 1/[`STEPS`], … up to one step above the largest that a key may have, over 2^`unit`.
-fn norms(crossing: &Crossing<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
+fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     let params = crossing.params();
     let raise = raise_log2(params);
     let spread = worst_key_switch_spread(&[1.0; LEVELS]);
@@ -141,7 +142,7 @@ fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64;
 /// log2 of a bound on the probability that one of the readings of all slots of `ciphertexts` has a noise above 2^`limit_log2` of the torus, for this secret and planes that were handed
 /// at most [`CARRIED_LOG2`].
 pub(crate) fn exceeded_log2(
-    crossing: &Crossing<'_>,
+    crossing: &SlotsToLwe<'_>,
     secret: &SecretKey,
     ciphertexts: usize,
     limit_log2: f64,
@@ -186,7 +187,7 @@ pub(crate) fn exceeded_log2(
 }
 
 /// Embeddings of a row, which a map permutes.
-fn map_len(crossing: &Crossing<'_>) -> usize {
+fn map_len(crossing: &SlotsToLwe<'_>) -> usize {
     crossing.key().dimension()
 }
 

@@ -9,10 +9,10 @@
 //!  │  Evaluator::bit_planes        bits modulo 2              Evaluator::bit_pairs      b_0 + 2·b_1 modulo 32, by four squarings
 //!  ▼
 //! lifted ciphertexts, t = 2 or 32
-//!  │  Crossing::switched           to one prime of 47 bits, and to the subring of degree n/16 whose key is the LWE key of the other side
+//!  │  SlotsToLwe::switched         to one prime of 47 bits, and to the subring of degree n/16 whose key is the LWE key of the other side
 //!  ▼
 //! under the LWE key
-//!  │  Crossing::read               weights of the slot times the ciphertext, sixteen rows summed, one transform of degree n/16
+//!  │  SlotsToLwe::read             weights of the slot times the ciphertext, sixteen rows summed, one transform of degree n/16
 //!  ▼
 //! LWE ciphertexts of the number over t on the torus
 //! ```
@@ -32,7 +32,6 @@
 #![forbid(unsafe_code)]
 
 mod codec;
-mod crossing;
 mod error;
 #[cfg(feature = "tfhe-rs")]
 mod fheuint8;
@@ -40,15 +39,16 @@ mod fit;
 mod fitness;
 mod key;
 mod noise;
+mod slots_to_lwe;
 mod state;
 mod target;
 mod weights;
 
 pub use codec::MOST_OTHER_BYTES;
-pub use crossing::{Crossing, Numbers, ReadingNoise};
 pub use error::{Error, Result};
 pub use fitness::Fitness;
 pub use key::BridgeKey;
+pub use slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe};
 pub use state::{Crossed, decode_lwes, record_bytes};
 pub use target::{Other, Target};
 

@@ -1,8 +1,8 @@
 //! Bytes across: those of results of AES, block by block, or of every slot of other ciphertexts.
 
-use crate::crossing::{Crossing, Numbers, ReadingNoise, Switched, TOGETHER};
 use crate::error::{Error, Result};
 use crate::noise::{BATCH, KEY_LOG2};
+use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
@@ -42,7 +42,7 @@ impl Crossed {
     }
 }
 
-impl Crossing<'_> {
+impl SlotsToLwe<'_> {
     /// The numbers of every byte of `a`, the lowest bits first: 8 bits, or 4 pairs of them.
     ///
     /// # Errors
@@ -256,7 +256,7 @@ fn encode_word(x: u64) -> [u8; WORD_BYTES] {
     ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
 }
 
-/// The words of LWE ciphertexts in a [`Crossing::record`].
+/// The words of LWE ciphertexts in a [`SlotsToLwe::record`].
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     let word = |x: &[u8; WORD_BYTES]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;
@@ -304,7 +304,7 @@ impl ReadingNoise {
     pub(crate) fn and(self, other: Self) -> Self {
         let sum = match (self.failure_log2, other.failure_log2) {
             (f64::NEG_INFINITY, p) | (p, f64::NEG_INFINITY) => p,
-            (a, b) => homaes_leveled::log2::sum(a, b),
+            (a, b) => homaes_rns::log2::sum(a, b),
         };
         Self {
             log2_sigma: self.log2_sigma.max(other.log2_sigma),

@@ -4,7 +4,7 @@ use super::*;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::{Layout, RoundKeys, gf256};
 use homaes_bgv::{Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
-use homaes_bgv::{WrappedKey, Wrapping, sets};
+use homaes_bgv::{WrapOptions, WrappedKey, sets};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
 use homaes_wire::{KeyId, Kind, Reader, Writer};
@@ -59,9 +59,9 @@ fn world(set: &ParamSet, seed: u8) -> World {
 /// An AES key, and its encryption for results at the level where lifting begins.
 fn wrapped(secret: &SecretKey, rng: &mut ChaCha20Rng) -> (RoundKeys, WrappedKey) {
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         levels_left: Some(LIFT_LEVEL - 1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(secret, &keys, wrapping, rng).unwrap();
     (keys, wrapped)
@@ -177,7 +177,7 @@ fn across(set: &ParamSet, seed: u8) {
     for numbers in [Numbers::Bits, Numbers::Pairs] {
         let log2_t = numbers.log2_t();
         let start = Instant::now();
-        let crossing = Crossing::new(&w.bridge, numbers);
+        let crossing = SlotsToLwe::new(&w.bridge, numbers);
         println!("t = 2^{log2_t}: prepared in {:?}", start.elapsed());
         let start = Instant::now();
         let lifted = match numbers {
@@ -230,7 +230,7 @@ fn across(set: &ParamSet, seed: u8) {
 }
 
 /// That the largest noise of all readings of so many ciphertexts is none that the bound allows once in a million times.
-fn no_outlier(crossing: &Crossing<'_>, secret: &SecretKey, ciphertexts: usize, largest: f64) {
+fn no_outlier(crossing: &SlotsToLwe<'_>, secret: &SecretKey, ciphertexts: usize, largest: f64) {
     let allowed = fit::exceeded_log2(crossing, secret, ciphertexts, largest.log2());
     assert!(
         allowed > -20.0,
@@ -262,7 +262,7 @@ fn keys_are_fit_at_full_size() {
             let fits = bridge.check_secret(&secret).is_ok();
             print!("{} {:?}, fits {fits}:", set.name.as_str(), start.elapsed());
             for numbers in [Numbers::Bits, Numbers::Pairs] {
-                let crossing = Crossing::new(&bridge, numbers);
+                let crossing = SlotsToLwe::new(&bridge, numbers);
                 let limit = crossing.limit_log2();
                 let exceeded = |limit| fit::exceeded_log2(&crossing, &secret, noise::BATCH, limit);
                 let (found, used) = (exceeded(limit), exceeded(limit - 1.33));
@@ -326,7 +326,7 @@ fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let blocks: Vec<[u8; 16]> = (0..40).map(|i| [i; 16]).collect();
     let state = aes.evaluate(&blocks).unwrap();
-    let crossing = Crossing::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     println!("{:?}", crossed.noise());
     let state = crossing.state(&crossed, 3..10, &other).unwrap();
@@ -359,7 +359,7 @@ fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
             of.name
         )
     );
-    let pairs = Crossing::new(&bridge, Numbers::Pairs);
+    let pairs = SlotsToLwe::new(&bridge, Numbers::Pairs);
     let crossed = pairs.cross(aes.evaluator(), &aes.evaluate(&blocks).unwrap());
     let refused = pairs.state(&crossed.unwrap(), 0..1, &other).unwrap_err();
     assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
@@ -375,9 +375,9 @@ fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
     let own = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
     let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
     let keys = RoundKeys::expand(&vec![0x6c; key_bytes]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         levels_left: Some(1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
@@ -385,7 +385,7 @@ fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
         .map(|i| (i as u128).to_be_bytes())
         .collect();
     let state = aes.evaluate(&blocks).unwrap();
-    let crossing = Crossing::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let noise = crossed.noise();
     let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
@@ -447,7 +447,7 @@ fn results_of_circuits_come_across() {
     let sums = products.iter().zip(&a).zip(&b).map(|((p, a), b)| p ^ a ^ b);
     let want: Vec<u8> = products.iter().copied().chain(sums).collect();
     for numbers in [Numbers::Bits, Numbers::Pairs] {
-        let crossing = Crossing::new(&w.bridge, numbers);
+        let crossing = SlotsToLwe::new(&w.bridge, numbers);
         let crossed = crossing.cross_slots(&eval, &results).unwrap();
         assert_eq!(crossed.bytes(), want.len());
         let (each, width) = (numbers.count(), 8 / numbers.count());
@@ -473,7 +473,7 @@ fn results_of_circuits_come_across() {
         // another t, another key at the end
         let others = [Numbers::Bits, Numbers::Pairs].into_iter();
         for other in others.filter(|other| *other != numbers) {
-            let refused = Crossing::new(&w.bridge, other).lwes(&crossed, 0..1).err();
+            let refused = SlotsToLwe::new(&w.bridge, other).lwes(&crossed, 0..1).err();
             assert!(refused.unwrap().to_string().starts_with("numbers modulo"));
         }
         let to_another = Target {
@@ -481,7 +481,9 @@ fn results_of_circuits_come_across() {
             ..target()
         };
         let another = BridgeKey::generate(&w.secret, &w.bits, to_another, &mut w.rng).unwrap();
-        let refused = Crossing::new(&another, numbers).lwes(&crossed, 0..1).err();
+        let refused = SlotsToLwe::new(&another, numbers)
+            .lwes(&crossed, 0..1)
+            .err();
         let refused = refused.unwrap().to_string();
         assert!(
             refused.starts_with("the crossed state was made under key"),
@@ -495,9 +497,9 @@ fn what_does_not_fit_is_named() {
     let w = &mut world(&sets::TOY_255, 7);
     let eval = Evaluator::new(&w.eval);
     let x = w.secret.encrypt(&[1], &mut w.rng).unwrap();
-    let crossing = Crossing::new(&w.bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&w.bridge, Numbers::Bits);
     let other = world(&sets::TOY_255, 8);
-    let theirs = Crossing::new(&other.bridge, Numbers::Bits);
+    let theirs = SlotsToLwe::new(&other.bridge, Numbers::Bits);
     let refused = theirs
         .cross_slots(&eval, std::slice::from_ref(&x))
         .err()
@@ -529,7 +531,7 @@ fn what_does_not_fit_is_named() {
         refused.to_string(),
         "bridge from set bgv/toy-255: the key on the other side has 9 bits, expected 8"
     );
-    let pairs = Crossing::new(&w.bridge, Numbers::Pairs);
+    let pairs = SlotsToLwe::new(&w.bridge, Numbers::Pairs);
     let bits = eval.bit_planes(&x).unwrap();
     let refused = pairs.switched(&eval, &bits[0]).err().unwrap();
     assert_eq!(refused.to_string(), "numbers modulo 2^1, expected 2^5");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use crate::common::{IV, Run, World};
-use homaes::{EvalKey, Mode, Part, Transcipher, WrappedKey};
+use homaes::{AesFile, EvalKey, Mode, Transcipher, WrappedKey};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -452,7 +452,7 @@ fn shards_are_described() {
     let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
     let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
     let run = Transcipher::new(&eval, &wrapped).unwrap();
-    let part = Part::open(world.at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+    let part = AesFile::open(world.at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
     let plan = run.plan(part).unwrap();
     let id = plan.id().unwrap();
     let (bytes, _) = run.shard(&plan, &plan.shard(id, 1, 1)).unwrap();

@@ -12,7 +12,7 @@
 
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
-use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use homaes_cuda::{Arithmetic, Cuda, Timed};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -86,7 +86,7 @@ struct Batch {
 impl Bench<'_> {
     fn wrapped(&self, layout: Layout) -> Result<WrappedKey> {
         let keys = RoundKeys::expand(&[0x2b; 16])?;
-        let how = Wrapping {
+        let how = WrapOptions {
             direction: Direction::Encrypt,
             layouts: match layout {
                 Layout::Sliced => &[Layout::Sliced],

@@ -4,7 +4,7 @@
 // Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns. On the way
 // back they are lazy, as everywhere; on the way forward they are bits of numbers, which columns reduce.
 //
-// Bounds, in p, are those of homaes-math/src/simd/double_ntt.rs: what is transformed is within 1. Rows that a
+// Bounds, in p, are those of homaes-math/src/simd/double/ntt.rs: what is transformed is within 1. Rows that a
 // conversion gave are within 2, so their first DFT is within 32. arithmetic_u64.h has those of integers.
 
 #define ROWS 16

@@ -5,7 +5,7 @@ use crate::cuda::Cuda;
 use crate::memory::{Buffer, Held};
 use homaes_bgv::Params;
 use homaes_bgv::device::Plaintext;
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use std::sync::Arc;
 
 impl Cuda {
@@ -38,7 +38,7 @@ impl Cuda {
             "plaintexts of another set"
         );
         let arithmetic = gpu.driver.arithmetic;
-        let moduli = || basis.iter().map(|&i| params.pool().modulus(i));
+        let moduli = || basis.iter().map(|&i| params.rns().modulus(i));
         let place = |at| if held.is_empty() { -1 } else { at };
         let mut tables = Tables::default();
         let at = [
@@ -83,7 +83,7 @@ impl Cuda {
         );
         let bits = basis
             .iter()
-            .map(|&i| params.pool().modulus(i).bits() as usize);
+            .map(|&i| params.rns().modulus(i).bits() as usize);
         let bits: Vec<usize> = bits.collect();
         let lengths = bits.iter().map(|bits| gpu.n() / 64 * bits);
         let mut start = vec![0];

@@ -10,9 +10,9 @@ use crate::plans::Plans;
 use crate::slots::SlotTables;
 use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Limbs, Lowering, Meter, Poly};
 use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
+use homaes_rns::{Limbs, Meter, ModSwitch, Poly};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -59,16 +59,16 @@ impl Cuda {
         arithmetic: Arithmetic,
         driver: impl FnOnce(&[u64]) -> core::result::Result<Arc<Driver>, Error>,
     ) -> core::result::Result<Self, Error> {
-        let (pool, ring) = (params.pool(), params.ring());
+        let (rns, ring) = (params.rns(), params.ring());
         let other = || Error::Ring {
             set: params.set().name.as_str().into(),
         };
-        if ring.rows() != 16 || pool.count() > MOST_PRIMES {
+        if ring.rows() != 16 || rns.count() > MOST_PRIMES {
             return Err(other());
         }
         let (mut primes, mut roots) = (Vec::new(), Vec::new());
-        for i in 0..pool.count() {
-            let t = pool.transform(i);
+        for i in 0..rns.count() {
+            let t = rns.transform(i);
             let constants = t.constants().ok_or_else(other)?;
             primes.extend(tables(arithmetic, t.modulus(), &constants));
             let factors = constants.iter().flat_map(|c| c.root16.as_flattened());
@@ -211,7 +211,7 @@ impl Device for Cuda {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
         if !self.is_for(params) {

@@ -177,7 +177,7 @@ impl Error {
     }
 }
 
-impl From<Error> for homaes_leveled::Fault {
+impl From<Error> for homaes_rns::Fault {
     fn from(error: Error) -> Self {
         Self(error.to_string())
     }

@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::driver::Driver;
 use core::ops::Deref;
-use homaes_leveled::{Fault, Resident};
 use homaes_math::Words;
+use homaes_rns::{Fault, Resident};
 use std::sync::Arc;
 
 /// Words on the GPU.

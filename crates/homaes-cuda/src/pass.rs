@@ -24,10 +24,10 @@ use crate::launch::{
     ProductTables, SumTables,
 };
 use crate::memory::{Buffer, Held};
-use crate::plans::{LoweringTables, PassConstants, Placed, SwitchTables};
+use crate::plans::{ModSwitchTables, PassConstants, Placed, SwitchTables};
 use homaes_bgv::device::{Factors as Operands, KeyPoly, Pass, Post, Summands};
 use homaes_bgv::{Params, Result};
-use homaes_leveled::{Lowering, Poly, SwitchPlan};
+use homaes_rns::{ModSwitch, Poly, SwitchPlan};
 use std::sync::Arc;
 
 /// Words of a term.
@@ -67,10 +67,10 @@ impl Cuda {
     pub(crate) fn lower(
         &self,
         params: &Params,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
-        let tables = self.plans.lowering(&self.gpu.driver, params, plan)?;
+        let tables = self.plans.mod_switch(&self.gpu.driver, params, plan)?;
         let (n, dropped, to) = (self.gpu.n(), plan.dropped().len(), plan.to().len());
         let mut out = Vec::with_capacity(all.len());
         for all in all.chunks(MOST_ITEMS) {
@@ -118,8 +118,8 @@ impl Cuda {
     /// room for as many elements of the target.
     fn divide<T>(
         &self,
-        plan: &Lowering,
-        (tables, at): (&Placed<T>, &LoweringTables),
+        plan: &ModSwitch,
+        (tables, at): (&Placed<T>, &ModSwitchTables),
         sources: &[u64],
         [lowered, converted]: [u64; 2],
     ) -> Result<impl Iterator<Item = Poly>> {

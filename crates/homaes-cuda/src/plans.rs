@@ -11,9 +11,9 @@ use crate::kernels::MOST_PRIMES;
 use crate::memory::Buffer;
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
-use homaes_leveled::{Lowering, SwitchPlan};
 use homaes_math::Modulus;
 use homaes_math::rns::Conversion;
+use homaes_rns::{ModSwitch, SwitchPlan};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -51,7 +51,7 @@ type ByContent<T> = Mutex<HashMap<Vec<u64>, Arc<T>>>;
 #[derive(Default)]
 pub(crate) struct Plans {
     switches: ByContent<SwitchEntry>,
-    lowerings: ByContent<Placed<LoweringTables>>,
+    mod_switches: ByContent<Placed<ModSwitchTables>>,
     bases: ByContent<Placed<usize>>,
     /// numbers of primes, and constants of MixColumns by prime and row
     mixings: ByContent<Placed<[usize; 2]>>,
@@ -93,7 +93,7 @@ fn put_places(key: &mut Vec<u64>, list: &[usize]) {
     put(key, list.iter().map(|&i| i as u64));
 }
 
-fn put_lowering(key: &mut Vec<u64>, plan: &Lowering) {
+fn put_mod_switch(key: &mut Vec<u64>, plan: &ModSwitch) {
     put_places(key, plan.dropped());
     put_places(key, plan.dropped_primes());
     put_places(key, plan.to());
@@ -108,20 +108,20 @@ fn put_switch(key: &mut Vec<u64>, plan: &SwitchPlan) {
     for digit in &plan.digits {
         put_places(key, &digit.own);
     }
-    put_lowering(key, &plan.down);
+    put_mod_switch(key, &plan.down);
 }
 
 impl Plans {
     /// The tables of a modulus switch.
-    pub(crate) fn lowering(
+    pub(crate) fn mod_switch(
         &self,
         driver: &Arc<Driver>,
         params: &Params,
-        plan: &Lowering,
-    ) -> Result<Arc<Placed<LoweringTables>>> {
+        plan: &ModSwitch,
+    ) -> Result<Arc<Placed<ModSwitchTables>>> {
         let mut key = Vec::new();
-        put_lowering(&mut key, plan);
-        kept(&self.lowerings, key, || {
+        put_mod_switch(&mut key, plan);
+        kept(&self.mod_switches, key, || {
             Placed::new(driver, |tables| {
                 lowering_tables(driver.arithmetic, params, plan, tables)
             })
@@ -164,7 +164,7 @@ impl Plans {
             Placed::new(driver, |tables| {
                 let mut constants = Vec::new();
                 for &i in basis {
-                    let t = params.pool().transform(i);
+                    let t = params.rns().transform(i);
                     let values = mix.each_ref().map(|exponents| t.row_values(exponents));
                     for row in 0..ROWS {
                         let row = values.each_ref().map(|values| values[row]);
@@ -265,7 +265,7 @@ fn pass_constants(
     let (params, plan) = (pass.params, &pass.plan.switch);
     let rows = || {
         let rows = addends.iter().flat_map(|a| a.by_row.iter().zip(&plan.from));
-        rows.map(|(row, &i)| (params.pool().modulus(i), row))
+        rows.map(|(row, &i)| (params.rns().modulus(i), row))
     };
     let by_row = rows().flat_map(|(m, row)| {
         let row = row.iter().map(|&w| arithmetic.number(m, w));
@@ -279,7 +279,7 @@ fn pass_constants(
     let mut two = Vec::new();
     if let Post::MixKeys(exponents, _) = pass.post {
         for &i in &plan.extended {
-            let t = params.pool().transform(i);
+            let t = params.rns().transform(i);
             let values = t.row_values(exponents).into_iter();
             let values = values.chain(core::iter::repeat(0)).take(ROWS);
             two.extend(values.flat_map(|v| arithmetic.factor(t.modulus(), v)));
@@ -287,7 +287,7 @@ fn pass_constants(
     }
     let special = plan.from.iter().flat_map(|&i| {
         let p = params.special_product(plan.special(), i);
-        arithmetic.factor(params.pool().modulus(i), p)
+        arithmetic.factor(params.rns().modulus(i), p)
     });
     PassConstants {
         addends: tables.words(addends.iter().flat_map(packed)),
@@ -343,7 +343,7 @@ impl Convert {
         digits: &[ConvertDigit<'_>],
         tables: &mut Tables,
     ) -> Self {
-        let moduli = targets.iter().map(|&i| params.pool().modulus(i));
+        let moduli = targets.iter().map(|&i| params.rns().modulus(i));
         let moduli: Vec<&Modulus> = moduli.collect();
         let mut sizes = Vec::new();
         let mut heads = Vec::new();
@@ -396,8 +396,8 @@ fn padded<T: Copy>(
     some.into_iter().chain(core::iter::repeat(zero)).take(count)
 }
 
-/// Places of the tables of a [`Lowering`], in words.
-pub(crate) struct LoweringTables {
+/// Places of the tables of a [`ModSwitch`], in words.
+pub(crate) struct ModSwitchTables {
     /// of what is dropped
     pub(crate) places: usize,
     pub(crate) convert: Convert,
@@ -409,18 +409,18 @@ pub(crate) struct LoweringTables {
 fn lowering_tables(
     arithmetic: Arithmetic,
     params: &Params,
-    plan: &Lowering,
+    plan: &ModSwitch,
     tables: &mut Tables,
-) -> LoweringTables {
-    let pool = params.pool();
+) -> ModSwitchTables {
+    let rns = params.rns();
     let (dropped, to) = (plan.dropped(), plan.to());
     let conversion = plan.conversion();
     let scales = conversion.scales().iter().zip(plan.dropped_primes());
-    let scales = scales.map(|(c, &i)| arithmetic.factor(pool.modulus(i), c.w));
+    let scales = scales.map(|(c, &i)| arithmetic.factor(rns.modulus(i), c.w));
     let kept = (0..to.len()).map(|j| plan.source(j).map_or(-1, |at| at as i32));
     let kept: Vec<i32> = kept.collect();
     let factors = (0..to.len()).map(|j| {
-        let m = pool.modulus(to[j]);
+        let m = rns.modulus(to[j]);
         plan.factor(j).map_or([0; 2], |c| arithmetic.factor(m, c.w))
     });
     let factors: Vec<u64> = factors.flatten().collect();
@@ -430,7 +430,7 @@ fn lowering_tables(
         targets: (0..to.len()).map(Some).collect(),
     };
     let primes = [plan.dropped_primes(), to];
-    LoweringTables {
+    ModSwitchTables {
         places: tables.places(dropped.iter().copied()),
         convert: Convert::new(
             arithmetic,
@@ -465,7 +465,7 @@ pub(crate) struct SwitchTables {
     /// place of an extended prime among those that the division drops, or -1
     pub(crate) dropped: usize,
     /// of the division
-    pub(crate) down: LoweringTables,
+    pub(crate) down: ModSwitchTables,
 }
 
 fn switch_tables(
@@ -474,10 +474,10 @@ fn switch_tables(
     plan: &SwitchPlan,
     tables: &mut Tables,
 ) -> SwitchTables {
-    let pool = params.pool();
+    let rns = params.rns();
     let (from, extended) = (&plan.from, &plan.extended);
     assert!(
-        pool.count() <= MOST_PRIMES,
+        rns.count() <= MOST_PRIMES,
         "more primes than the kernels have room for"
     );
     let digits = || plan.digits.iter();
@@ -499,7 +499,7 @@ fn switch_tables(
             words[at] = c.w;
         }
     }
-    let source = |at: usize| (pool.modulus(from[at]), words[at], plan.scale[at].w);
+    let source = |at: usize| (rns.modulus(from[at]), words[at], plan.scale[at].w);
     let by_source = |of: &dyn Fn(&Modulus, u64, u64) -> u64| -> Vec<[u64; 2]> {
         let places = 0..from.len();
         let factors = places.map(|at| {

@@ -13,9 +13,11 @@ use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
 use homaes_aes::{Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Addend, Device, Factors, Pass, Processor, Shape, Summands};
-use homaes_bgv::{Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrappedKey, Wrapping, sets};
-use homaes_leveled::{Lowering, Meter, Poly};
+use homaes_bgv::{
+    Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
+};
 use homaes_math::Words;
+use homaes_rns::{Meter, ModSwitch, Poly};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ struct Compared {
 /// A polynomial over some primes, of words below 2p, every third of them next to 0, p or 2p.
 fn edges(params: &Params, basis: &[usize], seed: u64) -> Poly {
     let limb = |&i: &usize| -> Words {
-        let p = params.pool().modulus(i).p();
+        let p = params.rns().modulus(i).p();
         let ends = [0, 1, p - 1, p, p + 1, 2 * p - 2, 2 * p - 1];
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ i as u64;
         let mut limb = Words::zeroed(params.ring().n());
@@ -58,7 +60,7 @@ fn edges(params: &Params, basis: &[usize], seed: u64) -> Poly {
 fn canonical(params: &Params, basis: &[usize], poly: &Poly) -> Vec<Vec<u64>> {
     let limbs = poly.limbs.iter().zip(basis);
     let limb = |(limb, &i): (&Words, &usize)| {
-        let m = params.pool().modulus(i);
+        let m = params.rns().modulus(i);
         assert!(limb.iter().all(|&x| x < 2 * m.p()));
         limb.iter().map(|&x| m.canonical(x)).collect()
     };
@@ -68,7 +70,7 @@ fn canonical(params: &Params, basis: &[usize], poly: &Poly) -> Vec<Vec<u64>> {
 impl Compared {
     fn count(&self) -> Result<()> {
         match self.left.fetch_sub(1, Ordering::Relaxed) {
-            0 => Err(homaes_bgv::Error::Device(homaes_leveled::Fault(
+            0 => Err(homaes_bgv::Error::Device(homaes_rns::Fault(
                 "enough".into(),
             ))),
             _ => Ok(()),
@@ -149,7 +151,7 @@ impl Device for Compared {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
         self.count()?;
@@ -231,7 +233,7 @@ fn compared(
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
     let keys = RoundKeys::expand(&[0x3c; 16]).unwrap();
-    let how = Wrapping {
+    let how = WrapOptions {
         direction,
         layouts: layout,
         levels_left: None,

@@ -3,8 +3,8 @@
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
 use homaes_bgv::{
-    Aes, Ciphertext, Circuit, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrappedKey,
-    Wrapping, encode_batch, encode_value, sets,
+    Aes, Ciphertext, Circuit, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrapOptions,
+    WrappedKey, encode_batch, encode_value, sets,
 };
 use homaes_cuda::{Arithmetic, Cuda};
 use rand_chacha::ChaCha20Rng;
@@ -54,7 +54,7 @@ fn both(
     let eval = EvalKey::generate(&secret, &mut rng);
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
     for &direction in directions {
-        let how = Wrapping {
+        let how = WrapOptions {
             direction,
             layouts,
             levels_left: None,
@@ -163,7 +163,7 @@ fn toy_circuits() {
         let sum = eval.add(&public, &a).unwrap();
         let other = eval.add(&a, &public).unwrap();
         let product = circuit.multiply(&sum, &b).unwrap();
-        let image = circuit.conjugate(&product, 3).unwrap();
+        let image = circuit.frobenius(&product, 3).unwrap();
         let lower = eval.mod_switch(&image).unwrap();
         let mixed = circuit.combine(&[(&lower, 3), (&b, 0x1d)]).unwrap();
         let last = circuit.multiply_conjugate(&mixed, &eval.add(&lower, &a).unwrap(), 2);

@@ -6,7 +6,7 @@ use crate::eval::EvalKey;
 use crate::meter::{Meter, Stage};
 use crate::params::Params;
 use homaes_aes::{BitEval, EvalError};
-use homaes_math::integer::natural::exceeds;
+use homaes_math::natural::exceeds;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::borrow::Cow;

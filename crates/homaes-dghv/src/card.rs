@@ -2,7 +2,7 @@
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use homaes_params::{Published, SetCard, agcd};
+use homaes_scheme::{Published, SetCard, agcd};
 
 /// What every set implements.
 const PAPER: &str = "Coron, Lepoint, Tibouchi: Scale-Invariant Fully Homomorphic Encryption over the Integers (PKC 2014)";

@@ -6,12 +6,10 @@ use crate::keys::SecretKey;
 use crate::noise::Noise;
 use crate::params::Params;
 use crate::prime::{Prime, Secret};
-use homaes_math::integer::natural::{
-    add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less,
-};
+use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::{Owner, misfit};
+use homaes_scheme::{Owner, mismatch};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
@@ -103,7 +101,7 @@ impl core::fmt::Debug for Product {
 }
 
 pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
-    Ok(misfit::check_count("bits", bits.len(), params.slots())?)
+    Ok(mismatch::check_count("bits", bits.len(), params.slots())?)
 }
 
 /// Bits that were decrypted, and how far they were from being wrong.
@@ -171,7 +169,7 @@ impl SecretKey {
     /// The bits of a ciphertext: (2c mod p_j) mod 2.
     ///
     /// # Errors
-    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Misfit`] if the ciphertext is known to belong to another set or
+    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Mismatch`] if the ciphertext is known to belong to another set or
     /// key.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<Decrypted> {
         self.check(c.owner)?;
@@ -265,7 +263,7 @@ fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
     bits_from(&rounded, bits, &mut quotient);
     // 2c - Mp, then plus M, halved
     let mut multiple = vec![0; p.words().len() + 3];
-    homaes_math::integer::natural::product(p.words(), &quotient, &mut multiple);
+    homaes_math::natural::product(p.words(), &quotient, &mut multiple);
     let mut rest = twice_size.clone();
     rest.resize(multiple.len().max(rest.len()), 0);
     let borrow = sub_assign(&mut rest, &multiple);

@@ -23,10 +23,10 @@ use crate::params::Params;
 use crate::state::{BITS, State};
 use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_math::integer::natural::{bit_length, words_of};
+use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Bodies, FieldError, Misfit, Owner, Record, Records, Wrapped};
+use homaes_scheme::{FieldError, KeyRecords, Mismatch, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError};
 use rayon::prelude::*;
 use std::fs::File;
@@ -124,7 +124,7 @@ impl EvalKey {
             bodies.push(body);
         }
         r.finish()?;
-        Ok(learnt.key(params, id, seed, Bodies::Memory(bodies)))
+        Ok(learnt.key(params, id, seed, KeyRecords::Memory(bodies)))
     }
 
     /// As [`read`](Self::read), but leaves the numbers in the file until they are used, after they were all read once.
@@ -137,7 +137,7 @@ impl EvalKey {
         let mut learnt = Learnt::new(params);
         let check = |number, index, body: &[u8]| learnt.record(params, number, index, body);
         let stored = Stored::of(r, NUMBERS, part_lengths(params), check)?;
-        Ok(learnt.key(params, id, seed, Bodies::File(stored)))
+        Ok(learnt.key(params, id, seed, KeyRecords::File(stored)))
     }
 }
 
@@ -176,9 +176,9 @@ fn meta(size: KeySize, direction: Direction, start: usize, seed: &Seed) -> Recor
     Record::new(META, 0, out.u16(start as u16).bytes(seed).finish())
 }
 
-fn described(size: KeySize, direction: Direction, start: usize) -> Wrapped {
+fn described(size: KeySize, direction: Direction, start: usize) -> WrappedKeyInfo {
     let output = key_level(start, size.rounds());
-    Wrapped::expanded(size, direction, vec![(Layout::Bits, output)])
+    WrappedKeyInfo::expanded(size, direction, vec![(Layout::Bits, output)])
 }
 
 /// The first record of a wrapped key: the cipher, the level of the input, and the seed.
@@ -194,7 +194,7 @@ fn read_head<R: Read>(
     let seed = input.array("seed")?;
     input.finish("wrapped key")?;
     if params.levels_left(size).is_none() {
-        let error = Misfit::Levels {
+        let error = Mismatch::Levels {
             layout: Layout::Bits,
             size,
             wanted: 0,
@@ -213,7 +213,7 @@ fn read_head<R: Read>(
 
 impl WrappedKey {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         described(self.size, self.direction, self.start)
     }
 
@@ -221,7 +221,7 @@ impl WrappedKey {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let (size, direction, start, _) = read_head(params, &mut r)?;
         Ok(described(size, direction, start))
     }
@@ -238,7 +238,7 @@ impl WrappedKey {
             let bytes = correction_bytes(params) as u64;
             read::record::<_, Error>(&mut r, NUMBERS, number, bytes)
         });
-        let bodies = Bodies::Memory(bodies.collect::<Result<_>>()?);
+        let bodies = KeyRecords::Memory(bodies.collect::<Result<_>>()?);
         r.finish()?;
         Ok(Self {
             params: params.clone(),
@@ -276,7 +276,7 @@ impl WrappedKey {
             direction,
             start,
             seed,
-            bodies: Bodies::File(stored),
+            bodies: KeyRecords::File(stored),
         })
     }
 }
@@ -301,7 +301,7 @@ impl Records for WrappedKey {
 
 impl WrappedKeyFile<'_> {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         described(self.size, self.direction, self.start)
     }
 }

@@ -14,14 +14,12 @@ use crate::eval_key::{Part, t_words, terms_of, z_words};
 use crate::meter::{Meter, Stage};
 use crate::params::{LANES, LIMB, Params};
 use crate::rows::unpack_lanes;
-use homaes_math::integer::natural::{
-    add_assign, bits_from, set_bits, sub_assign, truncate, words_of,
-};
 use homaes_math::integer::{
     Form, Lanes, Reducer, Spectrum, carry_limbs, limbs_of_words, words_of_limbs,
 };
+use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Cancel};
+use homaes_scheme::{Cancel, KeyRecords};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -142,7 +140,7 @@ impl Converter {
     /// If the key's file has become unreadable, or the run is cancelled.
     pub(crate) fn convert(
         &self,
-        tiles: &Bodies,
+        tiles: &KeyRecords,
         products: Vec<Vec<u64>>,
         meter: &Meter,
         cancel: &Cancel,
@@ -192,7 +190,7 @@ impl Converter {
     /// Runs `work` on records of the key, the next of which is read meanwhile.
     fn stream(
         &self,
-        tiles: &Bodies,
+        tiles: &KeyRecords,
         records: core::ops::Range<usize>,
         meter: &Meter,
         cancel: &Cancel,

@@ -3,8 +3,8 @@
 
 use crate::prime::{Prime, Secret};
 use homaes_math::Backend;
-use homaes_math::integer::natural::{self, bit_length, words_of};
 use homaes_math::integer::{Convolution, Form, Reducer, Spectrum, product};
+use homaes_math::natural::{self, bit_length, words_of};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Primes of a leaf.

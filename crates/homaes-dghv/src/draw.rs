@@ -8,8 +8,8 @@ use crate::prime::Secret;
 use crypto_bigint::U1024;
 use crypto_primes::{Flavor, is_prime, random_prime};
 use homaes_math::Backend;
-use homaes_math::integer::natural::{inverse_of_word, words_of};
 use homaes_math::integer::{FERMAT_BITS, pass_fermat};
+use homaes_math::natural::{inverse_of_word, words_of};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::sync::OnceLock;
@@ -128,7 +128,7 @@ fn groups() -> &'static [Group] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homaes_math::integer::natural::bit_length;
+    use homaes_math::natural::bit_length;
     use num_bigint::BigUint;
     use rand_core::SeedableRng;
 

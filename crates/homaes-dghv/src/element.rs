@@ -5,9 +5,7 @@
 use crate::keys::SecretKey;
 use crate::params::{HIDING_BITS, Params};
 use crate::prime::Secret;
-use homaes_math::integer::natural::{
-    add_assign, add_masked, add_products, sub_assign, truncate, words_of,
-};
+use homaes_math::natural::{add_assign, add_masked, add_products, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};

@@ -1,7 +1,7 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the DGHV scheme and of its files.
@@ -22,7 +22,7 @@ pub enum Error {
     Noise,
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -65,7 +65,7 @@ impl Failure for Error {
         match self {
             Self::Wire(error) => error.remedy(),
             Self::Noise => remedy::WRONG_KEY,
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,
         }

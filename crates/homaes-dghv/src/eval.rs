@@ -9,9 +9,9 @@ use crate::meter::{Meter, Stage};
 use crate::params::{LANES, Params};
 use crate::rows::unpack_lanes;
 use homaes_math::integer::Form;
-use homaes_math::integer::natural::{add_assign, set_bits};
+use homaes_math::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Cancel, FieldError, Owner};
+use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) seed: Seed,
-    pub(crate) tiles: Bodies,
+    pub(crate) tiles: KeyRecords,
     pub(crate) converter: Converter,
 }
 
@@ -67,7 +67,7 @@ impl Learnt {
         match part {
             Part::Modulus => {
                 let words = take_words(body)?;
-                let bits = homaes_math::integer::natural::bit_length(&words);
+                let bits = homaes_math::natural::bit_length(&words);
                 let gamma = params.set().gamma;
                 if !(gamma - 1..=gamma).contains(&bits) {
                     return Err(FieldError::new("bits of x0", bits as u64, gamma as u64).into());
@@ -81,7 +81,13 @@ impl Learnt {
         Ok(())
     }
 
-    pub(crate) fn key(self, params: &Arc<Params>, id: KeyId, seed: Seed, tiles: Bodies) -> EvalKey {
+    pub(crate) fn key(
+        self,
+        params: &Arc<Params>,
+        id: KeyId,
+        seed: Seed,
+        tiles: KeyRecords,
+    ) -> EvalKey {
         EvalKey {
             converter: Converter::new(params, &seed, &self.x0, &self.sum),
             params: params.clone(),
@@ -121,7 +127,7 @@ impl EvalKey {
             learnt.record(params, number, number as u64, &body)?;
             bodies.push(body);
         }
-        Ok(learnt.key(params, secret.id(), seed, Bodies::Memory(bodies)))
+        Ok(learnt.key(params, secret.id(), seed, KeyRecords::Memory(bodies)))
     }
 
     /// The parameters.

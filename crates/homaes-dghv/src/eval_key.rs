@@ -15,8 +15,8 @@ use crate::element::{compressed, correction, half_prime, noisy, random_bits, uni
 use crate::keys::SecretKey;
 use crate::params::{LANES, LIMB, Params};
 use crate::prime::Secret;
-use homaes_math::integer::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::integer::{Form, Reducer, Spectrum, limbs_of_words, product};
+use homaes_math::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, pack_bits};
@@ -286,7 +286,7 @@ impl<'s> EvalKeyFile<'s> {
         let mut all = Zeroizing::new(vec![0; words + words_of(bits) + 1]);
         bits_from(source, at - bits, &mut all);
         truncate(&mut all, bits);
-        homaes_math::integer::natural::set_bits(&mut all, y, bits);
+        homaes_math::natural::set_bits(&mut all, y, bits);
         let upper = &all[step.cut..];
         let quotient = Zeroizing::new(product(upper, &step.inverse, params.backend()));
         let quotient = &quotient[step.shift / 64..];

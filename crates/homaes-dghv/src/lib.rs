@@ -1,7 +1,7 @@
 //! Scale-invariant DGHV over the integers, and bit-sliced AES on it. **No parameter set of this crate is secure.**
 //!
 //! Follows Coron, Lepoint, Tibouchi, *Scale-Invariant Fully Homomorphic Encryption over the Integers* (PKC 2014; "CLT14"). The sets are the instances of its Table 1, which lattice reduction
-//! breaks at 2^36 to 2^73 processor cycles ([`homaes_params::agcd`]); the crate is for reading beside the paper and for measuring.
+//! breaks at 2^36 to 2^73 processor cycles ([`homaes_scheme::agcd`]); the crate is for reading beside the paper and for measuring.
 //!
 //! # From the paper to the code
 //!

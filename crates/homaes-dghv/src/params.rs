@@ -5,10 +5,9 @@ use crate::noise::{Noise, NoiseModel};
 use crate::sets::ParamSet;
 use homaes_aes::KeySize;
 use homaes_math::Backend;
-use homaes_math::integer::natural::words_of;
 use homaes_math::integer::{Accumulation, Convolution};
-use homaes_params::DigestBuilder;
-use homaes_scheme::SetId;
+use homaes_math::natural::words_of;
+use homaes_scheme::{DigestBuilder, SetId};
 use std::sync::Arc;
 
 /// Multiplications one after the other in an S-box.

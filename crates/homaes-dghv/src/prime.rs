@@ -2,7 +2,7 @@
 
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Odd, U1024, U2048};
-use homaes_math::integer::natural;
+use homaes_math::natural;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A number that is overwritten when dropped.

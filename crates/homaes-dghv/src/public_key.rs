@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_math::integer::Reducer;
-use homaes_math::integer::natural::{add_assign, add_products, words_of};
+use homaes_math::natural::{add_assign, add_products, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::Owner;
 use homaes_wire::KeyId;

@@ -11,7 +11,7 @@
 //!
 //! The table prints the number of public encryptions of 0 as that of Θ, and so it is here.
 
-use homaes_params::{Purpose, SetName};
+use homaes_scheme::{Purpose, SetName};
 
 /// How the numbers of a conversion are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::meter::Meter;
 use crate::params::Params;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Folding};
-use homaes_scheme::{Cancel, Decrypted, misfit};
+use homaes_scheme::{Cancel, Decrypted, mismatch};
 use rayon::prelude::*;
 
 /// Bits of a block: ciphertext 8i + j holds bit j of byte i.
@@ -74,7 +74,7 @@ impl State {
 
 pub(crate) fn check_count(params: &Params, blocks: &[Block]) -> Result<()> {
     let expected = params.slots();
-    Ok(misfit::check_count("blocks", blocks.len(), expected)?)
+    Ok(mismatch::check_count("blocks", blocks.len(), expected)?)
 }
 
 impl SecretKey {

@@ -7,8 +7,7 @@ mod vectors;
 
 use crate::*;
 use homaes_aes::{BitEval, Direction, KeySize, RoundKeys};
-use homaes_params::SetName;
-use homaes_scheme::{Cancel, Records};
+use homaes_scheme::{Cancel, Records, SetName};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};

@@ -10,7 +10,7 @@ use crate::params::{Params, SBOX_DEPTH};
 use crate::state::{BITS, State, folding};
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Misfit, Owner};
+use homaes_scheme::{KeyRecords, Mismatch, Owner};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -27,7 +27,7 @@ pub struct WrappedKey {
     /// level of the input
     pub(crate) start: usize,
     pub(crate) seed: Seed,
-    pub(crate) bodies: Bodies,
+    pub(crate) bodies: KeyRecords,
 }
 
 /// Level of a state after round `r` that starts at `start`.
@@ -49,7 +49,7 @@ impl WrappedKey {
             direction: file.direction,
             start: file.start,
             seed: file.seed,
-            bodies: Bodies::Memory(bodies.collect()),
+            bodies: KeyRecords::Memory(bodies.collect()),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'s> WrappedKeyFile<'s> {
     /// The round keys of `direction`, for AES that leaves at least `left` multiplications.
     ///
     /// # Errors
-    /// [`Misfit::Levels`] if the noise of the set has no room for that.
+    /// [`Mismatch::Levels`] if the noise of the set has no room for that.
     pub fn generate(
         secret: &'s SecretKey,
         keys: &RoundKeys,
@@ -122,7 +122,7 @@ impl<'s> WrappedKeyFile<'s> {
         let (params, size) = (secret.params(), keys.size());
         let most = params.levels_left(size);
         if most.is_none_or(|most| left > most) {
-            let error = Misfit::Levels {
+            let error = Mismatch::Levels {
                 layout: Layout::Bits,
                 size,
                 wanted: left,

@@ -1,7 +1,7 @@
 //! What went wrong with a job, and what to do about it.
 
+use crate::store::StoreError;
 use homaes::Cancel;
-use homaes_store::StoreError;
 use std::io;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Parts of a message by where they are.
 
 use crate::error::Result;
+use crate::store::{Location, Store, StoreError};
 use homaes::Source;
-use homaes_store::{Location, Store, StoreError};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(crate) fn split(location: &Location) -> Result<(Arc<dyn Store>, String)> {
         name: location.to_string(),
     };
     let (folder, name) = location.split().ok_or_else(none)?;
-    Ok((homaes_store::open(&folder)?, name.to_owned()))
+    Ok((crate::store::open(&folder)?, name.to_owned()))
 }
 
 /// The file or object at a location, as a source of parts of messages.

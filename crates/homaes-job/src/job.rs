@@ -2,8 +2,8 @@
 
 use crate::error::{JobError, Result, check};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
+use crate::store::{Location, Store, StoreError};
 use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
-use homaes_store::{Location, Store, StoreError};
 use std::fs;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
@@ -88,7 +88,7 @@ impl Job {
     /// # Errors
     /// [`JobError::NoJob`]; [`JobError::Plan`] if its plan is damaged.
     pub fn open(location: Location) -> Result<Self> {
-        let store = homaes_store::open(&location)?;
+        let store = crate::store::open(&location)?;
         let job = location.to_string();
         let Some(text) = store.read(PLAN, MAX_BYTES)? else {
             return Err(JobError::NoJob { job });

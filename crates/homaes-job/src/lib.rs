@@ -19,16 +19,16 @@
 //!
 //! ```
 //! use homaes_job::{Job, Location, Planning, Worker};
-//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, Part, Set, WrappedKey, Wrapping};
+//! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, AesFile, Set, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
 //! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
 //! # let aes_key = AesKey::from_bytes(&[7; 16])?;
-//! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &Wrapping::default(), at("key.hwk"), false)?;
+//! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &WrapOptions::default(), at("key.hwk"), false)?;
 //! # std::fs::write(at("c"), [0x3a; 1000])?;
 //! let eval = Location::Local(at("keys/eval.hek"));
 //! let wrapped = Location::Local(at("key.hwk"));
-//! let message = Part::open(at("c"), Mode::Ctr { iv: [0; 16] })?.into();
+//! let message = AesFile::open(at("c"), Mode::Ctr { iv: [0; 16] })?.into();
 //! let planning = Planning { shard_batches: Some(2), ..Planning::new(eval, wrapped) };
 //! let job = Job::plan(Location::Local(at("job")), message, &planning)?;
 //!
@@ -48,13 +48,14 @@ mod job;
 mod log;
 mod manifest;
 mod plan;
+pub mod store;
 mod verify;
 mod worker;
 
 pub use error::{JobError, Result};
-pub use homaes_store::{Location, StoreError, cache_folder};
 pub use input::open_source;
 pub use job::{Job, MAX_SHARD_BYTES, Status};
 pub use plan::Planning;
+pub use store::{Location, StoreError, cache_folder};
 pub use verify::Verified;
 pub use worker::{Done, Keys, Outcome, Worker};

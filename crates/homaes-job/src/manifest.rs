@@ -1,8 +1,8 @@
 //! `job.json`: what a job is.
 
 use crate::error::{JobError, Result};
+use crate::store::Location;
 use homaes::{Mode, PartMeta};
-use homaes_store::Location;
 use homaes_wire::{hex, unhex};
 use serde::{Deserialize, Serialize};
 

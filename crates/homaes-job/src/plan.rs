@@ -4,9 +4,9 @@ use crate::error::{JobError, Result, check};
 use crate::input::open_source;
 use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, refuse_among};
 use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
+use crate::store::{Created, Location};
 use crate::worker::{Keys, fetched};
-use homaes::{Cancel, Layout, Message, Part, Plan, Source, Transcipher};
-use homaes_store::{Created, Location};
+use homaes::{AesFile, AesInput, Cancel, Layout, Plan, Source, Transcipher};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -58,8 +58,8 @@ impl Job {
     ///
     /// # Errors
     /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys, message and store.
-    pub fn plan(location: Location, message: Message, planning: &Planning) -> Result<Self> {
-        let store = homaes_store::open(&location)?;
+    pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
+        let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
         let paths = [&mut eval, &mut wrapped].map(|entry| {
             let location = Location::parse(&entry.uri)?;
@@ -83,7 +83,7 @@ impl Job {
                 Location::Local(path) => Some(&**path),
                 Location::S3 { .. } => None,
             });
-            let parts = plan.message().parts().iter().map(Part::path);
+            let parts = plan.message().parts().iter().map(AesFile::path);
             keys.chain(parts)
                 .try_for_each(|input| refuse_among(folder, input))?;
             let made = fs::create_dir_all(folder);

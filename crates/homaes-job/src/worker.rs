@@ -6,10 +6,10 @@ use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
 use crate::manifest::KeyEntry;
+use crate::store::{Created, Location};
 use homaes::{
-    Cancel, Devices, EvalKey, Message, Part, Plan, Progress, Report, Transcipher, WrappedKey,
+    AesFile, AesInput, Cancel, Devices, EvalKey, Plan, Progress, Report, Transcipher, WrappedKey,
 };
-use homaes_store::{Created, Location};
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::ErrorKind;
@@ -54,10 +54,10 @@ pub(crate) fn fetched(
     match location {
         Location::Local(path) => Ok(path.clone()),
         Location::S3 { .. } => {
-            let own = || homaes_store::cache_folder().unwrap_or_else(std::env::temp_dir);
+            let own = || crate::store::cache_folder().unwrap_or_else(std::env::temp_dir);
             let cache = cache.map_or_else(own, Path::to_owned);
             let KeyEntry { blake3, bytes, .. } = entry;
-            Ok(homaes_store::cached(&cache, location, &blake3.0, *bytes)?)
+            Ok(crate::store::cached(&cache, location, &blake3.0, *bytes)?)
         }
     }
 }
@@ -83,7 +83,7 @@ impl Job {
     }
 
     /// The message, whose parts are opened when they are read.
-    fn message(&self) -> Result<Message> {
+    fn message(&self) -> Result<AesInput> {
         let part = |entry: &crate::manifest::PartEntry| {
             let damaged = || JobError::Plan {
                 job: self.location.to_string(),
@@ -96,7 +96,7 @@ impl Job {
             let object = Object::new(&self.resolve(&entry.uri)?, bytes.ok_or_else(damaged)?)?;
             Ok::<_, JobError>((
                 meta.name.clone(),
-                Part::described(object, entry.offset, &meta)?,
+                AesFile::described(object, entry.offset, &meta)?,
             ))
         };
         let mut parts = self.manifest.parts.iter().map(part);
@@ -110,7 +110,7 @@ impl Job {
             let (name, part) = part?;
             Ok((name.unwrap_or_default(), part))
         });
-        Ok(Message::of_parts(named.collect::<Result<Vec<_>>>()?)?)
+        Ok(AesInput::of_parts(named.collect::<Result<Vec<_>>>()?)?)
     }
 }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, Cancel, Error, EvalKey, KeySet, Message, Mode, Output, Part, Set, Transcipher,
-    WrappedKey, Wrapping,
+    AesFile, AesInput, AesKey, Cancel, Error, EvalKey, KeySet, Mode, Output, Set, Transcipher,
+    WrapOptions, WrappedKey,
 };
 use homaes_job::{Job, JobError, Location, Outcome, Planning, Worker};
 use homaes_wire::{Kind, Reader, Writer};
@@ -35,7 +35,7 @@ impl World {
         let keys = KeySet::create(&set, world.at("keys"), false).unwrap();
         for (name, key) in [("key.hwk", [7; 16]), ("other.hwk", [8; 16])] {
             let key = AesKey::from_bytes(&key).unwrap();
-            let wrapping = Wrapping::default();
+            let wrapping = WrapOptions::default();
             WrappedKey::create(&keys.secret, &key, &wrapping, world.at(name), false).unwrap();
         }
         for (name, bytes) in [("a", 700), ("b", 0), ("c", 5), ("d", 2000)] {
@@ -54,9 +54,9 @@ impl World {
     }
 
     /// Parts in three modes, one of them empty.
-    fn message(&self) -> Message {
+    fn message(&self) -> AesInput {
         let part = |(name, mode): (&str, Mode)| {
-            let part = Part::open(self.at(name), mode).unwrap();
+            let part = AesFile::open(self.at(name), mode).unwrap();
             (name.to_owned(), part)
         };
         let modes = [
@@ -65,7 +65,7 @@ impl World {
             ("c", Mode::Ctr { iv: [1; 16] }),
             ("d", Mode::Gcm { nonce: [2; 12] }),
         ];
-        Message::of_parts(modes.map(part)).unwrap()
+        AesInput::of_parts(modes.map(part)).unwrap()
     }
 
     fn planning(&self, shard_batches: u64) -> Planning {
@@ -156,14 +156,14 @@ fn a_plan_is_made_once() {
     assert_eq!(fs::read(world.at("job/job.json")).unwrap(), text);
     let error = Job::open(world.location("none")).unwrap_err();
     assert!(matches!(error, JobError::NoJob { .. }), "{error}");
-    let empty = Part::open(world.at("b"), Mode::Ecb).unwrap();
+    let empty = AesFile::open(world.at("b"), Mode::Ecb).unwrap();
     let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
     // the wrapped key is for the other direction of AES
     assert!(
         matches!(error, JobError::Work(Error::Direction { .. })),
         "{error}"
     );
-    let empty = Part::open(world.at("b"), Mode::Ctr { iv: IV }).unwrap();
+    let empty = AesFile::open(world.at("b"), Mode::Ctr { iv: IV }).unwrap();
     let error = Job::plan(world.location("empty"), empty.into(), &planning).unwrap_err();
     assert!(matches!(error, JobError::Empty), "{error}");
 }
@@ -419,7 +419,7 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     let whole = world.whole();
     let bucket = std::env::var("HOMAES_STORE_TEST_S3").expect("the script .ci/s3 names a bucket");
     let place = Location::parse(format!("{bucket}/job test {}", std::process::id())).unwrap();
-    let store = homaes_store::open(&place).unwrap();
+    let store = homaes_job::store::open(&place).unwrap();
     let names = ["keys/eval.hek", "key.hwk", "other.hwk", "a", "b", "c", "d"];
     for name in names {
         store
@@ -434,9 +434,9 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     ];
     let parts = modes.map(|(name, mode)| {
         let source = homaes_job::open_source(&place.join(name)).unwrap();
-        (name.to_owned(), Part::of(source, mode).unwrap())
+        (name.to_owned(), AesFile::of(source, mode).unwrap())
     });
-    let message = Message::of_parts(parts).unwrap();
+    let message = AesInput::of_parts(parts).unwrap();
     let planning = Planning {
         shard_batches: Some(3),
         cache: Some(world.at("cache")),

@@ -19,13 +19,13 @@
 //! [-1/2, 1/2). The way back reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
 //! once per operation and in the same order, so results are the same on every processor.
 
-pub(crate) mod kernel;
+pub(crate) mod fft;
 
 use crate::aligned::Reals;
 use crate::simd::{Vectors, fourier as simd};
 use core::cell::RefCell;
 use core::f64::consts::PI;
-use kernel::Root;
+use fft::Root;
 use zeroize::Zeroize;
 
 /// Smallest and largest degree N.
@@ -251,7 +251,7 @@ impl Fourier {
         assert_eq!(key.len(), M * rows * columns * n);
         assert_eq!(out.len(), count * columns * n);
         assert!(rows > 0 && (1..=4).contains(&columns) && count > 0);
-        let step = kernel::Step {
+        let step = fft::Step {
             exponents: exponents.as_flattened(),
             digits,
             key,

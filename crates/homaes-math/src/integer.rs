@@ -1,6 +1,6 @@
 //! Products of large integers, for schemes over the integers.
 //!
-//! Integers are lists of 64-bit words, lowest first ([`natural`]). The functions take the same time for all values of the same lengths.
+//! Integers are lists of 64-bit words, lowest first ([`crate::natural`]). The functions take the same time for all values of the same lengths.
 //!
 //! | object | computes | cost |
 //! |---|---|---|
@@ -11,26 +11,26 @@
 //! | [`pass_fermat`] | 2^(1-n) modulo eight n of 1024 bits | as many squarings as bits |
 
 mod convolution;
+pub(crate) mod convolution_ntt;
 mod dft;
 #[cfg(any(test, target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod doubles;
 pub(crate) mod fermat;
-pub(crate) mod kernel;
-pub(crate) mod lanes;
-pub mod natural;
 mod reducer;
 pub(crate) mod rows;
+pub(crate) mod word_lanes;
 
 pub use convolution::{Convolution, Form, Spectrum};
 pub use fermat::{FERMAT_BITS, pass_fermat};
 pub use reducer::Reducer;
 
 use crate::modulus::{MASK, WORD_BITS};
+use crate::natural;
 use crate::simd::{self, Backend};
 use zeroize::Zeroize;
 
 /// Eight words.
-pub type Lanes = [u64; lanes::LANES];
+pub type Lanes = [u64; word_lanes::LANES];
 
 /// The shape of an accumulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Accumulation {
 impl Accumulation {
     /// Words of a result.
     pub fn words(&self) -> usize {
-        (self.outputs + 1) * self.spacing + lanes::LANES
+        (self.outputs + 1) * self.spacing + word_lanes::LANES
     }
 
     /// out += Σ_s v_s·d_s: the 52-bit limbs of v_s\[lane\]·d\[s·stride + m\] are added to `out[m·spacing + lane]` and the two places above.
@@ -154,7 +154,7 @@ mod tests {
                     let limbs = digits[s * stride..][..outputs].iter().rev();
                     limbs.fold(BigUint::from(0u8), |sum, &d| (sum << WORD_BITS) + d)
                 };
-                for spacing in [1, lanes::LANES] {
+                for spacing in [1, word_lanes::LANES] {
                     let shape = Accumulation {
                         stride,
                         outputs,
@@ -168,7 +168,7 @@ mod tests {
                     let results: Vec<_> = results.collect();
                     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
                     let out = &results[0];
-                    for lane in 0..lanes::LANES {
+                    for lane in 0..word_lanes::LANES {
                         let mut own: Vec<u64> = match spacing {
                             1 => out.clone(),
                             _ => out.iter().skip(lane).step_by(spacing).copied().collect(),
@@ -185,7 +185,7 @@ mod tests {
                             products.map(|(s, v)| value(s) * v[lane]).sum()
                         };
                         let expected: BigUint = match spacing {
-                            1 => (0..lanes::LANES)
+                            1 => (0..word_lanes::LANES)
                                 .map(|lane| of_lane(lane) << (52 * lane))
                                 .sum(),
                             _ => of_lane(lane),

@@ -8,13 +8,14 @@
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
 //! | key switching of a product | [`product`] | limbs | half a transform for each digit, and the products |
 //! | limbs of keys | [`key_limb`] | six bytes a word | – |
-//! | limbs at rest, two residues to a word | [`halves`] | packed | copies |
+//! | limbs at rest, two residues to a word | [`packed_limbs`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
 //! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |
 //! | products of large integers | [`integer`] | lists of 64-bit words | three number-theoretic transforms per factor |
+//! | integers of any length | [`natural`] | lists of 64-bit words | schoolbook |
 //! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
 //! | the end of memory | [`memory`] | – | – |
 //!
@@ -25,12 +26,11 @@
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
 pub mod aligned;
 pub mod embed;
+mod float_lanes;
 pub mod fourier;
-pub mod halves;
 pub mod integer;
 pub mod kernel;
 pub mod key_limb;
-mod lanes;
 #[doc(hidden)]
 #[cfg_attr(
     target_arch = "x86_64",
@@ -40,6 +40,8 @@ pub mod memcheck;
 #[expect(unsafe_code, reason = "an allocator")]
 pub mod memory;
 pub mod modulus;
+pub mod natural;
+pub mod packed_limbs;
 pub mod prime;
 pub mod product;
 pub mod ring;

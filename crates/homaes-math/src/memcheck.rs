@@ -16,7 +16,7 @@ pub fn poison<T: Copy>(values: &mut [T]) {
 }
 
 /// The value, which is no secret although it comes from some: the number of bits of a product of primes, or whether a key is refused.
-pub fn told<T: Copy>(value: T) -> T {
+pub fn declassify<T: Copy>(value: T) -> T {
     let mut values = [value];
     mark(&mut values, true);
     values[0]

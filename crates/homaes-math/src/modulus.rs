@@ -7,7 +7,7 @@
 //! Value ranges: *canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p let
 //! four butterfly levels run without a conditional subtraction (`32 p < 2^52`).
 
-use crate::integer::natural::inverse_of_word;
+use crate::natural::inverse_of_word;
 use core::iter::successors;
 
 /// Bits of the multiplier word: IFMA multiplies 52-bit operands.

@@ -13,8 +13,8 @@ use crate::state::{State, check_count, folding};
 use crate::wrapped::WrappedKey;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Direction, FoldedBits, Rounds, cipher_observed};
-use homaes_leveled::Meter;
-use homaes_scheme::{Cancel, Reading, misfit};
+use homaes_rns::Meter;
+use homaes_scheme::{Cancel, Reading, mismatch};
 
 /// AES under one wrapped key.
 pub struct Aes<'k, A: Arithmetic> {
@@ -30,7 +30,7 @@ impl<'k, A: Arithmetic> Aes<'k, A> {
     /// If they belong to different sets or secrets.
     pub fn new(key: &'k EvalKey<A>, wrapped: &'k WrappedKey<A>) -> Result<Self> {
         let found = (wrapped.params.id(), wrapped.id);
-        misfit::check("wrapped key", found, (key.params.id(), key.id))?;
+        mismatch::check("wrapped key", found, (key.params.id(), key.id))?;
         Ok(Self {
             key,
             wrapped,

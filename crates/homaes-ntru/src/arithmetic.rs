@@ -2,8 +2,8 @@
 
 use crate::error::{ParamsError, Result};
 use crate::sets::ParamSet;
-use homaes_leveled::Meter;
 use homaes_math::Ring;
+use homaes_rns::Meter;
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder};
 use rayon::prelude::*;

@@ -10,7 +10,7 @@ use crate::keys::EvalKey;
 use crate::params::Params;
 use core::cmp::Ordering;
 use homaes_aes::{BitEval, EvalError};
-use homaes_leveled::Meter;
+use homaes_rns::Meter;
 use homaes_scheme::{Cancel, Owner};
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Bound on the probability that a batch of AES is wrong ([`homaes_leveled::stability`]).
+//! Bound on the probability that a batch of AES is wrong ([`homaes_rns::noise`]).
 //!
 //! The bound knows of a key only how large f and 2g are at their largest embeddings: at most 12 times the mean, in the square, or the key is refused. So it holds for every key of a set, in the
 //! mean over the errors of evaluation keys and wrapped keys.
@@ -7,7 +7,7 @@ use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
 use crate::noise::MOST_PUBLIC;
 use crate::params::Params;
-use homaes_leveled::stability::{ReducedBits, SwitchedBits, descents};
+use homaes_rns::noise::{ReducedBits, SwitchedBits, descents};
 
 /// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding. Evaluation keys with more have probability 2^-64 and are left out. The |e_j|² are exponential: where one digit
 /// makes up the sum, it exceeds x times its mean with probability e^-x. At x = 59 that is 2^-64 for 2^14 embeddings and 56 levels together. Sums of more digits are less spread.
@@ -21,7 +21,7 @@ const TAIL: f64 = 16.0;
 
 /// Whether the noise of a batch stays below half the modulus, except with probability `2^-bits`, under every key of the set.
 pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
-    // as in homaes_bgv::stability: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
+    // as in homaes_bgv::noise::runaway: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
     let (carried, fresh) = carried(params, 0.0, bits + 1.0);
     carried.is_some_and(|carried| {
         let (n, m) = (params.ring().n() as f64, params.ring().m());
@@ -61,12 +61,12 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
     let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
     // operands come down inside a round all by reduction, or all by switches
     let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);
-    let lowerings = rounds_tops.flat_map(|top| {
+    let mod_switches = rounds_tops.flat_map(|top| {
         let pairs = descents(depth).into_iter();
         pairs.map(move |[from, to]| arithmetic.lowering_log2(top - from, top - to))
     });
-    let lowerings: Vec<Option<f64>> = lowerings.collect();
-    if lowerings.iter().all(Option::is_none) {
+    let mod_switches: Vec<Option<f64>> = mod_switches.collect();
+    if mod_switches.iter().all(Option::is_none) {
         let model = ReducedBits {
             drops,
             rounds,
@@ -76,7 +76,7 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
         return (model.settle(PEAK, unit, embeddings, bits), fresh);
     }
     // the bound for switches leaves out what is left of the operands' noise
-    let divided = lowerings
+    let divided = mod_switches
         .iter()
         .all(|by| by.is_some_and(|by| by >= LEFT_OUT));
     assert!(depth == 4 && divided, "there is no bound for a mixture");

@@ -3,7 +3,7 @@
 use crate::arithmetic::Arithmetic;
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use homaes_params::{Published, Ring, SetCard, ntru};
+use homaes_scheme::{Published, Ring, SetCard, ntru};
 
 /// What every set implements.
 const PAPER: &str =

@@ -6,7 +6,7 @@ use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
-use homaes_scheme::{Owner, misfit, signs};
+use homaes_scheme::{Owner, mismatch, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -92,7 +92,7 @@ pub(crate) fn plaintext<A: Arithmetic>(
     bits: &[bool],
 ) -> Result<Zeroizing<Vec<i64>>> {
     let slots = params.slots().count();
-    misfit::check_count("bits", bits.len(), slots)?;
+    mismatch::check_count("bits", bits.len(), slots)?;
     let mut bytes = Zeroizing::new(vec![0; slots]);
     for (byte, &bit) in bytes.iter_mut().zip(bits) {
         *byte = u8::from(bit);
@@ -111,7 +111,7 @@ pub(crate) fn public<A: Arithmetic>(
 ) -> Result<Ciphertext<A>> {
     let mut coefficients = plaintext(params, bits)?;
     let bytes: Vec<u8> = bits.iter().map(|&bit| u8::from(bit)).collect();
-    signs::spread(&bytes, &mut coefficients);
+    signs::randomize_signs(&bytes, &mut coefficients);
     Ok(Ciphertext {
         owner: Owner::new(params.id(), None),
         level,
@@ -194,7 +194,7 @@ impl<A: Arithmetic> SecretKey<A> {
     /// The bit of every slot as a byte 0 or 1, and log2 of half the modulus over the largest coefficient of the noise.
     ///
     /// # Errors
-    /// [`Error::NotBits`] if the result is no vector of bits: another key, or noise beyond the modulus. [`Error::Misfit`] if the ciphertext is known to belong
+    /// [`Error::NotBits`] if the result is no vector of bits: another key, or noise beyond the modulus. [`Error::Mismatch`] if the ciphertext is known to belong
     /// to another set or key.
     pub fn decrypt(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.check(c.owner)?;

@@ -22,7 +22,7 @@ use crate::state::{BITS, State};
 use crate::wrapped::{WrappedKey, WrappedKeyFile, key_level};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Bodies, FieldError, Misfit, Owner, Record, Records, Wrapped};
+use homaes_scheme::{FieldError, KeyRecords, Mismatch, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError, packed_len,
 };
@@ -152,8 +152,8 @@ fn meta(size: KeySize, direction: Direction, start: usize) -> Record {
     Record::new(META, 0, out.u16(start as u16).finish())
 }
 
-fn described(size: KeySize, direction: Direction, output: usize) -> Wrapped {
-    Wrapped::expanded(size, direction, vec![(Layout::Bits, output)])
+fn described(size: KeySize, direction: Direction, output: usize) -> WrappedKeyInfo {
+    WrappedKeyInfo::expanded(size, direction, vec![(Layout::Bits, output)])
 }
 
 /// The first record of a wrapped key: the cipher, and the level of the first round key.
@@ -167,7 +167,7 @@ fn read_head<A: Arithmetic, R: Read>(
     let (size, direction) = read::take_cipher::<Error>(&mut input)?;
     let start = usize::from(input.u16("level of the first round key")?);
     input.finish("wrapped key")?;
-    let least = params.start_level(size, 0).ok_or(Misfit::Levels {
+    let least = params.start_level(size, 0).ok_or(Mismatch::Levels {
         layout: Layout::Bits,
         size,
         wanted: 0,
@@ -184,7 +184,7 @@ fn read_head<A: Arithmetic, R: Read>(
 
 impl<A: Arithmetic> WrappedKey<A> {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         described(self.size, self.direction, self.output_level())
     }
 
@@ -192,7 +192,7 @@ impl<A: Arithmetic> WrappedKey<A> {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn describe_file<R: Read>(params: &Params<A>, mut r: Reader<R>) -> Result<Wrapped> {
+    pub fn describe_file<R: Read>(params: &Params<A>, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let (size, direction, start) = read_head(params, &mut r)?;
         let contents = wrapped_contents(params, size, start);
         read::check_length::<Error>(params.id(), r.header(), contents)?;
@@ -214,7 +214,7 @@ impl<A: Arithmetic> WrappedKey<A> {
             take_element(params, level, "wrapped key", &body)?;
             Ok(body)
         });
-        let bodies = Bodies::Memory(bodies.collect::<Result<_>>()?);
+        let bodies = KeyRecords::Memory(bodies.collect::<Result<_>>()?);
         r.finish()?;
         Ok(Self {
             params: params.clone(),
@@ -249,7 +249,7 @@ impl<A: Arithmetic> WrappedKey<A> {
             size,
             direction,
             start,
-            bodies: Bodies::File(stored),
+            bodies: KeyRecords::File(stored),
         })
     }
 }
@@ -283,7 +283,7 @@ impl<A: Arithmetic> Records for WrappedKey<A> {
 
 impl<A: Arithmetic> WrappedKeyFile<'_, A> {
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         let output = key_level(self.secret.params(), self.start, self.size.rounds());
         described(self.size, self.direction, output)
     }

@@ -2,7 +2,7 @@
 
 use homaes_math::sample::LOT;
 use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Misfit};
+use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the NTRU scheme and of its files.
@@ -25,7 +25,7 @@ pub enum Error {
     NotBits,
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -78,7 +78,7 @@ impl Failure for Error {
         match self {
             Self::Wire(error) => error.remedy(),
             Self::NotBits => remedy::WRONG_KEY,
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
             _ => remedy::ANEW,
         }

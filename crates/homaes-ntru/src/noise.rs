@@ -18,8 +18,8 @@
 //! Sums and products count as those of independent noises of one size at all embeddings. Noises share the factor f, so that the mean square of a product is twice that of this table; after a switch the rounding
 //! noise hides it.
 
-use homaes_leveled::log2;
 use homaes_math::Ring;
+use homaes_rns::log2;
 
 /// Mean square of the most noise that public bits can have, over ρ²: all coefficients of m are ±1, (4n + 1) n.
 pub(crate) const MOST_PUBLIC: f64 = 3.0;

@@ -8,8 +8,7 @@ use homaes_aes::KeySize;
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{Backend, Ring};
-use homaes_params::DigestBuilder;
-use homaes_scheme::SetId;
+use homaes_scheme::{DigestBuilder, SetId};
 use std::sync::Arc;
 
 /// Where the representatives of the second class of slots lie along the axis of 17 ([`Slots::new`]); bits are the same for all choices.

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | product of two ciphertexts, sums included | q² n 2^16 | 56 |
 //! | h·s, f·c | q n 2^10 | 29 |
-//! | digits times four limbs of the key ([`homaes_leveled::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
+//! | digits times four limbs of the key ([`homaes_rns::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
 
 mod crt;
 mod wide;
@@ -18,12 +18,12 @@ use crate::keys::f_of;
 use crate::rns::quotient;
 use crate::sets::{ParamSet, Variant};
 use crt::{Crt, Reduction};
-use homaes_leveled::grouped::{Shape, inner_products};
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{Meter, Poly, Pool, SecretPoly, Stage, transposed};
-use homaes_math::integer::natural::inverse_of_word;
+use homaes_math::natural::inverse_of_word;
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
+use homaes_rns::grouped::{Shape, inner_products};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Meter, Poly, RnsContext, SecretPoly, Stage, transposed};
 use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
 use num_bigint::BigUint;
@@ -53,9 +53,9 @@ pub struct PrimePower {
     /// bits of a digit
     word: u32,
     /// auxiliary primes
-    pool: Pool,
+    context: RnsContext,
     /// p itself
-    base: Pool,
+    base: RnsContext,
     /// by level, from 1
     levels: Vec<Level>,
     reduction: Reduction,
@@ -85,7 +85,7 @@ impl PrimePower {
     }
 
     fn n(&self) -> usize {
-        self.pool.ring().n()
+        self.context.ring().n()
     }
 
     /// Digits of an element of a level.
@@ -121,7 +121,7 @@ impl PrimePower {
     fn transformed(&self, meter: &Meter, x: &Wide, count: usize) -> Poly {
         let mut out = Poly::scratch(self.n(), count);
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.reduction.of(&self.pool, meter, i, &x.limbs, limb);
+            self.reduction.of(&self.context, meter, i, &x.limbs, limb);
         }
         out
     }
@@ -135,11 +135,11 @@ impl PrimePower {
     fn integers(&self, meter: &Meter, level: usize, crt: &Crt, residues: &mut [Words]) -> Wide {
         for residues in residues.chunks_exact_mut(crt.primes()) {
             for (i, limb) in residues.iter_mut().enumerate() {
-                meter.time(Stage::Transform, || self.pool.transform(i).inverse(limb));
+                meter.time(Stage::Transform, || self.context.transform(i).inverse(limb));
             }
         }
         let modulus = &self.level(level).modulus;
-        crt.apply(&self.pool, meter, modulus, residues)
+        crt.apply(&self.context, meter, modulus, residues)
     }
 
     /// `out + Σ x·y` modulo auxiliary primes, canonical; y canonical.
@@ -150,7 +150,7 @@ impl PrimePower {
             .zip(x.limbs.iter().zip(&y.limbs))
             .enumerate()
         {
-            let m = self.pool.modulus(i);
+            let m = self.context.modulus(i);
             let factors = lots(x).iter().zip(lots(y));
             for (out, (x, y)) in lots_mut(out).iter_mut().zip(factors) {
                 secret::add_product(m, [x, y], out);
@@ -162,8 +162,8 @@ impl PrimePower {
     #[inline(never)]
     fn masked(&self, h: &Poly, s: &[i64], noise: &[i64]) -> Poly {
         let basis: Vec<usize> = (0..h.limbs.len()).collect();
-        let mut out = Poly::from_signed(&self.pool, &basis, noise);
-        let s = SecretPoly(Poly::from_signed(&self.pool, &basis, s));
+        let mut out = Poly::from_signed(&self.context, &basis, noise);
+        let s = SecretPoly(Poly::from_signed(&self.context, &basis, s));
         self.add_product(&mut out, &s, h);
         out
     }
@@ -243,11 +243,11 @@ impl PrimePower {
         });
         let elements = elements.collect::<Result<Vec<Wide>>>()?;
         let digit = |element: usize, number: usize, prime: usize, out: &mut Words| {
-            let t = self.pool.transform(prime);
+            let t = self.context.transform(prime);
             let m = t.modulus();
             meter.time(Stage::Conversion, || {
                 self.digit(&elements[element], number, out);
-                kernel::scale_canonical(self.pool.ring(), m, m.shoup(m.r()), out);
+                kernel::scale_canonical(self.context.ring(), m, m.shoup(m.r()), out);
             });
             meter.time(Stage::Transform, || t.forward(out));
         };
@@ -258,7 +258,7 @@ impl PrimePower {
             primes: at.grouped.primes(),
         };
         let check = || cancel.check();
-        let sums = inner_products(&self.pool, meter, shape, digit, |j| &key[j][..], check)?;
+        let sums = inner_products(&self.context, meter, shape, digit, |j| &key[j][..], check)?;
         let lowered = sums.into_iter().map(|mut sums| {
             let c = self.integers(meter, level, &at.grouped, &mut sums);
             self.switched(meter, level, &c)
@@ -296,17 +296,17 @@ impl Arithmetic for PrimePower {
         let primes = largest_primes(1 << AUXILIARY_BITS, step, count);
         assert!(primes.iter().all(|&p| (p as f64).log2() > EACH));
         let modulus = |p| ParamsError::Modulus { p, step };
-        let base = Pool::new(ring.clone(), &[p]).map_err(modulus)?;
-        let pool = Pool::new(ring, &primes).map_err(modulus)?;
+        let base = RnsContext::new(ring.clone(), &[p]).map_err(modulus)?;
+        let context = RnsContext::new(ring, &primes).map_err(modulus)?;
         let most = limbs_of(log2_q);
         let powers: Vec<usize> = (0..most).step_by(GROUP).collect();
         let levels = (1..=top).map(|level| {
             let q = BigUint::from(p).pow(level as u32);
             let modulus = WideModulus::new(&q);
             Level {
-                grouped: Crt::of_sums(&pool, grouped, &q, modulus.count(), &powers),
-                products: Crt::new(&pool, product_primes(level), &q, modulus.count()),
-                small: Crt::new(&pool, small, &q, modulus.count()),
+                grouped: Crt::of_sums(&context, grouped, &q, modulus.count(), &powers),
+                products: Crt::new(&context, product_primes(level), &q, modulus.count()),
+                small: Crt::new(&context, small, &q, modulus.count()),
                 bits: q.bits() as u32 - LIMB_BITS * (modulus.count() as u32 - 1),
                 modulus,
             }
@@ -315,16 +315,16 @@ impl Arithmetic for PrimePower {
         Ok(Self {
             p,
             word,
-            reduction: Reduction::new(&pool, most),
+            reduction: Reduction::new(&context, most),
             levels,
-            pool,
+            context,
             base,
             inverse: inverse_of_word(p),
         })
     }
 
     fn ring(&self) -> &Ring {
-        self.pool.ring()
+        self.context.ring()
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -394,14 +394,14 @@ impl Arithmetic for PrimePower {
     }
 
     fn multiply(&self, meter: &Meter, level: usize, a: &Wide, b: &Wide) -> Poly {
-        let (ring, n) = (self.pool.ring(), self.n());
+        let (ring, n) = (self.context.ring(), self.n());
         let [mut x, mut y] = [(); 2].map(|()| Words::scratch(n));
         let mut out = Poly::scratch(n, self.level(level).products.primes());
         for (i, limb) in out.limbs.iter_mut().enumerate() {
-            self.reduction.of(&self.pool, meter, i, &a.limbs, &mut x);
-            self.reduction.of(&self.pool, meter, i, &b.limbs, &mut y);
+            self.reduction.of(&self.context, meter, i, &a.limbs, &mut x);
+            self.reduction.of(&self.context, meter, i, &b.limbs, &mut y);
             meter.time(Stage::Tensor, || {
-                kernel::dot(ring, self.pool.modulus(i), &[[&x, &y]], false, limb);
+                kernel::dot(ring, self.context.modulus(i), &[[&x, &y]], false, limb);
             });
         }
         out
@@ -415,7 +415,7 @@ impl Arithmetic for PrimePower {
             .zip(a.limbs.iter().zip(&b.limbs))
             .enumerate()
         {
-            kernel::add(self.pool.ring(), self.pool.modulus(i), a, b, out);
+            kernel::add(self.context.ring(), self.context.modulus(i), a, b, out);
         }
         out
     }
@@ -429,8 +429,8 @@ impl Arithmetic for PrimePower {
             let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
             meter.time(Stage::Elementwise, || {
                 kernel::sums(
-                    self.pool.ring(),
-                    self.pool.modulus(i),
+                    self.context.ring(),
+                    self.context.modulus(i),
                     &sources,
                     rows,
                     &mut sums,
@@ -464,9 +464,9 @@ impl Arithmetic for PrimePower {
         let small = self.levels[0].small.primes();
         let basis: Vec<usize> = (0..small).collect();
         let coefficients = Zeroizing::new(f_of(self.ring(), f_prime));
-        let f = |pool: &Pool, basis: &[usize]| {
-            let mut f = SecretPoly(Poly::from_signed(pool, basis, &coefficients));
-            f.make_canonical(pool, basis);
+        let f = |context: &RnsContext, basis: &[usize]| {
+            let mut f = SecretPoly(Poly::from_signed(context, basis, &coefficients));
+            f.make_canonical(context, basis);
             f
         };
         let (t, m) = (self.base.transform(0), self.base.modulus(0));
@@ -477,7 +477,7 @@ impl Arithmetic for PrimePower {
         t.inverse(&mut start);
         start.iter_mut().for_each(|x| *x = m.from_stored(*x));
         let mut x = Wide { limbs: vec![start] };
-        let f = f(&self.pool, &basis);
+        let f = f(&self.context, &basis);
         // 2 as a polynomial
         let one = f_of(self.ring(), &vec![0; n]);
         let two: Vec<i64> = one.iter().map(|&c| 2 * c).collect();
@@ -490,9 +490,9 @@ impl Arithmetic for PrimePower {
             let mut product = SecretPoly(Poly::zeroed(n, small));
             let residues = SecretPoly(self.transformed(&meter, &x, small));
             self.add_product(&mut product, &residues, &f);
-            let two = Poly::from_signed(&self.pool, &basis, &two);
+            let two = Poly::from_signed(&self.context, &basis, &two);
             for (i, (limb, two)) in product.limbs.iter_mut().zip(&two.limbs).enumerate() {
-                let m = self.pool.modulus(i);
+                let m = self.context.modulus(i);
                 for (x, &two) in limb.iter_mut().zip(two.iter()) {
                     *x = m.sub(m.canonical(two), *x);
                 }
@@ -505,8 +505,8 @@ impl Arithmetic for PrimePower {
         }
         // 2g/f
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
-        let mut twice = SecretPoly(Poly::from_signed(&self.pool, &basis, &twice));
-        twice.make_canonical(&self.pool, &basis);
+        let mut twice = SecretPoly(Poly::from_signed(&self.context, &basis, &twice));
+        twice.make_canonical(&self.context, &basis);
         let mut product = Poly::zeroed(n, small);
         let residues = SecretPoly(self.transformed(&meter, &x, small));
         self.add_product(&mut product, &residues, &twice);
@@ -514,7 +514,7 @@ impl Arithmetic for PrimePower {
         let crt = &self.level(self.top()).small;
         let h = self.element(&meter, self.top(), crt, &mut product);
         let mut h = self.transformed(&meter, &h, small);
-        h.make_canonical(&self.pool, &basis);
+        h.make_canonical(&self.context, &basis);
         Some(Secret { f, h })
     }
 
@@ -600,7 +600,7 @@ impl Arithmetic for PrimePower {
     fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8> {
         let mut poly = self.masked(&secret.h, s, noise);
         for (i, (limb, f)) in poly.limbs.iter_mut().zip(&secret.f.limbs).enumerate() {
-            let m = self.pool.modulus(i);
+            let m = self.context.modulus(i);
             let factor = m.shoup(m.pow(2, number as u64 * u64::from(self.word)));
             for (x, &f) in limb.iter_mut().zip(f.iter()) {
                 *x = m.add(*x, m.scale(f, factor));
@@ -623,9 +623,9 @@ impl Arithmetic for PrimePower {
             let mut poly = Poly::scratch(self.n(), primes.len());
             for (&i, out) in primes.iter().zip(&mut poly.limbs) {
                 let meter = Meter::default();
-                self.reduction.of(&self.pool, &meter, i, limbs, out);
+                self.reduction.of(&self.context, &meter, i, limbs, out);
             }
-            poly.make_canonical(&self.pool, &primes);
+            poly.make_canonical(&self.context, &primes);
             poly.limbs
         });
         Ok(groups.flatten().collect())

@@ -10,11 +10,11 @@ use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use groups::Groups;
-use homaes_leveled::secret::{self, lots, lots_mut};
-use homaes_leveled::{
-    Gadget, Lowering, Meter, Poly, Pool, SecretPoly, Stage, SwitchPlan, transposed,
-};
 use homaes_math::{Modulus, Ring, Words};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{
+    Gadget, Meter, ModSwitch, Poly, RnsContext, SecretPoly, Stage, SwitchPlan, transposed,
+};
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder, packed_len};
 use limb::Limb;
@@ -48,14 +48,14 @@ pub struct Secret {
 /// Arithmetic modulo products of primes that the transform takes.
 pub struct Rns {
     variant: Variant,
-    pool: Pool,
+    context: RnsContext,
     chain: Chain,
     /// from every level to the one below, from level 2
     switching: Vec<SwitchPlan>,
     /// the same for ciphertexts that are not relinearised
-    lowering: Vec<Lowering>,
+    mod_switches: Vec<ModSwitch>,
     /// from every level and the first special prime to the level, from level 1
-    encrypting: Vec<Lowering>,
+    encrypting: Vec<ModSwitch>,
     /// where digits are single primes
     groups: Option<Groups>,
 }
@@ -70,11 +70,11 @@ impl Rns {
     }
 
     fn all(&self) -> Vec<usize> {
-        (0..self.pool.count()).collect()
+        (0..self.context.count()).collect()
     }
 
     fn n(&self) -> usize {
-        self.pool.ring().n()
+        self.context.ring().n()
     }
 
     fn contains(&self, from: usize, to: usize) -> bool {
@@ -96,10 +96,10 @@ impl Rns {
     /// `out + h·s` modulo the primes of `basis`, canonical; `out` holds small coefficients.
     #[inline(never)]
     fn masked(&self, h: &Poly, basis: &[usize], s: &[i64], noise: &[i64]) -> Poly {
-        let mut out = Poly::from_signed(&self.pool, basis, noise);
-        let s = SecretPoly(Poly::from_signed(&self.pool, basis, s));
+        let mut out = Poly::from_signed(&self.context, basis, noise);
+        let s = SecretPoly(Poly::from_signed(&self.context, basis, s));
         for ((limb, s), &i) in out.limbs.iter_mut().zip(&s.limbs).zip(basis) {
-            let m = self.pool.modulus(i);
+            let m = self.context.modulus(i);
             let factors = lots(&h.limbs[i]).iter().zip(lots(s));
             for (x, (h, s)) in lots_mut(limb).iter_mut().zip(factors) {
                 secret::add_product(m, [h, s], x);
@@ -115,11 +115,11 @@ impl Rns {
             KeyPower::Two => 2,
         };
         let limbs = self.basis(level).iter().zip(&c.limbs).map(|(&i, limb)| {
-            let (t, n) = (self.pool.transform(i), self.n());
+            let (t, n) = (self.context.transform(i), self.n());
             let m = t.modulus();
             let mut scratch = Words::scratch(n);
             let mut x = Words::scratch(n);
-            x.copy_from_slice(limb.open(self.pool.ring(), &mut scratch));
+            x.copy_from_slice(limb.open(self.context.ring(), &mut scratch));
             for _ in 0..times {
                 let mut product = Words::zeroed(n);
                 let factors = lots(&x).iter().zip(lots(&secret.f.limbs[i]));
@@ -140,7 +140,7 @@ impl Rns {
 
     fn limb_bytes(&self, basis: &[usize]) -> u64 {
         let limbs = basis.iter();
-        let bytes = limbs.map(|&i| packed_len(self.n(), self.pool.modulus(i).bits()) as u64);
+        let bytes = limbs.map(|&i| packed_len(self.n(), self.context.modulus(i).bits()) as u64);
         bytes.sum()
     }
 }
@@ -155,7 +155,8 @@ impl Arithmetic for Rns {
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
         let step = ring.modulus_step();
         let chain = Chain::new(set, step);
-        let pool = Pool::new(ring, &chain.primes).map_err(|p| ParamsError::Modulus { p, step })?;
+        let context =
+            RnsContext::new(ring, &chain.primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let gadget = Gadget {
             special: chain.special.clone(),
             digit_of: &|i| chain.digit_of[i],
@@ -165,33 +166,33 @@ impl Arithmetic for Rns {
         let bases = |levels: [usize; 2]| levels.map(|level| &chain.levels[level][..]);
         let switching = pairs().map(|levels| {
             let [from, to] = bases(levels);
-            SwitchPlan::new(&pool, from, to, &gadget)
+            SwitchPlan::new(&context, from, to, &gadget)
         });
-        let lowering = pairs().map(|levels| {
+        let mod_switches = pairs().map(|levels| {
             let [from, to] = bases(levels);
-            Lowering::new(&pool, from, to)
+            ModSwitch::new(&context, from, to)
         });
         let encrypting = (1..=set.top_level()).map(|level| {
             let basis = &chain.levels[level];
-            Lowering::new(&pool, &chain.with_special(level), basis)
+            ModSwitch::new(&context, &chain.with_special(level), basis)
         });
         let groups = match set.variant {
-            Variant::Rns => Some(Groups::new(&pool, &chain)?),
+            Variant::Rns => Some(Groups::new(&context, &chain)?),
             _ => None,
         };
         Ok(Self {
             groups,
             variant: set.variant,
             switching: switching.collect(),
-            lowering: lowering.collect(),
+            mod_switches: mod_switches.collect(),
             encrypting: encrypting.collect(),
-            pool,
+            context,
             chain,
         })
     }
 
     fn ring(&self) -> &Ring {
-        self.pool.ring()
+        self.context.ring()
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -203,11 +204,11 @@ impl Arithmetic for Rns {
     }
 
     fn log2_modulus(&self, level: usize) -> f64 {
-        self.pool.log2(self.basis(level).iter().copied())
+        self.context.log2(self.basis(level).iter().copied())
     }
 
     fn log2_key(&self) -> f64 {
-        self.pool.log2(0..self.pool.count())
+        self.context.log2(0..self.context.count())
     }
 
     fn log2_drop(&self, level: usize) -> f64 {
@@ -220,13 +221,14 @@ impl Arithmetic for Rns {
     }
 
     fn small(&self, level: usize, coefficients: &[i64]) -> Residues {
-        let poly = Poly::from_signed(&self.pool, self.basis(level), coefficients);
+        let poly = Poly::from_signed(&self.context, self.basis(level), coefficients);
         self.rest(level, poly)
     }
 
     fn sum(&self, level: usize, a: &Residues, b: &Residues) -> Residues {
         let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
-        let limbs = limbs.map(|((a, b), &i)| a.plus(self.pool.ring(), self.pool.modulus(i), b));
+        let limbs =
+            limbs.map(|((a, b), &i)| a.plus(self.context.ring(), self.context.modulus(i), b));
         Residues {
             limbs: limbs.collect(),
         }
@@ -243,8 +245,8 @@ impl Arithmetic for Rns {
             let next = self.lower(meter, from, from - 1, a);
             return self.lower(meter, from - 1, to, &next);
         }
-        let plan = &self.lowering[from - 2];
-        self.rest(to, plan.apply(&self.pool, meter, &self.words(a)))
+        let plan = &self.mod_switches[from - 2];
+        self.rest(to, plan.apply(&self.context, meter, &self.words(a)))
     }
 
     fn lowering_log2(&self, from: usize, to: usize) -> Option<f64> {
@@ -253,18 +255,18 @@ impl Arithmetic for Rns {
         }
         if from > to + 1 && !self.contains(from, to + 1) {
             let rest = self.lowering_log2(from - 1, to);
-            return Some(self.lowering[from - 2].log2_drop() + rest.unwrap_or(0.0));
+            return Some(self.mod_switches[from - 2].log2_drop() + rest.unwrap_or(0.0));
         }
-        Some(self.lowering[to - 1].log2_drop())
+        Some(self.mod_switches[to - 1].log2_drop())
     }
 
     fn multiply(&self, meter: &Meter, level: usize, a: &Residues, b: &Residues) -> Residues {
-        let (ring, n) = (self.pool.ring(), self.n());
+        let (ring, n) = (self.context.ring(), self.n());
         let mut x = Words::scratch(n);
         let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
         let limbs = limbs.map(|((a, b), &i)| {
             meter.time(Stage::Tensor, || {
-                let (m, mut out) = (self.pool.modulus(i), Words::scratch(n));
+                let (m, mut out) = (self.context.modulus(i), Words::scratch(n));
                 Limb::dot(ring, m, &[(a.open(ring, &mut x), b)], false, &mut out);
                 Limb::of(self.variant, ring, m, out)
             })
@@ -290,9 +292,9 @@ impl Arithmetic for Rns {
         let tasks = (0..basis.len()).into_par_iter().with_max_len(1);
         let limbs = tasks.map(|at| {
             let sources: Vec<&Limb> = products.iter().map(|p| &p.limbs[at]).collect();
-            let m = self.pool.modulus(basis[at]);
+            let m = self.context.modulus(basis[at]);
             meter.time(Stage::Elementwise, || {
-                Limb::sums(self.pool.ring(), m, &sources, rows)
+                Limb::sums(self.context.ring(), m, &sources, rows)
             })
         });
         let sums = transposed(limbs.collect(), rows.len()).into_iter();
@@ -325,12 +327,12 @@ impl Arithmetic for Rns {
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {
         let all = self.all();
         let f = Zeroizing::new(crate::keys::f_of(self.ring(), f_prime));
-        let mut f = SecretPoly(Poly::from_signed(&self.pool, &all, &f));
+        let mut f = SecretPoly(Poly::from_signed(&self.context, &all, &f));
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
-        let twice = SecretPoly(Poly::from_signed(&self.pool, &all, &twice));
-        f.make_canonical(&self.pool, &all);
+        let twice = SecretPoly(Poly::from_signed(&self.context, &all, &twice));
+        f.make_canonical(&self.context, &all);
         let quotients = f.limbs.par_iter().zip(&*twice.limbs).zip(&all);
-        let quotients = quotients.map(|((f, g), &i)| quotient(self.pool.modulus(i), g, f));
+        let quotients = quotients.map(|((f, g), &i)| quotient(self.context.modulus(i), g, f));
         let limbs = quotients.collect::<Option<Vec<Words>>>()?;
         Some(Secret {
             f,
@@ -349,7 +351,7 @@ impl Arithmetic for Rns {
     fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Residues {
         let masked = self.masked(h, &self.chain.with_special(level), s, noise);
         let down = &self.encrypting[level - 1];
-        self.rest(level, down.apply(&self.pool, &Meter::default(), &masked))
+        self.rest(level, down.apply(&self.context, &Meter::default(), &masked))
     }
 
     fn encryption_drop(&self) -> f64 {
@@ -364,7 +366,7 @@ impl Arithmetic for Rns {
         c: &Residues,
     ) -> (Zeroizing<Vec<u64>>, u64) {
         let mut phase = self.phase(secret, level, power, c);
-        secret::parities(&self.pool, self.basis(level), &mut phase)
+        secret::parities(&self.context, self.basis(level), &mut phase)
     }
 
     fn noise(
@@ -375,7 +377,7 @@ impl Arithmetic for Rns {
         c: &Residues,
     ) -> Zeroizing<Vec<f64>> {
         let phase = self.phase(secret, level, power, c);
-        homaes_leveled::centred(&self.pool, self.basis(level), &phase)
+        homaes_rns::centred(&self.context, self.basis(level), &phase)
     }
 
     fn of_product(&self, _: usize, product: &Residues) -> Residues {
@@ -394,8 +396,8 @@ impl Arithmetic for Rns {
                 continue;
             }
             // P·f modulo the primes of the digit, 0 modulo the others
-            let m = self.pool.modulus(i);
-            let p = m.shoup(self.pool.product(m, self.chain.special.clone()));
+            let m = self.context.modulus(i);
+            let p = m.shoup(self.context.product(m, self.chain.special.clone()));
             for (x, &f) in limb.iter_mut().zip(secret.f.limbs[i].iter()) {
                 *x = m.add(*x, m.scale(f, p));
             }
@@ -403,7 +405,7 @@ impl Arithmetic for Rns {
         let out = Encoder::with_capacity(self.key_part_bytes() as usize);
         let limbs = poly.limbs.iter().zip(&all);
         let out = limbs.fold(out, |out, (limb, &i)| {
-            out.residues(self.pool.modulus(i).p(), limb)
+            out.residues(self.context.modulus(i).p(), limb)
         });
         out.finish()
     }
@@ -416,7 +418,7 @@ impl Arithmetic for Rns {
         let all = self.all();
         let poly = self.take_words(&all, "evaluation key", input)?;
         Ok(match &self.groups {
-            Some(groups) => KeyPart::Groups(groups.key(&self.pool, poly)),
+            Some(groups) => KeyPart::Groups(groups.key(&self.context, poly)),
             None => KeyPart::Primes(self.rest_modulo(&all, poly)),
         })
     }
@@ -429,8 +431,8 @@ impl Arithmetic for Rns {
         let n = self.n();
         let [mut scratch, mut canonical] = [(); 2].map(|()| Words::scratch(n));
         for (limb, &i) in a.limbs.iter().zip(self.basis(level)) {
-            let m = self.pool.modulus(i);
-            let words = limb.open(self.pool.ring(), &mut scratch);
+            let m = self.context.modulus(i);
+            let words = limb.open(self.context.ring(), &mut scratch);
             for (c, &x) in canonical.iter_mut().zip(words) {
                 *c = m.canonical(x);
             }
@@ -454,7 +456,12 @@ impl Rns {
     fn rest_modulo(&self, basis: &[usize], poly: Poly) -> Residues {
         let limbs = poly.limbs.into_iter().zip(basis);
         let limbs = limbs.map(|(words, &i)| {
-            Limb::of(self.variant, self.pool.ring(), self.pool.modulus(i), words)
+            Limb::of(
+                self.variant,
+                self.context.ring(),
+                self.context.modulus(i),
+                words,
+            )
         });
         Residues {
             limbs: limbs.collect(),
@@ -466,7 +473,7 @@ impl Rns {
         let limbs = a
             .limbs
             .iter()
-            .map(|l| l.clone().into_words(self.pool.ring()));
+            .map(|l| l.clone().into_words(self.context.ring()));
         Poly {
             limbs: limbs.collect(),
         }
@@ -481,7 +488,7 @@ impl Rns {
         let n = self.n();
         let limbs = basis.iter().map(|&i| {
             let mut limb = Words::scratch(n);
-            input.residues_into(what, self.pool.modulus(i).p(), &mut limb)?;
+            input.residues_into(what, self.context.modulus(i).p(), &mut limb)?;
             Ok(limb)
         });
         Ok(Poly {

@@ -12,7 +12,7 @@
 //!
 //! DHS14 evaluates AES with n = 32768 and log q = 1271, and with n = 27000 and log q = 1230.
 
-use homaes_params::{Purpose, SetName};
+use homaes_scheme::{Purpose, SetName};
 
 /// How elements modulo a chain are represented, and how products are relinearised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

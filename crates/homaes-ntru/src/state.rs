@@ -8,7 +8,7 @@ use crate::params::Params;
 use crate::sets::SboxDepth;
 use homaes_aes::slp::tower;
 use homaes_aes::{Block, Folding};
-use homaes_scheme::{Decrypted, misfit};
+use homaes_scheme::{Decrypted, mismatch};
 use rayon::prelude::*;
 
 /// Bits of a block: ciphertext 8i + j holds bit j of byte i.
@@ -84,7 +84,7 @@ impl<A: Arithmetic> State<A> {
 
 pub(crate) fn check_count<A: Arithmetic>(params: &Params<A>, blocks: &[Block]) -> Result<()> {
     let expected = params.slots().count();
-    Ok(misfit::check_count("blocks", blocks.len(), expected)?)
+    Ok(mismatch::check_count("blocks", blocks.len(), expected)?)
 }
 
 impl<A: Arithmetic> SecretKey<A> {

@@ -8,7 +8,7 @@ use crate::params::Params;
 use crate::state::{BITS, folding};
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
-use homaes_scheme::{Bodies, Misfit, Owner};
+use homaes_scheme::{KeyRecords, Mismatch, Owner};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -25,7 +25,7 @@ pub struct WrappedKey<A> {
     /// level of the first round key
     pub(crate) start: usize,
     /// ciphertexts; those of one AES-128 key are 2.7 GiB at n = 32768, of which a round needs a tenth
-    pub(crate) bodies: Bodies,
+    pub(crate) bodies: KeyRecords,
 }
 
 /// Level of round key `r` if the first one is at `start`.
@@ -96,7 +96,7 @@ impl<'s, A: Arithmetic> WrappedKeyFile<'s, A> {
     /// The round keys of `direction`, for AES that leaves at least `left` multiplications.
     ///
     /// # Errors
-    /// [`Misfit::Levels`] if the set has too few levels.
+    /// [`Mismatch::Levels`] if the set has too few levels.
     pub fn generate(
         secret: &'s SecretKey<A>,
         keys: &RoundKeys,
@@ -105,7 +105,7 @@ impl<'s, A: Arithmetic> WrappedKeyFile<'s, A> {
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let (params, size) = (secret.params(), keys.size());
-        let start = params.start_level(size, left).ok_or(Misfit::Levels {
+        let start = params.start_level(size, left).ok_or(Mismatch::Levels {
             layout: Layout::Bits,
             size,
             wanted: left,

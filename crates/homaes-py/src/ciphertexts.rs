@@ -1,4 +1,4 @@
-//! Results: in a file, in memory, or of a job.
+//! Origin: in a file, in memory, or of a job.
 
 use crate::batches::Batches;
 use crate::errors::{raise, refuse};
@@ -17,19 +17,19 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Results of a run, in a file or in memory, or of a job.
+/// Origin of a run, in a file or in memory, or of a job.
 #[pyclass(frozen, module = "homaes._homaes")]
 #[derive(Clone)]
-pub(crate) struct Held(Results);
+pub(crate) struct Results(Origin);
 
 #[derive(Clone)]
-enum Results {
+enum Origin {
     File(Place),
     Job(Arc<Job>),
 }
 
 #[pymethods]
-impl Held {
+impl Results {
     #[new]
     #[pyo3(signature = (source, /))]
     fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -40,16 +40,16 @@ impl Held {
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         match &self.0 {
-            Results::File(place) => place.path(),
-            Results::Job(_) => None,
+            Origin::File(place) => place.path(),
+            Origin::Job(_) => None,
         }
     }
 
     /// Refuse a file that has changed since it was opened.
     fn _check_file(&self) -> PyResult<()> {
         match &self.0 {
-            Results::File(place) => place.check().map_err(raise),
-            Results::Job(_) => Ok(()),
+            Origin::File(place) => place.check().map_err(raise),
+            Origin::Job(_) => Ok(()),
         }
     }
 
@@ -57,16 +57,16 @@ impl Held {
     #[getter]
     fn job(&self) -> Option<OsString> {
         match &self.0 {
-            Results::Job(job) => Some(text_of(job.location())),
-            Results::File(_) => None,
+            Origin::Job(job) => Some(text_of(job.location())),
+            Origin::File(_) => None,
         }
     }
 
     /// All bytes of the file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = match self.0.clone() {
-            Results::File(Place::Bytes(bytes)) => return Ok(bytes.to_python(py)),
-            Results::File(Place::File(file)) => {
+            Origin::File(Place::Bytes(bytes)) => return Ok(bytes.to_python(py)),
+            Origin::File(Place::File(file)) => {
                 let read = move || {
                     let path = file.path().to_owned();
                     let bytes = std::fs::read(&path);
@@ -76,7 +76,7 @@ impl Held {
                 };
                 wait::run(py, &Cancel::new(), false, read)?
             }
-            Results::Job(job) => {
+            Origin::Job(job) => {
                 let cancel = Cancel::new();
                 let thrown = cancel.clone();
                 let merge = move || {
@@ -153,11 +153,11 @@ impl Held {
                 source,
             };
             match held.0 {
-                Results::Job(job) => return Ok(job.merge(output, &thrown)?),
-                Results::File(Place::Bytes(bytes)) => {
+                Origin::Job(job) => return Ok(job.merge(output, &thrown)?),
+                Origin::File(Place::Bytes(bytes)) => {
                     output.write_all(bytes.as_ref()).map_err(error)?;
                 }
-                Results::File(Place::File(from)) => {
+                Origin::File(Place::File(from)) => {
                     let path = from.path().to_owned();
                     let file = std::fs::File::open(&path);
                     let inner = file.map_err(|source| Error::Io { path, source })?;
@@ -172,7 +172,7 @@ impl Held {
     }
 }
 
-impl Held {
+impl Results {
     /// The results of a `Ciphertexts`, or of an object that names a file or the folder of a job.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match object.getattr("_held") {
@@ -189,15 +189,15 @@ impl Held {
                 let job = py.detach(|| Job::open(location)).map_err(raise)?;
                 Ok(Self::of_job(job.into()))
             }
-            _ => Ok(Self(Results::File(place))),
+            _ => Ok(Self(Origin::File(place))),
         }
     }
 
     /// The file that holds them.
     pub(crate) fn into_place(self) -> PyResult<Place> {
         match self.0 {
-            Results::File(place) => Ok(place),
-            Results::Job(_) => Err(refuse(
+            Origin::File(place) => Ok(place),
+            Origin::Job(_) => Err(refuse(
                 "the results of a job, expected computed values (.hcv)",
                 "write them with homaes.save_values",
             )),
@@ -205,15 +205,15 @@ impl Held {
     }
 
     pub(crate) fn file(path: PathBuf) -> Self {
-        Self(Results::File(Place::File(Opened::new(&path))))
+        Self(Origin::File(Place::File(Opened::new(&path))))
     }
 
     pub(crate) fn own(bytes: Vec<u8>) -> Self {
-        Self(Results::File(Place::Bytes(Shared::Own(bytes.into()))))
+        Self(Origin::File(Place::Bytes(Shared::Own(bytes.into()))))
     }
 
     pub(crate) fn of_job(job: Arc<Job>) -> Self {
-        Self(Results::Job(job))
+        Self(Origin::Job(job))
     }
 
     /// Decrypts them into `output`, which does not appear after a cancellation.
@@ -262,9 +262,9 @@ impl Held {
     /// Refuses an output that would replace their source.
     fn refuse_output(&self, path: &Path) -> Result<(), Fault> {
         match &self.0 {
-            Results::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
-            Results::File(Place::Bytes(_)) => Ok(()),
-            Results::Job(job) => Ok(job.refuse_output(path)?),
+            Origin::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
+            Origin::File(Place::Bytes(_)) => Ok(()),
+            Origin::Job(job) => Ok(job.refuse_output(path)?),
         }
     }
 
@@ -272,16 +272,16 @@ impl Held {
     pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, Fault> {
         let cancel = cancel.clone();
         Ok(match &self.0 {
-            Results::File(Place::File(file)) => {
+            Origin::File(Place::File(file)) => {
                 let inner = homaes::Reopened::new(file.path())?;
                 file.check()?;
                 Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
-            Results::File(Place::Bytes(bytes)) => {
+            Origin::File(Place::Bytes(bytes)) => {
                 let inner = homaes::Memory::new(bytes.clone(), "<memory>");
                 Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
-            Results::Job(job) => {
+            Origin::Job(job) => {
                 let inner = Job::shared_results(job)?;
                 let name = job.location().to_string();
                 Ciphertexts::of_read(Cancellable { inner, cancel }, name)?

@@ -1,7 +1,7 @@
 //! Circuits on results of BGV: vectors of bytes under encryption, and operations on them.
 
 use crate::batches::{Batch, only};
-use crate::ciphertexts::Held;
+use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::errors::{raise, refuse};
 use crate::fault::Fault;
@@ -10,7 +10,7 @@ use crate::transcipher::threads_of;
 use crate::wait;
 use homaes::{Cancel, Error, Layout, Pool, SchemeError};
 use homaes_bgv::{Axis, Ciphertext, Evaluator, Lift, Params};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ fn not_of_bgv(set: &str) -> PyErr {
 /// An error of the scheme. Mismatches keep their own type.
 fn scheme_error(error: homaes_bgv::Error) -> SchemeError {
     match error {
-        homaes_bgv::Error::Misfit(misfit) => misfit.into(),
+        homaes_bgv::Error::Mismatch(mismatch) => mismatch.into(),
         error => error.into(),
     }
 }
@@ -150,7 +150,7 @@ impl Circuit {
         let batch = match batch.cast::<Batch>() {
             Ok(batch) => batch.get().clone(),
             Err(_) => {
-                let held = Held::of(batch)?;
+                let held = Results::of(batch)?;
                 let never = Cancel::new();
                 let read = move || Ok::<_, Fault>(only(held.open(&never)?)?);
                 wait::run(py, &Cancel::new(), false, read)?.ok_or_else(|| {
@@ -164,20 +164,20 @@ impl Circuit {
         let key = self.0.key.clone();
         let state = wait::run(py, &Cancel::new(), false, move || {
             let batch = &batch.batch;
-            let misfit = match (batch.set().name(), batch.key_id()) {
-                (found, _) if found != key.set().name() => Misfit::OtherSet {
+            let mismatch = match (batch.set().name(), batch.key_id()) {
+                (found, _) if found != key.set().name() => Mismatch::OtherSet {
                     what: "batch",
                     found,
                     expected: key.set().name(),
                 },
-                (_, found) if found != key.key_id() => Misfit::OtherKey {
+                (_, found) if found != key.key_id() => Mismatch::OtherKey {
                     what: "batch",
                     found,
                     expected: key.key_id(),
                 },
                 _ => return Ok((batch.state::<homaes_bgv::State>()?, batch.blocks())),
             };
-            Err(Error::Keys(misfit.into()))
+            Err(Error::Keys(mismatch.into()))
         })?;
         let (state, blocks) = state;
         Ok(State {
@@ -324,20 +324,20 @@ impl Circuit {
             let expected = expected.key.set().name();
             let what = "vector";
             let found = name;
-            let misfit = Misfit::OtherSet {
+            let mismatch = Mismatch::OtherSet {
                 what,
                 found,
                 expected,
             };
-            return Err(raise(Error::Keys(misfit.into())));
+            return Err(raise(Error::Keys(mismatch.into())));
         }
         if id != expected.key.key_id() {
-            let misfit = Misfit::OtherKey {
+            let mismatch = Mismatch::OtherKey {
                 what: "vector",
                 found: id,
                 expected: expected.key.key_id(),
             };
-            return Err(raise(Error::Keys(misfit.into())));
+            return Err(raise(Error::Keys(mismatch.into())));
         }
         Err(refuse(
             "a Vector of another Circuit",
@@ -462,7 +462,7 @@ impl Vector {
     fn frobenius(&self, py: Python<'_>, k: i64) -> PyResult<Self> {
         let k = k.rem_euclid(8) as usize;
         self.circuit()
-            .of_one(py, self, move |c, v| c.conjugate(v, k))
+            .of_one(py, self, move |c, v| c.frobenius(v, k))
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -88,7 +88,7 @@ impl How {
             expect: self.expect.borrow(),
             parts: parts.as_ref(),
             part: self.part.as_deref(),
-            seen: self.seen.as_deref(),
+            replay_log: self.seen.as_deref(),
             reads: &[],
         })
     }

@@ -1,7 +1,7 @@
 //! The fields of an exception: path, found, expected.
 
 use homaes::{Error, SchemeError};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::WireError;
 use pyo3::IntoPyObject;
 use std::path::Path;
@@ -113,10 +113,10 @@ pub(crate) fn details(error: &Error) -> Details<'_> {
         Error::AesKey { path, found, .. } => Details::of(*found, "16, 24 or 32 bytes").with(path),
         Error::Noise { path, found, expected, .. } => Details::of(*found, *expected).maybe(path.as_deref()),
         Error::NoisyValue { path, found, expected, .. } => Details::of(*found, *expected).with(path),
-        Error::Ciphertext { path, source, .. } => of_misfit(source).with(path),
-        Error::Content { path, source } => of_misfit(source).with(path),
-        Error::Batch { path, source, .. } => of_misfit(source).maybe(path.as_deref()),
-        Error::Keys(source) => of_misfit(source),
+        Error::Ciphertext { path, source, .. } => of_mismatch(source).with(path),
+        Error::Content { path, source } => of_mismatch(source).with(path),
+        Error::Batch { path, source, .. } => of_mismatch(source).maybe(path.as_deref()),
+        Error::Keys(source) => of_mismatch(source),
         error => Details::default().maybe(path_alone(error)),
     }
 }
@@ -167,13 +167,13 @@ fn of_file(error: &WireError) -> Details<'static> {
 }
 
 #[rustfmt::skip] // a table
-fn of_misfit(error: &SchemeError) -> Details<'static> {
+fn of_mismatch(error: &SchemeError) -> Details<'static> {
     if let Some(homaes_bgv::Error::TooDeep { needed, left, .. }) = of_bgv(error) {
         return Details::of(*left, *needed);
     }
     match error {
-        SchemeError::Misfit(Misfit::OtherSet { found, expected, .. }) => Details::of(*found, *expected),
-        SchemeError::Misfit(Misfit::OtherKey { found, expected, .. }) => Details::of(&found.to_string(), &expected.to_string()),
+        SchemeError::Mismatch(Mismatch::OtherSet { found, expected, .. }) => Details::of(*found, *expected),
+        SchemeError::Mismatch(Mismatch::OtherKey { found, expected, .. }) => Details::of(&found.to_string(), &expected.to_string()),
         SchemeError::Wire(error) => of_file(error),
         _ => Details::default(),
     }

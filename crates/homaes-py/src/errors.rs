@@ -2,7 +2,7 @@
 
 use crate::details::{Details, details, of_bgv};
 use homaes::{Error, SchemeError, printable};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::{Kind, WireError};
 use pyo3::exceptions::{PyBaseException, PyMemoryError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -260,7 +260,7 @@ fn of_scheme(error: &SchemeError, other: &'static str) -> &'static str {
         return "NoiseError";
     }
     match error {
-        SchemeError::Misfit(Misfit::OtherSet { .. } | Misfit::OtherKey { .. }) => {
+        SchemeError::Mismatch(Mismatch::OtherSet { .. } | Mismatch::OtherKey { .. }) => {
             "KeyMismatchError"
         }
         SchemeError::Wire(error) => of_wire(error),
@@ -297,7 +297,7 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::Keys(SchemeError::ClientExpands { .. }) => {
             "leave expand out, or choose a set whose server can expand the key"
         }
-        Error::Keys(SchemeError::Misfit(Misfit::NoLayout { .. })) => {
+        Error::Keys(SchemeError::Mismatch(Mismatch::NoLayout { .. })) => {
             "choose a layout that the set offers; homaes.sets() lists the sets"
         }
         Error::Value { .. } => "pass what is expected",
@@ -324,11 +324,11 @@ pub(crate) fn remedy(error: &Error) -> &'static str {
         Error::NoPart { .. } => "Ciphertexts.parts lists the parts",
         Error::PartNames { found, .. } if found == "none" => "pass at least one file or bytes",
         Error::PartNames { .. } => "give the parts other names with Message.of_parts",
-        Error::Keys(SchemeError::Misfit(Misfit::Levels { most: None, .. })) => {
+        Error::Keys(SchemeError::Mismatch(Mismatch::Levels { most: None, .. })) => {
             "choose a set for this size of AES key; homaes.sets() lists the sets"
         }
-        Error::Keys(SchemeError::Misfit(Misfit::TooMany { .. })) => "pass at most that many",
-        Error::Keys(SchemeError::Misfit(Misfit::Levels { .. })) => {
+        Error::Keys(SchemeError::Mismatch(Mismatch::TooMany { .. })) => "pass at most that many",
+        Error::Keys(SchemeError::Mismatch(Mismatch::Levels { .. })) => {
             "choose a set with more levels, a shorter AES key, or fewer levels_left"
         }
         error => error.remedy(),

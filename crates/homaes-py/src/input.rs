@@ -3,7 +3,7 @@
 use crate::ciphertexts::Cancellable;
 use crate::errors::raise;
 use crate::place::{buffer, path, path_or_bytes};
-use homaes::{Cancel, Message, Mode, Part, Reopened, Source};
+use homaes::{AesFile, AesInput, Cancel, Mode, Reopened, Source};
 use homaes_job::{JobError, Location, open_source};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyUserWarning, PyValueError};
@@ -25,7 +25,7 @@ pub(crate) type Given<'py> = (
 );
 
 /// The message of these parts.
-pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<Message> {
+pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<AesInput> {
     let parts = given.into_iter().map(|given| {
         let name = given.0.clone();
         Ok((name, part(given)?))
@@ -40,7 +40,7 @@ pub(crate) fn warn_of_shared_counters(py: Python<'_>) -> PyResult<()> {
 }
 
 /// The message of these parts. A single part may have no name.
-fn joined(mut parts: Vec<(Option<String>, Part)>) -> homaes::Result<Message> {
+fn joined(mut parts: Vec<(Option<String>, AesFile)>) -> homaes::Result<AesInput> {
     if let [(None, _)] = parts[..]
         && let Some((_, part)) = parts.pop()
     {
@@ -49,7 +49,7 @@ fn joined(mut parts: Vec<(Option<String>, Part)>) -> homaes::Result<Message> {
     let named = parts
         .into_iter()
         .map(|(name, part)| (name.unwrap_or_default(), part));
-    Message::of_parts(named)
+    AesInput::of_parts(named)
 }
 
 /// A part of a message that workers read from a file or a bucket.
@@ -86,7 +86,7 @@ impl FilePart {
     }
 
     /// Opens it; reads fail once `cancel` is set.
-    fn open(self, cancel: Cancel) -> Result<Part, JobError> {
+    fn open(self, cancel: Cancel) -> Result<AesFile, JobError> {
         let inner = open_source(&self.location)?;
         let part = open_part(Cancellable { inner, cancel }, self.mode, self.raw)?;
         match self.aad.is_empty() {
@@ -96,7 +96,7 @@ impl FilePart {
     }
 
     /// The message of these parts.
-    pub(crate) fn message(parts: Vec<Self>, cancel: &Cancel) -> Result<Message, JobError> {
+    pub(crate) fn message(parts: Vec<Self>, cancel: &Cancel) -> Result<AesInput, JobError> {
         let parts = parts
             .into_iter()
             .map(|part| Ok((part.name.clone(), part.open(cancel.clone())?)));
@@ -105,15 +105,15 @@ impl FilePart {
 }
 
 /// A part with a whole source. Refuses one that begins like another format, unless it is `raw`.
-fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Result<Part> {
+fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Result<AesFile> {
     match raw {
-        false => Part::of(source, mode),
-        true => Part::raw(source, mode),
+        false => AesFile::of(source, mode),
+        true => AesFile::raw(source, mode),
     }
 }
 
 /// A part without its name.
-pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Part> {
+pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<AesFile> {
     let mode = mode_of(&mode, &iv)?;
     let made = match (buffer(&data)?, tag) {
         (Some(buffer), tag) => {

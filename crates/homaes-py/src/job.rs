@@ -1,6 +1,6 @@
 //! Jobs, and their workers.
 
-use crate::ciphertexts::Held;
+use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{FilePart, Given, location, warn_of_shared_counters};
@@ -182,12 +182,12 @@ impl Job {
     }
 
     /// The results, read from its shards.
-    fn results(&self, py: Python<'_>) -> PyResult<Held> {
+    fn results(&self, py: Python<'_>) -> PyResult<Results> {
         let job = self.0.clone();
         // the error names missing shards
         let check = move || job.results().map(drop);
         wait::run(py, &Cancel::new(), false, check)?;
-        Ok(Held::of_job(self.0.clone()))
+        Ok(Results::of_job(self.0.clone()))
     }
 
     /// Write the file of results.
@@ -198,7 +198,7 @@ impl Job {
         #[pyo3(from_py_with = path)] path: PathBuf,
         force: bool,
     ) -> PyResult<()> {
-        Held::of_job(self.0.clone()).save(py, path, force)
+        Results::of_job(self.0.clone()).save(py, path, force)
     }
 
     /// Remove the plan and the shards.

@@ -1,6 +1,6 @@
 //! The three keys.
 
-use crate::ciphertexts::Held;
+use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::decrypt::{Expected, How, Plain, aes_key_of, decrypt_report, secret_bytes};
 use crate::errors::raise;
@@ -10,7 +10,7 @@ use crate::place::{Opened, Place, Shared, clear_beside, optional_path, path, pat
 use crate::wait;
 use homaes::{
     Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
-    Passphrase, Set, Wrapping,
+    Passphrase, Set, WrapOptions,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -143,7 +143,7 @@ impl SecretKey {
             Some(other) => return Err(choice("expand", other, "client or server")),
         };
         let levels_left = levels_left.map(|levels| levels.of("levels_left", 0..=u64::MAX));
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction,
             layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
             levels_left: levels_left.transpose()?.map(|levels| levels as usize),
@@ -221,7 +221,7 @@ impl SecretKey {
     ) -> PyResult<Bound<'py, PyDict>> {
         let parts = Expected::of_parts(expect, expect_bytes)?;
         let how = How::new(aes_key, unpad, unauthenticated)?.of_parts(parts, seen);
-        let (py, held) = (ciphertexts.py(), Held::of(ciphertexts)?);
+        let (py, held) = (ciphertexts.py(), Results::of(ciphertexts)?);
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         let done = wait::run(py, &cancel, true, move || {
@@ -293,7 +293,7 @@ impl SecretKey {
         writes: bool,
         output: impl FnOnce() -> homaes::Result<Output> + Send + 'static,
     ) -> PyResult<DecryptReport> {
-        let held = Held::of(ciphertexts)?;
+        let held = Results::of(ciphertexts)?;
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         wait::run(ciphertexts.py(), &cancel, writes, move || {

@@ -53,7 +53,7 @@ mod _homaes {
     #[pymodule_export]
     use crate::batches::{Batch, Batches};
     #[pymodule_export]
-    use crate::ciphertexts::Held;
+    use crate::ciphertexts::Results;
     #[pymodule_export]
     use crate::circuit::{Circuit, State, Vector};
     #[pymodule_export]

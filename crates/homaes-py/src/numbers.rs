@@ -1,6 +1,6 @@
 //! Decrypted values as arrays.
 
-use crate::ciphertexts::Held;
+use crate::ciphertexts::Results;
 use crate::fault::Fault;
 use crate::place::Place;
 use crate::wait;
@@ -15,7 +15,7 @@ pub(crate) fn opened<'py>(
     source: &Bound<'py, PyAny>,
     secret: Arc<homaes::SecretKey>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, place) = (source.py(), Held::of(source)?.into_place()?);
+    let (py, place) = (source.py(), Results::of(source)?.into_place()?);
     let values = wait::run(py, &Cancel::new(), false, move || match &place {
         Place::File(file) => {
             file.check()?;

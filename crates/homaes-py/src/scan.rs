@@ -1,6 +1,6 @@
 //! Searching AES ciphertext for public patterns.
 
-use crate::ciphertexts::Held;
+use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, part};
@@ -22,7 +22,7 @@ pub(crate) fn scan(
     wrapped_key: &WrappedKey,
     patterns: Patterns,
     threads: Option<Number>,
-) -> PyResult<Held> {
+) -> PyResult<Results> {
     let (part, threads) = (part(given)?, threads_of(threads)?);
     let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
     let cancel = Cancel::new();
@@ -35,7 +35,7 @@ pub(crate) fn scan(
             .write(output)?;
         Ok::<_, Error>(buffer.take())
     })?;
-    Ok(Held::own(bytes))
+    Ok(Results::own(bytes))
 }
 
 /// The byte offsets of each pattern, from the opened answers with their labels.

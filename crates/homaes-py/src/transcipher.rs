@@ -1,6 +1,6 @@
 //! Runs: a thread that keeps the prepared circuit and evaluates one message at a time.
 
-use crate::ciphertexts::{Held, steps};
+use crate::ciphertexts::{Results, steps};
 use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
@@ -8,7 +8,7 @@ use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::{clear_beside, optional_path};
 use crate::service::{Service, Start, lock};
 use crate::wait::Told;
-use homaes::{Cancel, Devices, Kept, Message, Output, Progress, Report, Resume, Transcipher};
+use homaes::{AesInput, Cancel, Devices, Kept, Output, Progress, Report, Resume, Transcipher};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -125,7 +125,7 @@ impl Runner {
         kept: Option<&Bound<'py, PyAny>>,
         resume: bool,
         reproducible: bool,
-    ) -> PyResult<(Held, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Results, Bound<'py, PyDict>)> {
         self.service.check()?;
         let message = message(parts)?;
         if message.shares_counters() {
@@ -173,8 +173,8 @@ impl Runner {
         self.warnings.show(py)?;
         let (bytes, report) = done.map_err(raise)?;
         let held = match (bytes, out) {
-            (None, Some(path)) => Held::file(path),
-            (bytes, _) => Held::own(bytes.unwrap_or_default()),
+            (None, Some(path)) => Results::file(path),
+            (bytes, _) => Results::own(bytes.unwrap_or_default()),
         };
         Ok((held, report_dict(py, &report)?))
     }
@@ -218,7 +218,7 @@ pub(crate) fn threads_of(threads: Option<Number>) -> PyResult<NonZeroUsize> {
 
 /// The inputs of a run.
 struct Run {
-    message: Message,
+    message: AesInput,
     out: Option<PathBuf>,
     force: bool,
     resume: bool,

@@ -5,40 +5,47 @@
 //! | [`mod@file`] | a key as a list of records, each made on its own |
 //! | [`read`] | reading records back, with one wording of what is wrong with them |
 //! | [`expansion`] | who runs the AES key schedule |
-//! | [`Bodies`] | records of a key that are unpacked when they are used |
+//! | [`KeyRecords`] | records of a key that are unpacked when they are used |
 //! | [`cancel`] | ending a run from outside |
 //! | [`Decrypted`] | what a decryption found |
-//! | [`Wrapped`] | what a wrapped key holds |
+//! | [`WrappedKeyInfo`] | what a wrapped key holds |
 //! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | what an error of a scheme says beside its message |
 //! | [`Owner`] | the set and the key that ciphertexts belong to |
-//! | [`misfit`] | keys, ciphertexts and choices that do not go together |
+//! | [`mismatch`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
+//! | [`params`] | how a set describes itself: name, purpose, security, sizes |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
-mod bodies;
 pub mod cancel;
 mod decrypted;
 pub mod expansion;
 pub mod failure;
 pub mod file;
+mod key_records;
 pub mod meter;
-pub mod misfit;
+pub mod mismatch;
 mod owner;
+pub mod params;
 pub mod read;
 pub mod signs;
-mod wrapped;
+mod wrapped_key_info;
 
-pub use bodies::Bodies;
 pub use cancel::{Cancel, Cancelled};
 pub use decrypted::Decrypted;
 pub use expansion::Expansion;
 pub use failure::Failure;
 pub use file::{Record, Records, SetId};
+pub use key_records::KeyRecords;
 pub use meter::Reading;
-pub use misfit::Misfit;
+pub use mismatch::Mismatch;
 pub use owner::Owner;
+pub use params::{
+    CardError, DigestBuilder, Estimate, MAX_LOG2_P_FAIL, MAX_NAME_BYTES, MIN_SECURE_BITS,
+    Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd, log2_p_any, lwe,
+    ntru, rlwe,
+};
 pub use read::FieldError;
-pub use wrapped::Wrapped;
+pub use wrapped_key_info::WrappedKeyInfo;

@@ -1,7 +1,7 @@
 //! What ciphertexts belong to.
 
 use crate::file::SetId;
-use crate::misfit::Misfit;
+use crate::mismatch::Mismatch;
 use homaes_wire::KeyId;
 
 /// The parameter set and the secret key that something belongs to.
@@ -59,11 +59,11 @@ impl Owner {
     /// Whether `what`, whose owner this is, is of the set.
     ///
     /// # Errors
-    /// [`Misfit::OtherSet`].
-    pub fn check_set(self, what: &'static str, set: SetId<'_>) -> Result<(), Misfit> {
+    /// [`Mismatch::OtherSet`].
+    pub fn check_set(self, what: &'static str, set: SetId<'_>) -> Result<(), Mismatch> {
         match self.is_of(set) {
             true => Ok(()),
-            false => Err(Misfit::OtherSet {
+            false => Err(Mismatch::OtherSet {
                 what,
                 found: self.set.0,
                 expected: set.name,
@@ -74,8 +74,8 @@ impl Owner {
     /// Whether `what`, whose owner this is, can be used with the secret key called `expected`.
     ///
     /// # Errors
-    /// [`Misfit::OtherKey`].
-    pub fn check_key(self, what: &'static str, expected: KeyId) -> Result<(), Misfit> {
+    /// [`Mismatch::OtherKey`].
+    pub fn check_key(self, what: &'static str, expected: KeyId) -> Result<(), Mismatch> {
         let other = match self.key {
             Key::Any => None,
             Key::One(found) => (found != expected).then_some(found),
@@ -83,7 +83,7 @@ impl Owner {
         };
         match other {
             None => Ok(()),
-            Some(found) => Err(Misfit::OtherKey {
+            Some(found) => Err(Mismatch::OtherKey {
                 what,
                 found,
                 expected,

@@ -4,11 +4,11 @@
 ///
 /// The noise of public bytes that are added to a state is their plaintext, in some schemes times the secret. Whoever chooses the bytes, of a counter or of an ECB file, could choose them so that the plaintext is
 /// as large as n/π at an embedding of a ring of degree n, where √n is usual. So every 1 has a sign that is drawn from a hash of all the bytes.
-pub fn spread(bytes: &[u8], coefficients: &mut [i64]) {
+pub fn randomize_signs(bytes: &[u8], coefficients: &mut [i64]) {
     apply(&of(bytes, coefficients.len()), coefficients);
 }
 
-/// The signs that [`spread`] gives `n` coefficients: bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated.
+/// The signs that [`randomize_signs`] gives `n` coefficients: bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated.
 pub fn of(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut signs = vec![0; n.div_ceil(8)];
     let mut hasher = blake3::Hasher::new_derive_key("homaes: signs of a public plaintext");
@@ -33,7 +33,7 @@ mod tests {
         let n = 4096;
         let of = |bytes: &[u8]| {
             let mut coefficients: Vec<i64> = (0..n).map(|i| i & 1).collect();
-            spread(bytes, &mut coefficients);
+            randomize_signs(bytes, &mut coefficients);
             assert!((0..n).all(|i| coefficients[i as usize].abs() == i & 1));
             coefficients
         };

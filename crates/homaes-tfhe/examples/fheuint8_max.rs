@@ -17,9 +17,9 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes_aes::{Block, Mode, RoundKeys};
-use homaes_params::Purpose;
+use homaes_scheme::Purpose;
 use homaes_tfhe::interop::{ExportKey, join_be};
-use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::error::Error;
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let eval = stage("evaluation key", || EvalKey::generate(&secret, &mut rng));
     let keys = RoundKeys::expand(&aes_key)?;
     let wrapped = stage("AES key under FHE", || {
-        WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)
+        WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng)
     })?;
     let (client_key, server_key) = stage("keys of tfhe", || {
         generate_keys(ConfigBuilder::default().build())

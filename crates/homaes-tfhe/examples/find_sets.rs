@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Fixed: rank 2, degree 1024, blind rotation unrolled by two, four values per blind rotation (so at most four levels of GGSW). Noise of the keys is the
-//! least that `homaes_params::lwe` allows for the wanted security.
+//! least that `homaes_scheme::lwe` allows for the wanted security.
 
 use homaes_aes::KeySize;
-use homaes_params::lwe;
+use homaes_scheme::lwe;
 use homaes_tfhe::noise::{self, Accounting, NoiseModel};
 use homaes_tfhe::{BitsSet, Gadget, LweKey};
 

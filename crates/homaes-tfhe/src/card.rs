@@ -4,7 +4,7 @@ use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
 use crate::set::{LweKey, Variant};
 use homaes_aes::KeySize;
-use homaes_params::{Published, Purpose, SecretWeight, SetCard, lwe};
+use homaes_scheme::{Published, Purpose, SecretWeight, SetCard, lwe};
 
 /// Published only with feature `tfhe-rs`, by those who ask for it, and under their own key of the crate `tfhe`.
 const EXPORT_KEY: &str = "export key to FheUint8, under the key of tfhe";

@@ -16,11 +16,11 @@ use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::params::Params;
 use crate::parts::Part;
 use crate::state::State;
-use crate::wrapped::{WrappedKey, Wrapping};
+use crate::wrapped::{WrapOptions, WrappedKey};
 use homaes_aes::KeySize;
 use homaes_math::Words;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, Wrapped};
+use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
 };
@@ -153,7 +153,7 @@ impl WrappedKey {
     fn read_meta<R: Read>(
         params: &Params,
         r: &mut Reader<R>,
-    ) -> Result<(KeySize, Wrapping, [u8; 32])> {
+    ) -> Result<(KeySize, WrapOptions, [u8; 32])> {
         read::check_set(params.id(), r)?;
         let meta = record(r, META, 0, WRAPPED_META_BYTES)?;
         let mut input = Decoder::new(&meta);
@@ -161,7 +161,7 @@ impl WrappedKey {
         let expansion = read::take_expansion::<Error>(&mut input)?;
         let seed = input.array::<32>("seed")?;
         input.finish("wrapped key")?;
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction,
             expansion,
         };
@@ -172,7 +172,7 @@ impl WrappedKey {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Wrapped> {
+    pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let (size, wrapping, _) = Self::read_meta(params, &mut r)?;
         let contents = Self::contents(params, size, wrapping.expansion);
         read::check_length::<Error>(params.id(), r.header(), contents)?;
@@ -180,7 +180,7 @@ impl WrappedKey {
     }
 
     /// What it holds.
-    pub fn describe(&self) -> Wrapped {
+    pub fn describe(&self) -> WrappedKeyInfo {
         described(&self.params, self.size, self.wrapping)
     }
 
@@ -205,9 +205,9 @@ impl WrappedKey {
     }
 }
 
-fn described(params: &Params, key_size: KeySize, wrapping: Wrapping) -> Wrapped {
+fn described(params: &Params, key_size: KeySize, wrapping: WrapOptions) -> WrappedKeyInfo {
     let layouts = params.layouts().iter();
-    Wrapped {
+    WrappedKeyInfo {
         key_size,
         direction: wrapping.direction,
         expansion: wrapping.expansion,

@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_scheme::{Cancelled, Failure, FieldError, Misfit, failure::remedy};
+use homaes_scheme::{Cancelled, Failure, FieldError, Mismatch, failure::remedy};
 use homaes_wire::WireError;
 
 /// Errors of the TFHE scheme and of its files.
@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// Objects that do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
@@ -106,7 +106,7 @@ impl Failure for Error {
     fn remedy(&self) -> &'static str {
         match self {
             Self::Wire(error) => error.remedy(),
-            Self::Misfit(misfit) => misfit.remedy(),
+            Self::Mismatch(mismatch) => mismatch.remedy(),
             Self::NotDigits => remedy::WRONG_KEY,
             Self::Unreliable { .. } => "look up states before they are added, or add fewer",
             _ => remedy::ANEW,

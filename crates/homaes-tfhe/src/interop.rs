@@ -54,7 +54,7 @@ use crate::set::{BitsSet, Gadget};
 use crate::state::State;
 use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};
-use homaes_scheme::misfit;
+use homaes_scheme::mismatch;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -165,7 +165,7 @@ impl ExportKey {
     /// Whether it can be used with keys of `params` and `id`.
     fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         let found = (self.params.id(), self.id);
-        Ok(misfit::check("export key", found, (params.id(), id))?)
+        Ok(mismatch::check("export key", found, (params.id(), id))?)
     }
 
     /// Variance that [`ExportKey::switch`] adds.

@@ -46,7 +46,7 @@
 //!
 //! ```
 //! use homaes_aes::RoundKeys;
-//! use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrappedKey, Wrapping, sets};
+//! use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrappedKey, WrapOptions, sets};
 //! use rand_core::SeedableRng;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // a fixed seed for the example; a real program seeds from the operating system
@@ -55,7 +55,7 @@
 //! let secret = SecretKey::generate(&params, &mut rng)?;
 //! let eval = EvalKey::generate(&secret, &mut rng);
 //! let keys = RoundKeys::expand(&[7; 16])?;
-//! let wrapped = WrappedKey::encrypt(&secret, &keys, Wrapping::default(), &mut rng)?;
+//! let wrapped = WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng)?;
 //!
 //! // the server: expands the key under encryption, then public blocks in, encrypted AES of them out
 //! let aes = Aes::new(&eval, &wrapped)?;
@@ -108,7 +108,7 @@ pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
 pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
-pub use wrapped::{WrappedKey, Wrapping};
+pub use wrapped::{WrapOptions, WrappedKey};
 
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,7 @@ use crate::set::{BitsSet, ParamSet, ParamsError, Variant};
 use core::f64::consts::SQRT_2;
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
-use homaes_params::MAX_LOG2_P_FAIL;
-use homaes_scheme::SetId;
+use homaes_scheme::{MAX_LOG2_P_FAIL, SetId};
 use std::sync::Arc;
 
 /// Most blocks of one batch: enough to share work on counters, few enough to show progress.

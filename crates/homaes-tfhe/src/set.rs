@@ -1,7 +1,7 @@
 //! Parameter sets as they are declared: literal numbers, unchecked.
 
 use homaes_math::fourier::{Digits, MIN_DEGREE};
-use homaes_params::{DigestBuilder, Purpose, SetName};
+use homaes_scheme::{DigestBuilder, Purpose, SetName};
 
 /// Signed decomposition in base 2^`base_log` with `levels` digits from the top of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::set::{BLOCK, BitsSet, Gadget, LweKey, ParamSet, Variant};
-use homaes_params::{Purpose, SetName};
+use homaes_scheme::{Purpose, SetName};
 
 const PAPER: &str = "Trama, Clet, Boudguiga, Sirdey: A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE (2023)";
 

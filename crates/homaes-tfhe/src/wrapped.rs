@@ -12,7 +12,7 @@ use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::{Expansion, misfit};
+use homaes_scheme::{Expansion, mismatch};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use zeroize::Zeroizing;
 
 /// What to make of an AES key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wrapping {
+pub struct WrapOptions {
     /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
     pub direction: Direction,
     /// who expands the key
     pub expansion: Expansion,
 }
 
-impl Default for Wrapping {
+impl Default for WrapOptions {
     fn default() -> Self {
         Self {
             direction: Direction::Encrypt,
@@ -41,7 +41,7 @@ pub struct WrappedKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) size: KeySize,
-    pub(crate) wrapping: Wrapping,
+    pub(crate) wrapping: WrapOptions,
     pub(crate) seed: Seed,
     /// one word per digit
     pub(crate) bodies: Vec<u64>,
@@ -55,7 +55,7 @@ impl WrappedKey {
     pub fn encrypt(
         secret: &SecretKey,
         keys: &RoundKeys,
-        wrapping: Wrapping,
+        wrapping: WrapOptions,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let params = secret.params();
@@ -157,7 +157,7 @@ impl WrappedKey {
     /// Whether it can be used with keys of `params` and `id`.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         let found = (self.params.id(), self.id);
-        Ok(misfit::check("wrapped key", found, (params.id(), id))?)
+        Ok(mismatch::check("wrapped key", found, (params.id(), id))?)
     }
 }
 

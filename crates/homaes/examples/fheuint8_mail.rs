@@ -25,7 +25,8 @@
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes128Gcm, KeyInit};
 use homaes::{
-    AesKey, BridgeKey, KeySet, Output, Part, Set, Transcipher, WrappedKey, Wrapping, read_fheuint8,
+    AesFile, AesKey, BridgeKey, KeySet, Output, Set, Transcipher, WrapOptions, WrappedKey,
+    read_fheuint8,
 };
 use homaes_tfhe::interop::join_be;
 use std::error::Error;
@@ -78,12 +79,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bridge = bridge.ok_or("no bridge key was made")?;
     let aes_key = AesKey::from_bytes(&aes_key)?;
     let wrapped = stages.run("AES key under BGV", || {
-        WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default())
+        WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default())
     })?;
 
     println!("\nserver");
-    let mail = Part::open_with_nonce(at("mail"))?;
-    let run = Transcipher::new(&keys.eval, &wrapped)?.across(&bridge)?;
+    let mail = AesFile::open_with_nonce(at("mail"))?;
+    let run = Transcipher::new(&keys.eval, &wrapped)?.via_bridge(&bridge)?;
     let report = stages.run("AES and crossing", || {
         run.run(mail, Output::create(at("mail.hlw"), false)?)
     })?;

@@ -1,26 +1,34 @@
 //! Bridges: results of BGV as LWE ciphertexts, with which TFHE goes on.
 //!
 //! ```text
-//! .hwk, .hek, AES ciphertext ─► AES on BGV ─► Crossing::cross ─► .hct of a set of TFHE, or .hlw under the client key of a user of the crate tfhe
-//!                                                                32 blocks a record
+//! .hwk, .hek, AES ciphertext ─► AES on BGV ─► SlotsToLwe::cross ─► .hct of a set of TFHE, or .hlw under the client key of a user of the crate tfhe
+//!                                                                  32 blocks a record
 //! ```
 //!
 //! `docs/bridge.md` has the derivation.
 
+#[cfg(feature = "tfhe-rs")]
+mod export;
+pub(crate) mod lwe_file;
+
+#[cfg(feature = "tfhe-rs")]
+pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
+
+use crate::keys::random;
 use crate::keys::write;
-use crate::pool::Pool;
-use crate::scheme::{Bodies, Circuit, Finished, Params, Shape};
+use crate::machine::memory;
+use crate::machine::pool::Pool;
+use crate::scheme::{BatchRecords, Circuit, Finished, Params, Shape};
 use crate::{
     Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
-    WrappedKey, memory, random,
+    WrappedKey,
 };
 use core::fmt;
 use homaes_aes::{Block, Layout};
 use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
-use homaes_bridge::{Crossed, Crossing, Fitness, Numbers, Other, Target};
-use homaes_params::log2_p_any;
-use homaes_scheme::{Reading, misfit};
+use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, Target};
+use homaes_scheme::{Reading, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
 use std::ops::Range;
@@ -253,7 +261,7 @@ impl BridgeKey {
     /// Whether it can be used with `eval`.
     pub(crate) fn check(&self, eval: &EvalKey) -> Result<()> {
         let found = (self.set.id(), self.key_id());
-        misfit::check("bridge key", found, (eval.set().id(), eval.key_id()))
+        mismatch::check("bridge key", found, (eval.set().id(), eval.key_id()))
             .map_err(|error| Error::Keys(error.into()))
     }
 
@@ -299,7 +307,7 @@ impl BridgeKey {
             error => Error::Keys(error),
         })?;
         Ok(Box::new(Bridged {
-            crossing: Crossing::new(&self.key, self.numbers()),
+            crossing: SlotsToLwe::new(&self.key, self.numbers()),
             end: self.end.as_ref().map(|end| &*end.params),
             aes,
         }))
@@ -390,7 +398,7 @@ impl fmt::Debug for BridgeKey {
 /// AES on BGV under one wrapped key, in one layout, and then across.
 struct Bridged<'k> {
     aes: Aes<'k>,
-    crossing: Crossing<'k>,
+    crossing: SlotsToLwe<'k>,
     /// the set of TFHE, unless it is the key of a user
     end: Option<&'k homaes_tfhe::Params>,
 }
@@ -441,7 +449,7 @@ impl Circuit for Bridged<'_> {
             None => (ROOM_LOG2[1], BLOCKS_PER_RECORD as usize),
         };
         let (blocks, cancel) = (input.len(), cancel.clone());
-        let records: Bodies<'_> = Box::new((0..blocks).step_by(part).map(move |start| {
+        let records: BatchRecords<'_> = Box::new((0..blocks).step_by(part).map(move |start| {
             cancel.check()?;
             self.record(&crossed, start..blocks.min(start + part))
         }));

@@ -4,18 +4,23 @@
 //! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
 //! never appear. A message with parts is checked whole before the first part gets its name.
 
+mod expect;
+mod gcm;
 mod parts;
+mod replay_log;
+
+pub use expect::Expect;
 
 use crate::bridge::log2_p_fail;
 use crate::error::TAG_TO_CHECK;
-use crate::expect;
-use crate::gcm::{Cipher, TagCheck};
-use crate::meta::{Meta, PartMeta};
-use crate::pool::Pool;
-use crate::seen::Seen;
-use crate::{AesKey, Ciphertexts, Error, Expect, Output, Result, SecretKey};
+use crate::input::part_meta::PartMeta;
+use crate::machine::pool::Pool;
+use crate::results::meta::Meta;
+use crate::{AesKey, Ciphertexts, Error, Output, Result, SecretKey};
+use gcm::{Cipher, TagCheck};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{Kind, Reader};
+use replay_log::ReplayLog;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -30,7 +35,7 @@ pub(crate) const MIN_MARGIN_BITS: f64 = 1.0;
 pub struct DecryptOptions<'k> {
     /// The AES key: the tag of a GCM message is computed anew and compared. A right tag shows that a holder of the AES key encrypted
     /// this message with the nonce and the associated data that the file names. It does not show that this is the message that the
-    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`seen`](Self::seen)).
+    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`replay_log`](Self::replay_log)).
     /// A message or part whose mode has no tag is refused.
     pub aes_key: Option<&'k AesKey>,
     /// Accept bytes that no tag protects and anybody may have changed: a GCM message without `aes_key`, whose tag is not
@@ -48,7 +53,7 @@ pub struct DecryptOptions<'k> {
     /// place: all parts together if all are
     /// decrypted. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
     /// with `.lock` added, lets runs that share it take turns.
-    pub seen: Option<&'k Path>,
+    pub replay_log: Option<&'k Path>,
     /// Other files that the caller reads: no output replaces one of them.
     pub reads: &'k [&'k Path],
 }
@@ -131,14 +136,14 @@ impl SecretKey {
         let target = output.path().to_owned();
         let cipher = options.aes_key.map(Cipher::of);
         let mut message = Checked::new(&path, meta.key_size, &part, options, cipher.as_deref())?;
-        let seen = options.seen.map(|log| {
-            let seen = Seen::open(log, self.id(), [(path.clone(), &part)])?;
+        let replay_log = options.replay_log.map(|log| {
+            let replay_log = ReplayLog::open(log, self.id(), [(path.clone(), &part)])?;
             if output.is_file() {
-                seen.spare(&target)?;
+                replay_log.spare(&target)?;
             }
-            Ok::<_, Error>(seen)
+            Ok::<_, Error>(replay_log)
         });
-        let seen = seen.transpose()?;
+        let replay_log = replay_log.transpose()?;
         let start = 16 * part.first_block;
         let own = start..start + part.bytes;
         let noise = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
@@ -150,9 +155,11 @@ impl SecretKey {
         })?;
         let mut report = message.finish(&mut output, &target)?;
         (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
-        match seen {
+        match replay_log {
             None => output.commit()?,
-            Some(seen) => report.recorded = Some(seen.commit(|log| output.commit_with(log))?),
+            Some(replay_log) => {
+                report.recorded = Some(replay_log.commit(|log| output.commit_with(log))?)
+            }
         }
         Ok(report)
     }
@@ -291,7 +298,7 @@ impl<'k> Checked<'k> {
             (None, _, Some(_)) if !options.unauthenticated => return Err(Error::NoAesKey { path }),
             _ => None,
         };
-        if options.seen.is_some() && check.is_none() {
+        if options.replay_log.is_some() && check.is_none() {
             return Err(Error::SeenUnchecked { path });
         }
         Ok(Self {

@@ -1,8 +1,12 @@
 //! What went wrong, where, and what to do about it.
 
+pub(crate) mod foreign;
 mod remedy;
+mod scheme;
 
-use crate::{Foreign, ParamsError, SchemeError};
+pub use foreign::Foreign;
+pub use scheme::{ParamsError, SchemeError};
+
 use homaes_aes::Direction;
 use homaes_wire::WireError;
 use std::io;
@@ -689,7 +693,7 @@ fn is_hidden(c: char) -> bool {
 mod tests {
     use super::*;
     use homaes_bgv::Error as Scheme;
-    use homaes_scheme::Misfit;
+    use homaes_scheme::Mismatch;
 
     #[test]
     fn messages_name_the_file_once() {
@@ -715,7 +719,7 @@ mod tests {
             (
                 Error::batch(
                     3,
-                    Scheme::Misfit(Misfit::TooMany {
+                    Scheme::Mismatch(Mismatch::TooMany {
                         what: "blocks",
                         found: 17,
                         expected: 16,

@@ -1,13 +1,13 @@
 //! What a file says about itself, and whether it is undamaged. Needs no secret.
 
+use crate::ShardName;
+use crate::bridge::lwe_file::LweFile;
 use crate::bridge::{have_crossed, log2_p_fail, values_log2_p_fail};
-use crate::ciphertexts::Ciphertexts;
-use crate::computed::{ValueMeta, describe_values};
 use crate::keys::Protection;
-use crate::meta::Meta;
-use crate::shard::ShardName;
-use crate::values::Values;
-use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, Wrapped};
+use crate::programs::computed::{ValueMeta, describe_values};
+use crate::results::ciphertexts::Ciphertexts;
+use crate::results::meta::Meta;
+use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, WrappedKeyInfo};
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
@@ -37,7 +37,7 @@ pub struct Inspection {
     /// What an `.hct` or `.hlw` file holds; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
     /// What an `.hwk` file holds; `None` for other files and unknown sets.
-    pub wrapped: Option<Wrapped>,
+    pub wrapped: Option<WrappedKeyInfo>,
     /// Whose key results are under that come by a `.hbk` file, or are in an `.hlw` file; `None` for other files and unknown sets.
     pub end: Option<End>,
     /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
@@ -141,7 +141,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
-                let (messages, user) = values(Values::new(reader.boxed(), set.clone())?, set)?;
+                let (messages, user) = values(LweFile::new(reader.boxed(), set.clone())?, set)?;
                 inspection.end = Some(End::new(header.key_id(), user));
                 inspection.messages = Some(messages);
             }
@@ -199,7 +199,7 @@ fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
     Ok(End::new(target.id, target.other))
 }
 
-fn values(mut values: Values<'_>, set: &Set) -> Result<(Messages, Other)> {
+fn values(mut values: LweFile<'_>, set: &Set) -> Result<(Messages, Other)> {
     while values.next()?.is_some() {}
     let user = values.user.clone();
     let (meta, steps) = values.into_parts();
@@ -213,7 +213,7 @@ fn values(mut values: Values<'_>, set: &Set) -> Result<(Messages, Other)> {
     Ok((messages, user))
 }
 
-fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<Wrapped> {
+fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<WrappedKeyInfo> {
     let described = set.params().describe_wrapped(reader.boxed());
     described.map_err(|source| Error::content(path, source))
 }

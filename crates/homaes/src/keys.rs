@@ -7,6 +7,7 @@ mod aes;
 mod bytes;
 mod folder;
 mod protect;
+pub(crate) mod random;
 mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
@@ -17,13 +18,14 @@ pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 pub use wrapped::WrappedKey;
 
-use crate::devices::Gpus;
+use crate::machine::memory;
+use crate::machine::pool::Pool;
 use crate::output::{Container, folder_of};
-use crate::pool::Pool;
-use crate::{Cancel, Error, Output, Result, SchemeError, Set, memory, random, scheme};
+use crate::scheme::devices::Gpus;
+use crate::{Cancel, Error, Output, Result, SchemeError, Set, scheme};
 use core::fmt;
 use homaes_aes::Layout;
-use homaes_scheme::{Misfit, Record, Records};
+use homaes_scheme::{Mismatch, Record, Records};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -572,12 +574,12 @@ impl EvalKey {
     }
 
     fn other_set(&self, wrapped: &WrappedKey) -> Error {
-        let misfit = Misfit::OtherSet {
+        let mismatch = Mismatch::OtherSet {
             what: WRAPPED_KEY,
             found: wrapped.set().name(),
             expected: self.set().name(),
         };
-        Error::Keys(misfit.into())
+        Error::Keys(mismatch.into())
     }
 }
 

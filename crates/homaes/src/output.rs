@@ -173,7 +173,7 @@ pub struct Output {
 /// Where the bytes go.
 enum Sink {
     File(AtomicFile),
-    Held(Held),
+    Buffered(BufferedOutput),
     Memory(Vec<u8>, Buffer),
     Stream(Box<dyn Write + Send>),
 }
@@ -198,7 +198,7 @@ impl core::fmt::Debug for Sink {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::File(file) => file.fmt(f),
-            Self::Held(_) => f.write_str("Held"),
+            Self::Buffered(_) => f.write_str("Buffered"),
             Self::Memory(..) => f.write_str("Memory"),
             Self::Stream(_) => f.write_str("Stream"),
         }
@@ -245,7 +245,7 @@ impl Output {
         let writer = Box::new(writer);
         Self {
             path: name.into(),
-            sink: Sink::Held(Held {
+            sink: Sink::Buffered(BufferedOutput {
                 parts: Vec::new(),
                 writer,
             }),
@@ -454,7 +454,7 @@ impl Output {
                 let committed = completing(1, || file.commit());
                 committed.map_err(|source| Error::output(&path, source))
             }
-            Sink::Held(held) => {
+            Sink::Buffered(held) => {
                 let handed = held.hand_over();
                 handed.map_err(|source| Error::io(&path, source))
             }
@@ -518,13 +518,13 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 const PART_BYTES: usize = 1 << 16;
 
 /// Bytes that wait until all of them are there.
-struct Held {
+struct BufferedOutput {
     /// Each of [`PART_BYTES`] and never larger, so that no copy of it is left behind.
     parts: Vec<Zeroizing<Vec<u8>>>,
     writer: Box<dyn Write + Send>,
 }
 
-impl Held {
+impl BufferedOutput {
     fn hold(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = |part: &Zeroizing<Vec<u8>>| part.capacity() - part.len();
         if self.parts.last().is_none_or(|part| room(part) == 0) {
@@ -552,7 +552,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
             Sink::File(file) => file.write(bytes),
-            Sink::Held(held) => held.hold(bytes),
+            Sink::Buffered(held) => held.hold(bytes),
             Sink::Memory(all, _) => {
                 all.try_reserve(bytes.len())?;
                 all.extend_from_slice(bytes);
@@ -565,7 +565,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::File(file) => file.flush(),
-            Sink::Held(_) | Sink::Memory(..) => Ok(()),
+            Sink::Buffered(_) | Sink::Memory(..) => Ok(()),
             Sink::Stream(writer) => writer.flush(),
         }
     }

@@ -1,21 +1,27 @@
 //! The schemes and their parameter sets.
 //!
-//! To add a scheme: a file beside `bgv.rs` with the implementations of [`family`]'s traits, and a line in `schemes!` below.
+//! To add a scheme: a file beside `bgv.rs` with the implementations of [`traits`], and a line in `schemes!` below.
 
 #[cfg(test)]
 mod conformance;
-mod family;
+pub(crate) mod devices;
+mod quality;
+mod traits;
+mod wrap_options;
 
-pub(crate) use family::{
-    Bodies, Circuit, EvalKey, Family, Finished, Input, Params, SecretKey, Shape, Values, WrappedKey,
+pub use devices::{DEVICE_VARIABLE, Devices, Gpu, gpus};
+pub use quality::Quality;
+pub(crate) use traits::{
+    BatchRecords, Circuit, EvalKey, Finished, Input, Params, SchemeEntry, SecretKey, Shape,
+    ValueCodec, WrappedKey,
 };
-pub use family::{NoiseTerms, Variant, Yardstick};
+pub use traits::{NoiseTerms, ReferenceOp, Variant};
+pub use wrap_options::WrapOptions;
 
-use crate::{Error, ParamsError, Quality, Result, SchemeError};
+use crate::{Error, ParamsError, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
-use homaes_params::{Purpose, SetCard};
-use homaes_scheme::SetId;
+use homaes_scheme::{Purpose, SetCard, SetId};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,7 +42,7 @@ macro_rules! schemes {
             /// Every scheme.
             pub const ALL: &'static [Self] = &[$($(#[cfg($cfg)])? Self::$name,)+];
 
-            fn family(self) -> &'static dyn Family {
+            fn entry(self) -> &'static dyn SchemeEntry {
                 match self {
                     $($(#[cfg($cfg)])? Self::$name => &$module::This,)+
                 }
@@ -59,43 +65,43 @@ impl Scheme {
     /// The first part of its sets' names.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.family().name()
+        self.entry().name()
     }
 
     /// The set to take for data that matter.
     #[must_use]
     pub fn default_set(self) -> &'static str {
-        self.family().default_set()
+        self.entry().default_set()
     }
 
     /// Its ways of evaluating AES, if there is more than one.
     #[must_use]
     pub fn variants(self) -> &'static [Variant] {
-        self.family().variants()
+        self.entry().variants()
     }
 
     /// What its noise figures are.
     #[must_use]
     pub fn noise_terms(self) -> NoiseTerms {
-        self.family().noise_terms()
+        self.entry().noise_terms()
     }
 
     /// What its speed is measured by.
     #[must_use]
-    pub fn yardstick(self) -> Yardstick {
-        self.family().yardstick()
+    pub fn reference_op(self) -> ReferenceOp {
+        self.entry().reference_op()
     }
 
     /// Multiplications that ciphertexts of `level` allow; `None` if the scheme bootstraps, so that nothing runs out.
     #[must_use]
     pub fn multiplications_left(self, level: usize) -> Option<usize> {
-        self.family().multiplications_left(level)
+        self.entry().multiplications_left(level)
     }
 
     /// Blocks that show what it can do in seconds; `None` for a full batch.
     #[must_use]
     pub fn blocks_to_show(self) -> Option<u64> {
-        self.family().blocks_to_show()
+        self.entry().blocks_to_show()
     }
 
     /// The scheme called `name`, if there is one.
@@ -105,12 +111,12 @@ impl Scheme {
     }
 
     pub(crate) fn batches_in_flight(self, threads: usize) -> usize {
-        self.family().batches_in_flight(threads)
+        self.entry().batches_in_flight(threads)
     }
 
     /// Memory that a key takes, at least, whose file has `file_bytes`.
     pub(crate) fn memory_of_key(self, kind: homaes_wire::Kind, file_bytes: u64) -> u64 {
-        self.family().memory_of_key(kind, file_bytes)
+        self.entry().memory_of_key(kind, file_bytes)
     }
 
     pub(crate) fn of_set(name: &str) -> Option<Self> {
@@ -131,7 +137,7 @@ impl Set {
     #[must_use]
     pub fn names() -> Vec<&'static str> {
         let schemes = Scheme::ALL.iter();
-        schemes.flat_map(|scheme| scheme.family().sets()).collect()
+        schemes.flat_map(|scheme| scheme.entry().sets()).collect()
     }
 
     /// The set called `name`. Takes about a tenth of a second for large sets.
@@ -153,7 +159,7 @@ impl Set {
 
     fn find(name: &str) -> Option<Result<Self, ParamsError>> {
         let scheme = Scheme::of_set(name)?;
-        let params = scheme.family().params(name)?;
+        let params = scheme.entry().params(name)?;
         Some(params.map(|params| Self {
             scheme,
             card: Arc::new(params.card()),
@@ -349,7 +355,7 @@ mod tests {
     fn sets_are_found_by_name() {
         for &scheme in Scheme::ALL {
             assert_eq!(Scheme::of_set(scheme.default_set()), Some(scheme));
-            let names = scheme.family().sets();
+            let names = scheme.entry().sets();
             assert!(names.contains(&scheme.default_set()));
         }
         let set = Set::named("bgv/toy-255").unwrap();

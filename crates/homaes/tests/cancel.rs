@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Part, Set, Transcipher,
-    WrappedKey, Wrapping,
+    AesFile, AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Set, Transcipher,
+    WrapOptions, WrappedKey,
 };
 use std::fs;
 use std::thread;
@@ -20,9 +20,9 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
     let fits = |size: &&KeySize| set.levels_left(layout, **size).is_some();
     let size = size.iter().find(fits).unwrap();
     let aes_key = AesKey::from_bytes(&vec![7; size.key_bytes()]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: vec![layout],
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
     fs::write(at("c"), vec![0x5a; 16 * blocks]).unwrap();
@@ -31,7 +31,7 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
         let cancel = Cancel::new();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         let run = run.cancel(cancel.clone());
-        let job = Part::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
         let output = Output::create(at("o"), false).unwrap();
         let thrown = thread::spawn(move || {
             thread::sleep(after);
@@ -78,13 +78,13 @@ fn a_switch_that_was_replaced_does_nothing() {
     for set in ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"] {
         let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
         let aes_key = AesKey::from_bytes(&[7; 16]).unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &Wrapping::default()).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default()).unwrap();
         let first = Cancel::new();
         let mut run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         let found = [first.clone(), Cancel::new()].map(|switch| {
             run = std::mem::replace(&mut run, Transcipher::new(&keys.eval, &wrapped).unwrap())
                 .cancel(switch);
-            let job = Part::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
+            let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
             run.run(job, Output::create(at("o"), true).unwrap())
                 .unwrap();
             first.cancel();

@@ -5,8 +5,8 @@
 use crate::common::{KEY, World};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Ciphertexts, DecryptOptions, Error, KeySet, Kind, Memory, Merge, Message, Mode, Output,
-    Part, Reopened, Set, Transcipher, WrappedKey, Wrapping,
+    AesFile, AesInput, AesKey, Ciphertexts, DecryptOptions, Error, KeySet, Kind, Memory, Merge,
+    Mode, Output, Reopened, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use homaes_bgv::{Circuit, Evaluator};
 use homaes_wire::Reader;
@@ -17,9 +17,9 @@ use std::path::Path;
 /// Blocks of the message: three batches.
 const BLOCKS: usize = 40;
 
-fn part(seed: u8, bytes: usize) -> Part {
+fn part(seed: u8, bytes: usize) -> AesFile {
     let text: Vec<u8> = (0..bytes).map(|i| (i * 7) as u8 ^ seed).collect();
-    Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [seed; 16] }).unwrap()
+    AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [seed; 16] }).unwrap()
 }
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
         run.reproducible(true)
     }
 
-    fn results(&self, message: impl Into<Message>) -> Vec<u8> {
+    fn results(&self, message: impl Into<AesInput>) -> Vec<u8> {
         let (output, buffer) = Output::memory();
         self.reproducible().run(message, output).unwrap();
         buffer.take()
@@ -130,7 +130,7 @@ fn the_same_bytes_come_from_everywhere() {
 fn parts_come_from_a_stream_too() {
     let world = World::new();
     let named = |name: &str, seed| (name.to_owned(), part(seed, 100));
-    let message = Message::of_parts([named("a", 1), named("b/c", 2)]).unwrap();
+    let message = AesInput::of_parts([named("a", 1), named("b/c", 2)]).unwrap();
     let bytes = world.results(message);
     let open = || Ciphertexts::of_read(&bytes[..], "stream").unwrap();
     let folder = world.at("out");
@@ -240,16 +240,16 @@ fn other_keys_are_refused_before_a_batch_is_read() {
 #[test]
 fn programs_compute_on_what_they_read() {
     let mut world = World::with_files();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         levels_left: Some(1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let aes_key = AesKey::from_bytes(&KEY).unwrap();
     world.wrapped = WrappedKey::encrypt(&world.keys.secret, &aes_key, &wrapping).unwrap();
     let plain: Vec<u8> = (0..16 * BLOCKS).map(|i| (i / 16 % 3) as u8).collect();
     let mut text = plain.clone();
     ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
-    let part = Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] });
+    let part = AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] });
     let bytes = world.results(part.unwrap());
     let key: &homaes_bgv::EvalKey = world.keys.eval.of_scheme().unwrap();
     let secret = Reader::open(world.at("keys/secret.hsk"), Kind::SecretKey).unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use homaes::{AesKey, KeySet, Set, WrappedKey, Wrapping};
+use homaes::{AesKey, KeySet, Set, WrapOptions, WrappedKey};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::generate(&set).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
+        let wrapped = WrappedKey::encrypt(&keys.secret, &key, &WrapOptions::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         Self {
             folder,
@@ -37,7 +37,7 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let (wrapping, path) = (Wrapping::default(), folder.path().join("key.hwk"));
+        let (wrapping, path) = (WrapOptions::default(), folder.path().join("key.hwk"));
         let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
         Self {
             folder,

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesKey, DecryptOptions, Error, EvalKey, Expect, KeySet, Mode, Output, Part, SecretKey, Set,
-    Transcipher, WrappedKey, Wrapping, inspect,
+    AesFile, AesKey, DecryptOptions, Error, EvalKey, Expect, KeySet, Mode, Output, SecretKey, Set,
+    Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
@@ -36,11 +36,11 @@ impl World {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::create(&set, at("keys"), false).unwrap();
         let key = AesKey::from_bytes(&[1; 16]).unwrap();
-        let wrapping = Wrapping::default();
+        let wrapping = WrapOptions::default();
         let path = at("key.hwk");
         let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();
         fs::write(at("c"), [0; 33 * 16]).unwrap();
-        let job = Part::open(at("c"), Mode::Ctr { iv: [2; 16] }).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ctr { iv: [2; 16] }).unwrap();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         run.run(job, Output::create(at("o.hct"), false).unwrap())
             .unwrap();
@@ -231,7 +231,7 @@ fn a_tag_can_be_left_out_unless_it_is_asked_for() {
     };
     let log = world.at("log");
     let recorded = DecryptOptions {
-        seen: Some(&log),
+        replay_log: Some(&log),
         ..any
     };
     let decrypt = |records: &[Record], options| {

@@ -4,7 +4,7 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    Block, EvalKey, Mode, Output, Pair, Part, SecretKey, Transcipher, WrappedKey, inspect,
+    AesFile, Block, EvalKey, Mode, Output, Pair, SecretKey, Transcipher, WrappedKey, inspect,
     inspect_folder,
 };
 use std::fs;
@@ -50,7 +50,7 @@ fn keys_still_transcipher() {
         let eval = EvalKey::open(golden(set, "eval.hek")).unwrap();
         let wrapped = WrappedKey::open(golden(set, "key.hwk"), &eval).unwrap();
         let run = Transcipher::new(&eval, &wrapped).unwrap();
-        let job = Part::open(at("c"), Mode::Ctr { iv: IV }).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ctr { iv: IV }).unwrap();
         run.run(job, Output::create(at("o"), true).unwrap())
             .unwrap();
         assert_eq!(decrypted(&secret, &at("o"), folder.path()), MESSAGE);

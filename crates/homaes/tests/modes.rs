@@ -13,8 +13,8 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect, KeySet,
-    Layout, Mode, Output, Part, Result, Set, Tag, Transcipher, WrappedKey, Wrapping, inspect,
+    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect,
+    KeySet, Layout, Mode, Output, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -53,10 +53,10 @@ impl World {
     }
 
     fn wrap(&self, key: &[u8], direction: Direction) -> WrappedKey {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction,
             layouts: vec![self.layout],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let key = AesKey::from_bytes(key).unwrap();
         WrappedKey::encrypt(&self.keys.secret, &key, &wrapping).unwrap()
@@ -65,7 +65,7 @@ impl World {
     /// Under FHE, into `o.hct`.
     fn transcipher(&self, wrapped: &WrappedKey, input: &Input) {
         fs::write(self.at("c"), &input.file).unwrap();
-        let job = Part::open(self.at("c"), input.mode).unwrap();
+        let job = AesFile::open(self.at("c"), input.mode).unwrap();
         let job = match input.mode {
             Mode::Gcm { .. } => job.with_aad(input.aad.clone()).unwrap(),
             _ => job,
@@ -299,7 +299,7 @@ fn short_messages_are_packed_if_the_wrapped_key_allows() {
     let world = World::new("bgv/toy-21845", Layout::Packed);
     let key = key(16);
     let (aes_key, path) = (AesKey::from_bytes(&key).unwrap(), world.at("key.hwk"));
-    let wrapping = Wrapping::default();
+    let wrapping = WrapOptions::default();
     let secret = &world.keys.secret;
     WrappedKey::create(secret, &aes_key, &wrapping, &path, false).unwrap();
     let wrapped = WrappedKey::open(&path, &world.keys.eval).unwrap();
@@ -409,7 +409,7 @@ fn replays_and_other_messages_are_refused() {
     let options = |expect| DecryptOptions {
         aes_key: Some(&aes_key),
         expect,
-        seen: Some(&log),
+        replay_log: Some(&log),
         ..DecryptOptions::default()
     };
     let wrong = Expect {
@@ -450,7 +450,7 @@ fn nonces_may_come_with_the_file() {
     let wrapped = world.wrap(&key, Direction::Encrypt);
     let input = encrypted(Mode::Gcm { nonce: NONCE }, &key, &message(33));
     fs::write(world.at("c"), [&NONCE[..], &input.file].concat()).unwrap();
-    let job = Part::open_with_nonce(world.at("c")).unwrap();
+    let job = AesFile::open_with_nonce(world.at("c")).unwrap();
     let job = job.with_aad(AAD.to_vec()).unwrap();
     let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
     let output = Output::create(world.at("o.hct"), true).unwrap();

@@ -6,13 +6,13 @@ use crate::common::{KEY, World};
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, DecryptOptions, Error, Expect, Layout, Memory, Message, Mode, Output, Part, Reopened,
-    Tag, Transcipher, WrappedKey, Wrapping, describe, inspect,
+    AesFile, AesInput, AesKey, DecryptOptions, Error, Expect, Layout, Memory, Mode, Output,
+    Reopened, Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
 };
 use std::fs;
 
 impl World {
-    fn run(&self, message: impl Into<Message>, name: &str) {
+    fn run(&self, message: impl Into<AesInput>, name: &str) {
         let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
         let output = Output::create(self.at(name), true).unwrap();
         let report = run.run(message, output).unwrap();
@@ -61,26 +61,26 @@ fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
 }
 
 /// Parts of CTR and of GCM by turns, from memory.
-fn parts(change: Option<usize>) -> Message {
+fn parts(change: Option<usize>) -> AesInput {
     let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
         let message = plain(*len);
         let part = match i % 3 {
             0 => {
                 let iv = [i as u8 + 1; 16];
-                Part::of(Memory::new(ctr_of(iv, &message), "m"), Mode::Ctr { iv })
+                AesFile::of(Memory::new(ctr_of(iv, &message), "m"), Mode::Ctr { iv })
             }
             _ => {
                 let mut text = gcm_of([i as u8; 12], &message, b"data");
                 if change == Some(i) {
                     text[12] ^= 1;
                 }
-                let part = Part::with_nonce(Memory::new(text, "m")).unwrap();
+                let part = AesFile::with_nonce(Memory::new(text, "m")).unwrap();
                 part.with_aad(b"data".to_vec())
             }
         };
         (name(i), part.unwrap())
     });
-    Message::of_parts(parts).unwrap()
+    AesInput::of_parts(parts).unwrap()
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn one_part_is_asked_for_or_a_folder() {
     // a message without parts
     let iv = [1; 16];
     fs::write(world.at("c"), ctr_of(iv, &plain(40))).unwrap();
-    let part = Part::open(world.at("c"), Mode::Ctr { iv }).unwrap();
+    let part = AesFile::open(world.at("c"), Mode::Ctr { iv }).unwrap();
     world.run(part, "single.hct");
     assert!(matches!(
         one("single.hct", Some("c")),
@@ -220,11 +220,11 @@ fn one_part_is_asked_for_or_a_folder() {
 }
 
 /// One part in folders of its own, its tag wrong.
-fn parts_in_folder() -> Message {
+fn parts_in_folder() -> AesInput {
     let mut text = gcm_of([1; 12], &plain(20), b"");
     text[12] ^= 1;
-    let part = Part::with_nonce(Memory::new(text, "m")).unwrap();
-    Message::of_parts([("a/b/c".to_owned(), part)]).unwrap()
+    let part = AesFile::with_nonce(Memory::new(text, "m")).unwrap();
+    AesInput::of_parts([("a/b/c".to_owned(), part)]).unwrap()
 }
 
 #[test]
@@ -256,18 +256,18 @@ fn files_are_as_memory_is() {
         let (text, mode) = (ctr_of(iv, &plain(3 * i)), Mode::Ctr { iv });
         fs::write(world.at(&i.to_string()), &text).unwrap();
         let file = Reopened::new(world.at(&i.to_string())).unwrap();
-        files.push((i.to_string(), Part::of(file, mode).unwrap()));
+        files.push((i.to_string(), AesFile::of(file, mode).unwrap()));
         memory.push((
             i.to_string(),
-            Part::of(Memory::new(text, "m"), mode).unwrap(),
+            AesFile::of(Memory::new(text, "m"), mode).unwrap(),
         ));
     }
-    let [files, memory] = [files, memory].map(|parts| Message::of_parts(parts).unwrap());
+    let [files, memory] = [files, memory].map(|parts| AesInput::of_parts(parts).unwrap());
     for layout in [Layout::Sliced, Layout::Bits] {
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             layouts: vec![layout],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
         let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
@@ -293,10 +293,10 @@ fn files_are_as_memory_is() {
 
 #[test]
 fn names_are_checked_before_any_work() {
-    let part = |_| Part::of(Memory::new(vec![0; 16], "m"), Mode::Ecb).unwrap();
+    let part = |_| AesFile::of(Memory::new(vec![0; 16], "m"), Mode::Ecb).unwrap();
     let refused = |names: &[&str]| {
         let parts = names.iter().map(|name| ((*name).to_owned(), part(())));
-        Message::of_parts(parts).unwrap_err()
+        AesInput::of_parts(parts).unwrap_err()
     };
     for (names, text) in [
         (

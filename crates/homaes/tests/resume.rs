@@ -4,8 +4,9 @@
 
 use crate::common::{KEY, World};
 use homaes::{
-    AesKey, Cancel, Error, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output, Part, Plan, Report,
-    Resume, RunId, Set, Shard, Transcipher, WrappedKey, Wrapping, journal_path, part_path,
+    AesFile, AesKey, Cancel, Error, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output, Plan,
+    Report, Resume, RunId, Set, Shard, Transcipher, WrapOptions, WrappedKey, journal_path,
+    part_path,
 };
 use std::fs;
 use std::io::Read;
@@ -27,7 +28,7 @@ impl World {
         buffer.take()
     }
 
-    fn resume(&self, message: Part) -> Result<(Report, Vec<Kept>), Error> {
+    fn resume(&self, message: AesFile) -> Result<(Report, Vec<Kept>), Error> {
         let mut all = Vec::new();
         let path = self.at("o.hct");
         let report = self
@@ -63,11 +64,11 @@ impl World {
     }
 }
 
-fn message(seed: u8) -> Part {
+fn message(seed: u8) -> AesFile {
     let bytes: Vec<u8> = (0..BATCHES as usize * 256 - 7)
         .map(|i| (i * i / 3) as u8 ^ seed)
         .collect();
-    Part::of(Memory::new(bytes, "m"), Mode::Ctr { iv: [3; 16] }).unwrap()
+    AesFile::of(Memory::new(bytes, "m"), Mode::Ctr { iv: [3; 16] }).unwrap()
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn a_run_goes_on_after_every_batch() {
 fn what_another_run_left_is_refused() {
     let world = World::new();
     world.stopped(3);
-    let refused = |run: &Transcipher<'_>, message: Part| {
+    let refused = |run: &Transcipher<'_>, message: AesFile| {
         let path = world.at("o.hct");
         let error = run.resume(message, path, Resume::default(), &mut |_| ());
         assert!(matches!(error, Err(Error::OtherRun { .. })), "{error:?}");
@@ -148,12 +149,12 @@ fn what_another_run_left_is_refused() {
     for mode in [Mode::Ctr { iv: [4; 16] }, Mode::Cfb { iv: [3; 16] }] {
         refused(
             &own,
-            Part::of(Memory::new(bytes.clone(), "m"), mode).unwrap(),
+            AesFile::of(Memory::new(bytes.clone(), "m"), mode).unwrap(),
         );
     }
     // the same AES key, wrapped once more; and another evaluation key of the same secret key is another file
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let again = WrappedKey::encrypt(&world.keys.secret, &key, &Wrapping::default()).unwrap();
+    let again = WrappedKey::encrypt(&world.keys.secret, &key, &WrapOptions::default()).unwrap();
     refused(
         &Transcipher::new(&world.keys.eval, &again).unwrap(),
         message(0),
@@ -401,7 +402,7 @@ fn shards_that_are_not_wanted_are_named() {
 fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     let world = World::new();
     let run = world.transcipher();
-    let id = |run: &Transcipher<'_>, message: Part| run.plan(message).unwrap().id().unwrap();
+    let id = |run: &Transcipher<'_>, message: AesFile| run.plan(message).unwrap().id().unwrap();
     let own = id(&run, message(0));
     assert_eq!(own, id(&run, message(0)));
     assert_ne!(own, id(&run, message(1)));
@@ -410,7 +411,7 @@ fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     let set = Set::named("bgv/toy-255").unwrap();
     let keys = KeySet::create(&set, &folder, false).unwrap();
     let key = AesKey::from_bytes(&[1; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&keys.secret, &key, &Wrapping::default()).unwrap();
+    let wrapped = WrappedKey::encrypt(&keys.secret, &key, &WrapOptions::default()).unwrap();
     wrapped
         .save(Output::create(world.at("w"), false).unwrap())
         .unwrap();

@@ -6,8 +6,8 @@ use crate::common::{KEY, World};
 use crate::is_rounded;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Computed, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode, Output,
-    Part, Progress, Resume, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
+    AesFile, AesKey, Block, Computed, Direction, Error, EvalKey, Expansion, KeySet, Layout, Mode,
+    Output, Progress, Resume, SecretKey, Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::num::NonZeroUsize;
@@ -21,11 +21,11 @@ const IV: Block = {
 };
 
 impl World {
-    fn job(&self, message: &[u8]) -> Part {
+    fn job(&self, message: &[u8]) -> AesFile {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
         fs::write(self.at("c"), bytes).unwrap();
-        Part::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
+        AesFile::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap()
     }
 
     fn output(&self, name: &str) -> Output {
@@ -187,7 +187,7 @@ fn keys_from_files_serve_as_those_from_memory() {
     assert_eq!(card.eval_key_bytes, size("keys/eval.hek"));
     // The card's is for the largest AES key.
     let largest = AesKey::from_bytes(&[1; 32]).unwrap();
-    let largest = WrappedKey::encrypt(&secret, &largest, &Wrapping::default()).unwrap();
+    let largest = WrappedKey::encrypt(&secret, &largest, &WrapOptions::default()).unwrap();
     assert_eq!(card.wrapped_key_bytes, largest.file_bytes());
     assert_eq!(card.secret_key_bytes, size("keys/secret.hsk"));
     let message = message(100);
@@ -225,31 +225,31 @@ fn keys_of_other_sets_and_other_keys_do_not_mix() {
 fn what_a_set_does_not_carry_is_refused_before_any_work() {
     let world = World::with_files();
     let key = AesKey::from_bytes(&[1; 32]).unwrap();
-    let refused = |wrapping: &Wrapping| {
+    let refused = |wrapping: &WrapOptions| {
         let path = world.at("w");
         let error = WrappedKey::create(&world.keys.secret, &key, wrapping, path, false);
         assert!(!world.at("w").exists());
         error.unwrap_err().to_string()
     };
-    let error = refused(&Wrapping {
+    let error = refused(&WrapOptions {
         levels_left: Some(15),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     });
     assert_eq!(
         error,
         "AES-256, layout sliced, with 15 multiplications left: set bgv/toy-255 leaves at most 14"
     );
-    let error = refused(&Wrapping {
+    let error = refused(&WrapOptions {
         layouts: vec![Layout::Packed],
-        ..Wrapping::default()
+        ..WrapOptions::default()
     });
     assert_eq!(
         error,
         "set bgv/toy-255 does not offer layout packed, expected sliced or bits"
     );
-    let error = refused(&Wrapping {
+    let error = refused(&WrapOptions {
         expansion: Some(Expansion::Server),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     });
     assert_eq!(
         error,
@@ -264,9 +264,9 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
     assert_eq!(run.layout_for(1).unwrap(), Layout::Sliced);
     let error = run.layout(Layout::Bits).unwrap_err();
     assert!(error.to_string().contains("no round keys for layout bits"));
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         direction: Direction::Decrypt,
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let key = AesKey::from_bytes(&KEY).unwrap();
     let other = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
@@ -280,7 +280,7 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
         (&other, gcm, "mode gcm needs AES encryption"),
     ] {
         let run = Transcipher::new(&world.keys.eval, wrapped).unwrap();
-        let job = Part::open(world.at("c"), mode).unwrap();
+        let job = AesFile::open(world.at("c"), mode).unwrap();
         let error = run.run(job, world.output("o.hct")).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         let direction = words.rsplit(' ').next().unwrap().replace("ion", "");
@@ -294,10 +294,10 @@ fn levels_left_are_what_was_asked_for() {
     let world = World::with_files();
     let key = AesKey::from_bytes(&KEY).unwrap();
     for (levels_left, level) in [(None, 1), (Some(0), 1), (Some(1), 3), (Some(5), 6)] {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             levels_left,
             expansion: Some(Expansion::Client),
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
         assert_eq!(wrapped.output_level(Layout::Sliced), Some(level));

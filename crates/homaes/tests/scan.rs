@@ -5,8 +5,8 @@
 use crate::common::KEY;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Cancel, Computed, Direction, Error, KeySet, Layout, Memory, Mode, Output, Part, Pool,
-    Result, Scan, Set, WrappedKey, Wrapping,
+    AesFile, AesKey, Cancel, Computed, Direction, Error, KeySet, Layout, Memory, Mode, Output,
+    Pool, Result, Scan, Set, WrapOptions, WrappedKey,
 };
 
 const SET: &str = "bgv/toy-4369";
@@ -22,21 +22,21 @@ fn keys(set: &str) -> KeySet {
 }
 
 fn wrapped(keys: &KeySet, levels: usize) -> WrappedKey {
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         levels_left: Some(levels),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let key = AesKey::from_bytes(&KEY).unwrap();
     WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap()
 }
 
-fn part(message: &[u8]) -> Part {
+fn part(message: &[u8]) -> AesFile {
     let mut text = message.to_vec();
     ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
-    Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
+    AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
 }
 
-fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: Part) -> Result<Computed> {
+fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<Computed> {
     scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())
 }
 
@@ -119,17 +119,17 @@ fn what_cannot_be_searched_is_refused() {
     let one = scan(&[("a", b"x")]).unwrap();
     let error = run(&one, &wrapped(&keys, 2)).unwrap_err();
     assert!(error.to_string().starts_with("out of depth: 7"), "{error}");
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         direction: Direction::Decrypt,
         levels_left: Some(8),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let key = AesKey::from_bytes(&KEY).unwrap();
     let reverse = WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap();
     assert!(matches!(run(&one, &reverse), Err(Error::Direction { .. })));
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: vec![Layout::Bits],
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let small = self::keys("bgv/toy-255");
     let bits = WrappedKey::encrypt(&small.secret, &key, &wrapping).unwrap();

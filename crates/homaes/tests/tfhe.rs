@@ -6,8 +6,8 @@ use crate::is_rounded;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Block, Direction, EvalKey, Expansion, KeySet, Layout, Mode, Output, Part, Purpose,
-    Report, Scheme, SecretKey, Set, Transcipher, WrappedKey, Wrapping, inspect,
+    AesFile, AesKey, Block, Direction, EvalKey, Expansion, KeySet, Layout, Mode, Output, Purpose,
+    Report, Scheme, SecretKey, Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn wrap(&self, wrapping: &Wrapping) -> WrappedKey {
+    fn wrap(&self, wrapping: &WrapOptions) -> WrappedKey {
         let key = AesKey::from_bytes(&KEY).unwrap();
         let path = self.at("key.hwk");
         WrappedKey::create(&self.keys.secret, &key, wrapping, path, true).unwrap()
@@ -58,7 +58,7 @@ impl World {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
         fs::write(self.at("c"), bytes).unwrap();
-        let job = Part::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap();
+        let job = AesFile::open(self.at("c"), Mode::Ctr { iv: IV }).unwrap();
         let output = Output::create(self.at("o.hct"), true).unwrap();
         run.run(job, output).unwrap()
     }
@@ -78,7 +78,7 @@ fn message(len: usize) -> Vec<u8> {
 #[test]
 fn messages_come_back_and_the_last_batch_is_as_short_as_its_blocks() {
     for (i, world) in World::all().into_iter().enumerate() {
-        let wrapped = world.wrap(&Wrapping::default());
+        let wrapped = world.wrap(&WrapOptions::default());
         let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
         assert_eq!(run.layout_for(1).unwrap(), world.layout);
         let full = run.set().blocks_per_batch(world.layout) as usize;
@@ -120,9 +120,9 @@ fn either_side_may_expand_the_key_for_either_direction() {
     for world in World::all() {
         let mut sizes = Vec::new();
         for expansion in Expansion::ALL {
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 expansion: Some(expansion),
-                ..Wrapping::default()
+                ..WrapOptions::default()
             };
             let wrapped = world.wrap(&wrapping);
             assert_eq!(wrapped.expansion(), expansion);
@@ -137,7 +137,7 @@ fn either_side_may_expand_the_key_for_either_direction() {
             assert_eq!(world.decrypted(&world.keys.secret), b"text");
             sizes.push(wrapped.file_bytes());
 
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 direction: Direction::Decrypt,
                 ..wrapping
             };
@@ -145,7 +145,7 @@ fn either_side_may_expand_the_key_for_either_direction() {
             let mut block = Array::from(IV);
             aes::Aes128::new(&KEY.into()).encrypt_block(&mut block);
             fs::write(world.at("c"), block).unwrap();
-            let job = Part::open(world.at("c"), Mode::Ecb).unwrap();
+            let job = AesFile::open(world.at("c"), Mode::Ecb).unwrap();
             let output = Output::create(world.at("o.hct"), true).unwrap();
             let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
             run.run(job, output).unwrap();
@@ -153,7 +153,7 @@ fn either_side_may_expand_the_key_for_either_direction() {
         }
         assert!(sizes[0] < sizes[1], "{sizes:?}");
         assert_eq!(
-            world.wrap(&Wrapping::default()).expansion(),
+            world.wrap(&WrapOptions::default()).expansion(),
             Expansion::Server
         );
     }
@@ -162,7 +162,7 @@ fn either_side_may_expand_the_key_for_either_direction() {
 #[test]
 fn keys_from_files_serve_as_those_from_memory() {
     for world in World::all() {
-        let wrapped = world.wrap(&Wrapping::default());
+        let wrapped = world.wrap(&WrapOptions::default());
         let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
         let secret = SecretKey::open(world.at("keys/secret.hsk")).unwrap();
         let read = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
@@ -184,22 +184,22 @@ fn keys_from_files_serve_as_those_from_memory() {
 fn what_the_scheme_does_not_have_is_refused() {
     for world in World::all() {
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let refused = |wrapping: &Wrapping| {
+        let refused = |wrapping: &WrapOptions| {
             let error = WrappedKey::encrypt(&world.keys.secret, &key, wrapping);
             error.unwrap_err().to_string()
         };
-        let error = refused(&Wrapping {
+        let error = refused(&WrapOptions {
             levels_left: Some(1),
-            ..Wrapping::default()
+            ..WrapOptions::default()
         });
         assert!(error.contains("has no levels"), "{error}");
-        let error = refused(&Wrapping {
+        let error = refused(&WrapOptions {
             layouts: vec![Layout::Packed],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         });
         assert!(error.contains("does not offer layout packed"), "{error}");
         let bgv = KeySet::generate(&Set::named("bgv/toy-255").unwrap()).unwrap();
-        let wrapped = world.wrap(&Wrapping::default());
+        let wrapped = world.wrap(&WrapOptions::default());
         let error = Transcipher::new(&bgv.eval, &wrapped).unwrap_err();
         assert!(
             error.to_string().contains("expected bgv/toy-255"),

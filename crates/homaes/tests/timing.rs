@@ -195,7 +195,7 @@ fn bgv() {
 }
 
 fn bgv_on_one_thread() {
-    use homaes_bgv::{Params, SecretKey, WrappedKey, Wrapping, sets};
+    use homaes_bgv::{Params, SecretKey, WrapOptions, WrappedKey, sets};
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
     constant("expansion of an AES key", 20_000, aes_key, |key| {
         drop(black_box(RoundKeys::expand(key)))
@@ -204,7 +204,7 @@ fn bgv_on_one_thread() {
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
     constant("BGV wrap-key, bgv/toy-255", 2_000, keys, |keys| {
-        let wrapped = WrappedKey::encrypt(&secret, keys, Wrapping::default(), &mut rng);
+        let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
         drop(black_box(wrapped));
     });
     let bytes = |params: &Params, class, number| {
@@ -249,7 +249,7 @@ fn tfhe() {
 
 fn tfhe_on_one_thread() {
     use homaes_tfhe::{
-        Aes, EvalKey, Params, SecretKey, State, WrappedKey, Wrapping, batch_bytes, decode_batch,
+        Aes, EvalKey, Params, SecretKey, State, WrapOptions, WrappedKey, batch_bytes, decode_batch,
         sets,
     };
     let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -257,7 +257,7 @@ fn tfhe_on_one_thread() {
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
     constant("TFHE wrap-key, tfhe/p64", 10_000, keys, |keys| {
-        let wrapped = WrappedKey::encrypt(&secret, keys, Wrapping::default(), &mut rng);
+        let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
         drop(black_box(wrapped));
     });
     // any words are ciphertexts of bits
@@ -275,7 +275,7 @@ fn tfhe_on_one_thread() {
     let params = Params::new(&sets::TOY).unwrap();
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
-    let wrapped = WrappedKey::encrypt(&secret, &keys(false, 0), Wrapping::default(), &mut rng);
+    let wrapped = WrappedKey::encrypt(&secret, &keys(false, 0), WrapOptions::default(), &mut rng);
     let wrapped = wrapped.unwrap();
     let aes = Aes::new(&eval, &wrapped).unwrap();
     let states = [false, true].map(|class| {

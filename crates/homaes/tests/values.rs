@@ -5,8 +5,8 @@
 use crate::common::KEY;
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesKey, Ciphertexts, Computed, Error, KeySet, Kind, Memory, Mode, Numbers, Output, Part, Set,
-    Transcipher, WrappedKey, Wrapping, inspect,
+    AesFile, AesKey, Ciphertexts, Computed, Error, KeySet, Kind, Memory, Mode, Numbers, Output,
+    Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use homaes_bgv::{Circuit, Evaluator};
 use homaes_wire::{Contents, Encoder, Header, Reader, Writer};
@@ -28,15 +28,15 @@ impl World {
     fn new(set: &str, blocks: usize, levels_left: Option<usize>) -> Self {
         let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             levels_left,
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap();
         let plain: Vec<u8> = (0..16 * blocks).map(|i| (i / 16 * 5 + i) as u8).collect();
         let mut text = plain.clone();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
-        let part = Part::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap();
+        let part = AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap();
         let (output, buffer) = Output::memory();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         run.run(part, output).unwrap();

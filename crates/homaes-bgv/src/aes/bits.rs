@@ -12,14 +12,14 @@
 
 use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
+use crate::circuit::evaluate::{Evaluator, out_of_depth};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluator, out_of_depth};
 use crate::keys::EvalKey;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
-use homaes_leveled::Poly;
-use homaes_leveled::Stage;
 use homaes_math::kernel;
+use homaes_rns::Poly;
+use homaes_rns::Stage;
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 
@@ -68,14 +68,14 @@ impl BitEval for Bits<'_> {
     }
 
     fn xor_assign(&self, a: &mut Ciphertext, b: &Ciphertext) {
-        let here = || self.0.here();
+        let on_cpu = || self.0.on_cpu();
         if a.level > b.level {
-            *a = here().lowered(a, b.level).expect(IN_MEMORY);
+            *a = on_cpu().lowered(a, b.level).expect(IN_MEMORY);
         }
-        let b = here().at_most(b, a.level).expect(IN_MEMORY);
+        let b = on_cpu().at_most(b, a.level).expect(IN_MEMORY);
         let params = self.0.params();
         for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(params.pool(), params.basis(a.level), y);
+            x.add_assign(params.rns(), params.basis(a.level), y);
         }
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);

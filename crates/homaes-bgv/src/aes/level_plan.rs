@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::{FieldError, Misfit};
+use homaes_scheme::{FieldError, Mismatch};
 
 /// The way of one cipher through the chain of moduli.
 ///
@@ -35,7 +35,7 @@ impl LevelPlan {
         size: KeySize,
         spare: Option<usize>,
     ) -> Result<Self> {
-        let short = |most| Misfit::Levels {
+        let short = |most| Mismatch::Levels {
             layout,
             size,
             wanted: spare.unwrap_or(0),
@@ -152,7 +152,7 @@ pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
     if params.offers(layout) {
         return Ok(());
     }
-    Err(Error::Misfit(Misfit::NoLayout {
+    Err(Error::Mismatch(Mismatch::NoLayout {
         layout,
         set: params.set().name.as_str(),
         offered: params.set().layouts,
@@ -210,11 +210,14 @@ mod tests {
     fn what_a_set_does_not_offer_is_refused() {
         let params = Params::new(&sets::AES128).unwrap();
         let bits = LevelPlan::new(&params, Layout::Bits, KeySize::Aes128, None);
-        assert!(matches!(bits, Err(Error::Misfit(Misfit::NoLayout { .. }))));
+        assert!(matches!(
+            bits,
+            Err(Error::Mismatch(Mismatch::NoLayout { .. }))
+        ));
         let spare = LevelPlan::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
         assert!(matches!(
             spare,
-            Err(Error::Misfit(Misfit::Levels { most: Some(0), .. }))
+            Err(Error::Mismatch(Mismatch::Levels { most: Some(0), .. }))
         ));
     }
 }

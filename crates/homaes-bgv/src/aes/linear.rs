@@ -19,7 +19,7 @@
 //! Encrypting, 2S is computed as "2"·S and 3S as 2S + S, so MixColumns needs
 //! no second set of inner products; this costs 0.4 bits of noise against separate sums.
 
-use crate::row_constant;
+use crate::params::row_constant;
 use homaes_aes::state::circulant;
 use homaes_aes::{Direction, gf256};
 use homaes_math::slots::Slots;

@@ -1,8 +1,8 @@
 //! The linear layer of AES as sums of automorphic images: of bytes, and of packed columns.
 
 use super::linear::LinearLayer;
+use crate::circuit::images::Image;
 use crate::error::Result;
-use crate::images::Image;
 use crate::keys::{EvalKey, Target};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;

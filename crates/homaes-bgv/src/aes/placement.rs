@@ -17,7 +17,7 @@ use crate::aes::level_plan::offered;
 use crate::error::Result;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
-use homaes_scheme::misfit;
+use homaes_scheme::mismatch;
 use zeroize::Zeroizing;
 
 /// One byte per slot of a ciphertext.
@@ -46,7 +46,7 @@ pub(crate) fn to_slots(
 ) -> Result<Vec<SlotBytes>> {
     offered(params, layout)?;
     let capacity = params.blocks_per_batch(layout);
-    misfit::check_count("blocks", blocks.len(), capacity)?;
+    mismatch::check_count("blocks", blocks.len(), capacity)?;
     let all = 0..layout.ciphertexts();
     Ok(all
         .map(|at| slots_of(params, layout, blocks, slope, at))

@@ -3,14 +3,14 @@
 use crate::aes::placement::{from_slots, packed_slot, to_slots};
 use crate::aes::reuse::Origin;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
+use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
 use crate::encrypt::{Plaintext, without_key};
 use crate::error::{Error, Result};
-use crate::evaluate::Evaluator;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use homaes_scheme::{Decrypted, FieldError};
 use rayon::prelude::*;
 use zeroize::Zeroizing;

@@ -12,8 +12,8 @@
 //! s·σ(s), which saves two switches per product.
 
 use crate::ciphertext::Ciphertext;
+use crate::circuit::evaluate::Evaluator;
 use crate::error::Result;
-use crate::evaluate::Evaluator;
 
 impl Evaluator<'_> {
     /// x^127 of every slot; from level 3r to level 3r - 2, with product noise.
@@ -23,7 +23,7 @@ impl Evaluator<'_> {
         }
         let c3 = self.multiply_many(c, c, 1, true)?;
         let c3: Vec<&Ciphertext> = c3.iter().collect();
-        let copies = self.one_down(c)?;
+        let copies = self.mod_switch_all(c)?;
         let copies: Vec<&Ciphertext> = copies.iter().collect();
         let c7 = self.multiply_many(&copies, &c3, 1, true)?;
         let c15 = self.multiply_many(&c3, &c3, 2, true)?;

@@ -17,7 +17,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -44,7 +44,7 @@ pub(crate) struct Part {
 
 /// What to make of an AES key.
 #[derive(Clone, Copy, Debug)]
-pub struct Wrapping<'a> {
+pub struct WrapOptions<'a> {
     /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
     pub direction: Direction,
     /// layouts the server may choose from
@@ -54,7 +54,7 @@ pub struct Wrapping<'a> {
     pub levels_left: Option<usize>,
 }
 
-impl Default for Wrapping<'_> {
+impl Default for WrapOptions<'_> {
     fn default() -> Self {
         Self {
             direction: Direction::Encrypt,
@@ -74,7 +74,7 @@ impl WrappedKey {
     pub fn encrypt(
         secret: &SecretKey,
         keys: &RoundKeys,
-        wrapping: Wrapping<'_>,
+        wrapping: WrapOptions<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
@@ -113,7 +113,7 @@ impl WrappedKey {
     pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
         let mut parts = self.parts.iter();
         parts.find(|p| p.plan.layout == layout).ok_or_else(|| {
-            Error::Misfit(Misfit::NotWrapped {
+            Error::Mismatch(Mismatch::NotWrapped {
                 layout,
                 held: self.layouts(),
             })
@@ -147,7 +147,7 @@ impl<'s> WrappedKeyFile<'s> {
     pub fn generate(
         secret: &'s SecretKey,
         keys: &RoundKeys,
-        wrapping: Wrapping<'_>,
+        wrapping: WrapOptions<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let params = secret.params();

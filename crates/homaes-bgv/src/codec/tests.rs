@@ -1,9 +1,8 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{Aes, Circuit, Evaluator, ParamSet, Wrapping, sets};
+use crate::{Aes, Circuit, Evaluator, ParamSet, WrapOptions, sets};
 use homaes_aes::RoundKeys;
-use homaes_params::SetName;
-use homaes_scheme::Misfit;
+use homaes_scheme::{Mismatch, SetName};
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -147,7 +146,8 @@ fn streams_of_keys_have_names() {
 fn a_wrapped_key_with_wrong_fields() {
     let mut f = toy();
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let part = &wrapped.parts[0];
     let with = |bits: u16, direction: u8, (layout, start): (u8, u16)| {
         crafted(wrapped.header().unwrap(), |w| {
@@ -180,7 +180,7 @@ fn a_wrapped_key_with_wrong_fields() {
     assert_eq!(refused(&with(128, 0, (3, 30))), ("layout", 3));
     let packed = read_wrapped(&f.params, &with(128, 0, (1, 30))).unwrap_err();
     assert!(
-        matches!(packed, Error::Misfit(Misfit::NoLayout { .. })),
+        matches!(packed, Error::Mismatch(Mismatch::NoLayout { .. })),
         "{packed}"
     );
 }
@@ -191,7 +191,8 @@ fn batches_with_wrong_level_noise_or_length() {
     let params = f.params.clone();
     let keys = RoundKeys::expand(&[1; 16]).unwrap();
     let eval = EvalKey::generate(&f.secret, &mut f.rng);
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
     let good = encode_batch(&params, &aes.evaluate(&[[0; 16]]).unwrap()).unwrap();
     assert!(decode_batch(&params, None, Layout::Sliced, 1, &good).is_ok());
@@ -244,9 +245,9 @@ fn batches_with_wrong_level_noise_or_length() {
     // states between rounds are not written, nor those at several levels
     let state = aes.evaluate(&[[0; 16]]).unwrap();
     for layout in [Layout::Sliced, Layout::Bits] {
-        let how = Wrapping {
+        let how = WrapOptions {
             layouts: &[layout],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
         let aes = Aes::new(&eval, &wrapped, layout).unwrap();
@@ -293,7 +294,7 @@ fn ciphertexts_of_another_set_do_not_decrypt() {
     let stranger = SecretKey::generate(&other, &mut f.rng).unwrap();
     let c = stranger.encrypt(&[7; 256], &mut f.rng).unwrap();
     match f.secret.decrypt(&c).unwrap_err() {
-        Error::Misfit(Misfit::OtherSet {
+        Error::Mismatch(Mismatch::OtherSet {
             found: "bgv/toy-4369",
             expected: "bgv/toy-255",
             ..

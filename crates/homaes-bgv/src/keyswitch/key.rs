@@ -1,8 +1,8 @@
 //! Key-switching keys in memory.
 
 use crate::params::{KeyPart, SwitchPlan};
-use homaes_leveled::{Copies, Poly, Resident};
 use homaes_math::{KeyLimb, Words};
+use homaes_rns::{Copies, Poly, Resident};
 use std::sync::{Mutex, PoisonError};
 
 /// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not

@@ -3,11 +3,11 @@
 use super::{Post, Shape, Summands, SwitchKey};
 use crate::error::Result;
 use crate::params::{Params, SwitchPlan};
-use homaes_leveled::{Coefficients, Digit, Division, Meter, Poly, Stage, transposed};
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Tensor, Term};
 use homaes_math::product::{Factor, OUTPUTS_AT_ONCE, ProductSums, product_sums};
 use homaes_math::transform::Source;
 use homaes_math::{GaloisMap, KeyLimb, Words};
+use homaes_rns::{Coefficients, Digit, Meter, Poly, ScaledRemainder, Stage, transposed};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -162,15 +162,15 @@ impl Group<'_> {
                 self.sums(places[number], number, buffers);
                 core::mem::swap(&mut buffers.sums, &mut limbs);
                 for limb in &mut limbs {
-                    down.start(params.pool(), meter, k, limb);
+                    down.start(params.rns(), meter, k, limb);
                 }
                 limbs
             });
             limbs.collect()
         });
-        let divisions: Vec<Division> = transposed(residues, 2 * count)
+        let divisions: Vec<ScaledRemainder> = transposed(residues, 2 * count)
             .into_iter()
-            .map(|limbs| Division::new(params.pool(), meter, down, limbs))
+            .map(|limbs| ScaledRemainder::new(params.rns(), meter, down, limbs))
             .collect();
         let out = self.each(down.to().len(), |buffers, group| {
             let places: Vec<usize> = group.clone().filter_map(|j| down.source(j)).collect();
@@ -179,7 +179,7 @@ impl Group<'_> {
             let mut out: Vec<Vec<Words>> = group.clone().map(limbs).collect();
             for (at, division) in divisions.iter().enumerate() {
                 let mut limbs: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut *o[at]).collect();
-                division.remainders(params.pool(), meter, down, group.clone(), &mut limbs);
+                division.remainders(params.rns(), meter, down, group.clone(), &mut limbs);
             }
             let mut numbers = 0..places.len();
             for (j, out) in group.zip(&mut out) {
@@ -188,7 +188,7 @@ impl Group<'_> {
                     self.sums(at, number, buffers);
                 }
                 for (sum, out) in buffers.sums.iter().zip(out) {
-                    down.finish(params.pool(), meter, j, sum, out);
+                    down.finish(params.rns(), meter, j, sum, out);
                 }
             }
             out
@@ -368,8 +368,8 @@ impl Group<'_> {
 
     /// Coefficients of an output's pieces, as the conversions of all digits want them.
     fn prepare(&self, output: &Summands<'_>) -> Vec<Coefficients> {
-        let (pool, plan) = (self.params.pool(), self.plan);
-        let (n, count) = (pool.ring().n(), plan.from.len());
+        let (rns, plan) = (self.params.rns(), self.plan);
+        let (n, count) = (rns.ring().n(), plan.from.len());
         let words_of = |piece: usize, at: usize| {
             let product;
             let source = match output {
@@ -380,10 +380,10 @@ impl Group<'_> {
                 }
             };
             let (place, mut words) = ((at, plan.from[at]), Words::scratch(n));
-            Coefficients::words_of(pool, self.meter, &plan.digits, place, source, &mut words);
+            Coefficients::words_of(rns, self.meter, &plan.digits, place, source, &mut words);
             words
         };
-        let coefficients = |words| Coefficients::new(pool, self.meter, words, &plan.digits);
+        let coefficients = |words| Coefficients::new(rns, self.meter, words, &plan.digits);
         let pieces = output.pieces();
         if self.spread {
             let all = (0..pieces * count).into_par_iter();
@@ -403,7 +403,7 @@ impl Group<'_> {
     /// All digits of all outputs modulo the primes at some places of the extended basis, in evaluation form. Digits that
     /// own a prime are left out there: their piece is read itself.
     fn extend(&self, places: &[usize], prepared: &[Vec<Coefficients>], buffers: &mut Buffers) {
-        let (pool, plan) = (self.params.pool(), self.plan);
+        let (rns, plan) = (self.params.rns(), self.plan);
         for (output, prepared) in prepared.iter().enumerate() {
             let pieces = prepared.iter().flat_map(|coefficients| {
                 plan.digits
@@ -422,7 +422,7 @@ impl Group<'_> {
                     }
                 }
                 digit.extend(
-                    pool,
+                    rns,
                     self.meter,
                     (&targets, axes),
                     coefficients,

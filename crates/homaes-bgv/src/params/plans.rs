@@ -2,8 +2,8 @@
 
 use super::{DIGIT_EXCESS_BITS, Params};
 use crate::chain::{KeyPart, Tail};
-use crate::plan::SwitchPlan;
-use homaes_leveled::Gadget;
+use crate::params::switch_plan::SwitchPlan;
+use homaes_rns::Gadget;
 
 impl Params {
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
@@ -14,7 +14,7 @@ impl Params {
             digit_of: &|i| self.digit_of(part, i),
             excess_bits: DIGIT_EXCESS_BITS,
         };
-        let switch = homaes_leveled::SwitchPlan::new(self.pool(), from, to, &gadget);
+        let switch = homaes_rns::SwitchPlan::new(self.rns(), from, to, &gadget);
         let special = |&i: &usize| {
             let m = self.modulus(i);
             m.shoup(m.to_stored(self.special_product(switch.special(), i)))

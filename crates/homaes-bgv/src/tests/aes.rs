@@ -7,8 +7,8 @@ use homaes_aes::{KeySize, Layout};
 /// A set, a layout, a direction and a key size to run.
 type Case = (Layout, Direction, KeySize);
 
-fn wrapping(layout: &'static [Layout], direction: Direction) -> Wrapping<'static> {
-    Wrapping {
+fn wrapping(layout: &'static [Layout], direction: Direction) -> WrapOptions<'static> {
+    WrapOptions {
         direction,
         layouts: layout,
         levels_left: None,

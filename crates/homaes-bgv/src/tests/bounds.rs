@@ -4,7 +4,7 @@ use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
 use crate::params::ParamSet;
 use homaes_aes::ByteEval;
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -258,7 +258,7 @@ fn linear_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
         }
         8 => {
             let want = map(&|x| gf256::frobenius(x, k as u32));
-            ("conjugate", c.conjugate(x, k), want)
+            ("frobenius", c.frobenius(x, k), want)
         }
         9 => ("rotate", c.rotate(x, axis, steps), moved(steps)),
         10 => {
@@ -413,9 +413,9 @@ fn nightly_many_random_programs_are_right_or_refused() {
 /// An AES key whose outputs have eight multiplications left.
 fn wrapped_for_circuits(f: &mut Fixture) -> WrappedKey {
     let keys = RoundKeys::expand(&[3; 16]).unwrap();
-    let how = Wrapping {
+    let how = WrapOptions {
         levels_left: Some(8),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap()
 }
@@ -494,7 +494,7 @@ fn what_belongs_elsewhere_is_refused() {
             c.multiply(alien, alien),
             c.combine(&[(&x, 1), (alien, 1)]),
             c.add_byte(alien, 1),
-            c.conjugate(alien, 1),
+            c.frobenius(alien, 1),
             eval.mod_switch(alien),
         ];
         for (at, found) in found.into_iter().enumerate() {
@@ -502,7 +502,8 @@ fn what_belongs_elsewhere_is_refused() {
             assert!(
                 matches!(
                     error,
-                    Error::Misfit(Misfit::OtherKey { .. }) | Error::Misfit(Misfit::OtherSet { .. })
+                    Error::Mismatch(Mismatch::OtherKey { .. })
+                        | Error::Mismatch(Mismatch::OtherSet { .. })
                 ),
                 "{at}: {error}"
             );
@@ -530,7 +531,8 @@ fn what_belongs_elsewhere_is_refused() {
     let mixed = view.add_product(own(), &eval.mul(&lower, &lower).unwrap());
     assert!(view.relinearize(mixed).is_err());
     let keys = RoundKeys::expand(&[3; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let mut state = Aes::new(&f.eval, &wrapped, Layout::Sliced)
         .unwrap()
         .evaluate(&[])
@@ -551,9 +553,9 @@ fn another_set_of_the_same_ring_is_refused() {
     let x = f.secret.encrypt(&[7], &mut f.rng).unwrap();
     let keys = RoundKeys::expand(&[3; 16]).unwrap();
     let layouts = &[Layout::Sliced, Layout::Bits];
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts,
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
     let [eval, alien] = [&f, &other].map(|f| Evaluator::new(&f.eval));
@@ -561,7 +563,7 @@ fn another_set_of_the_same_ring_is_refused() {
     let is_refused = |found: Result<Ciphertext>| {
         let error = found.err();
         assert!(
-            matches!(error, Some(Error::Misfit(Misfit::OtherSet { .. }))),
+            matches!(error, Some(Error::Mismatch(Mismatch::OtherSet { .. }))),
             "{error:?}"
         );
     };
@@ -595,7 +597,7 @@ fn another_set_of_the_same_ring_is_refused() {
         let c = &first.ciphertexts()[0];
         let error = Evaluator::new(&stranger.eval).add(c, c).err();
         assert!(
-            matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. }))),
+            matches!(error, Some(Error::Mismatch(Mismatch::OtherKey { .. }))),
             "{error:?}"
         );
     }
@@ -655,7 +657,7 @@ fn three_fresh(seed: u8) -> (Fixture, [Ciphertext; 3]) {
 fn shared(f: &Fixture, a: &Ciphertext, b: &Ciphertext) -> bool {
     let level = a.level.min(b.level);
     let [a, b] = [a, b].map(|c| lowered(f, c, level).bound(&f.params));
-    let product = bound::product_bound(&f.params, &a, &b, 0);
+    let product = crate::circuit::bounds::product_bound(&f.params, &a, &b, 0);
     product.events() > a.events() + b.events()
 }
 
@@ -680,34 +682,34 @@ fn the_same_noise_is_recognised() {
     let twice = c.add(&x, &x).unwrap();
     let by_three = c.multiply_byte(&x, 3).unwrap();
     let down = |c: &Ciphertext, level| eval.lowered(c, level).unwrap();
-    let conjugate = |a: &Ciphertext| c.conjugate(a, 1).unwrap();
+    let frobenius = |a: &Ciphertext| c.frobenius(a, 1).unwrap();
     let rotate = |a: &Ciphertext| c.rotate(a, Axis::E257, 1).unwrap();
     let same = [
         ("switch, public summand", down(&x, 8), down(&shifted, 8)),
         ("switch in two steps", down(&x, 7), down(&down(&x, 8), 7)),
         ("switch, times a unit", down(&x, 8), down(&scaled, 8)),
         ("switch, twice", down(&x, 8), down(&twice, 8)),
-        ("Frobenius map", conjugate(&x), conjugate(&shifted)),
+        ("Frobenius map", frobenius(&x), frobenius(&shifted)),
         (
             "Frobenius map, times a unit",
-            conjugate(&x),
-            conjugate(&scaled),
+            frobenius(&x),
+            frobenius(&scaled),
         ),
         ("rotation", rotate(&x), rotate(&shifted)),
         (
             "paths of automorphisms",
-            conjugate(&rotate(&x)),
-            rotate(&conjugate(&x)),
+            frobenius(&rotate(&x)),
+            rotate(&frobenius(&x)),
         ),
         (
             "a switch in the division of a key switch, and after it",
             c.multiply(&x, &x).unwrap(),
-            down(&conjugate(&x), 8),
+            down(&frobenius(&x), 8),
         ),
         (
             "an image at another level",
-            down(&conjugate(&x), 6),
-            conjugate(&down(&x, 6)),
+            down(&frobenius(&x), 6),
+            frobenius(&down(&x, 6)),
         ),
         ("multiples at other levels", down(&x, 8), down(&by_three, 6)),
         (
@@ -723,7 +725,7 @@ fn the_same_noise_is_recognised() {
     let apart = [
         ("fresh ones", x.clone(), y.clone()),
         ("forms", sum(3), sum(7)),
-        ("Frobenius images", x.clone(), conjugate(&x)),
+        ("Frobenius images", x.clone(), frobenius(&x)),
         (
             "rotations",
             rotate(&x),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::circuit::{Axis, Circuit, Lift};
 use crate::keyswitch::Post;
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 
 /// An encryption at `level`.
 fn at_level(f: &Fixture, bytes: &[u8], level: usize) -> Ciphertext {
@@ -90,9 +90,9 @@ fn arithmetic_agrees_with_the_clear() {
     );
     holds(
         &f,
-        &c.conjugate(&a, 5).unwrap(),
+        &c.frobenius(&a, 5).unwrap(),
         &map(&x, |x| gf256::frobenius(x, 5)),
-        "conjugate",
+        "frobenius",
     );
     let out = c.multiply(&a, &b).unwrap();
     assert_eq!(out.level(), 9);
@@ -390,7 +390,7 @@ fn errors_say_what_to_do() {
     let foreign = at_level(&g, &[1], 2);
     assert!(matches!(
         c.add(&low, &foreign),
-        Err(Error::Misfit(Misfit::OtherSet { .. }))
+        Err(Error::Mismatch(Mismatch::OtherSet { .. }))
     ));
     let line = low.summary(&f.params).to_string();
     assert!(
@@ -496,7 +496,7 @@ fn circuits_end_when_they_are_cancelled() {
         c.multiply(&a, &a),
         c.equals_byte(&a, 1),
         c.all(&masks),
-        c.conjugate(&a, 1),
+        c.frobenius(&a, 1),
         c.rotate(&a, Axis::E5, 1),
     ] {
         assert!(matches!(ended, Err(Error::Cancelled(_))), "{ended:?}");

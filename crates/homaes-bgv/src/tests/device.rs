@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::device::{Device, Pass, Plaintext, Processor};
-use homaes_leveled::{Fault, Limbs, Lowering, Meter, Poly, Resident};
 use homaes_math::Words;
+use homaes_rns::{Fault, Limbs, Meter, ModSwitch, Poly, Resident};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A processor whose results have to be fetched; counts how often.
@@ -45,7 +45,7 @@ impl Device for Elsewhere {
         &self,
         params: &Params,
         meter: &Meter,
-        plan: &Lowering,
+        plan: &ModSwitch,
         all: &[&Poly],
     ) -> Result<Vec<Poly>> {
         let switched = Processor.mod_down(params, meter, plan, all)?.into_iter();
@@ -92,7 +92,7 @@ fn circuits_leave_results_where_they_are() {
     let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
     for direction in Direction::ALL {
         for layout in [Layout::Sliced, Layout::Bits] {
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 direction,
                 layouts: &[Layout::Sliced, Layout::Bits],
                 levels_left: None,

@@ -1,7 +1,7 @@
-//! The scheme's noise at single embeddings, against what [`crate::stability`], [`crate::quality`] and [`crate::bound`] take it to be.
+//! The scheme's noise at single embeddings, against what [`crate::noise::runaway`], [`crate::quality`] and [`crate::noise::bound`] take it to be.
 
 use super::*;
-use crate::bound::key_switch_variance_log2;
+use crate::circuit::bounds::key_switch_variance_log2;
 use crate::quality;
 
 /// Embeddings looked at: those where the secret is largest, one of each conjugate pair.

@@ -1,7 +1,7 @@
 //! Bits of bytes, and bits modulo 32.
 
 use super::*;
-use crate::lift::LiftNoise;
+use crate::circuit::lift::LiftNoise;
 use homaes_math::embed::squared_magnitudes;
 
 /// log2 of the root mean square over embeddings of μ = 2ν/t.
@@ -27,7 +27,7 @@ fn lifts(set: &ParamSet, seed: u8, from: usize) {
     let eval = Evaluator::new(&f.eval);
     let bytes = random_bytes(&mut f.rng, f.params.slots().count());
     let x = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
-    let x = eval.lowered(&eval.entered(&x).unwrap(), from).unwrap();
+    let x = eval.lowered(&eval.with_bound(&x).unwrap(), from).unwrap();
     let start = std::time::Instant::now();
     let planes = eval.bit_planes(&x).unwrap();
     println!("planes {:?}", start.elapsed());
@@ -77,12 +77,12 @@ fn what_cannot_be_lifted_is_refused() {
     let f = &mut toy(4);
     let eval = Evaluator::new(&f.eval);
     let x = f.secret.encrypt(&[1], &mut f.rng).unwrap();
-    let at = |level| eval.lowered(&eval.entered(&x).unwrap(), level).unwrap();
+    let at = |level| eval.lowered(&eval.with_bound(&x).unwrap(), level).unwrap();
     let refused = eval.bit_pairs(&at(5)).unwrap_err().to_string();
     assert!(refused.starts_with("out of depth: 5 more multiplications needed, 4 left"));
     let refused = eval.bit_planes(&at(1)).unwrap_err().to_string();
     assert!(refused.contains("depth"), "{refused}");
     let other = toy(5);
     let refused = Evaluator::new(&other.eval).bit_pairs(&x).unwrap_err();
-    assert!(matches!(refused, Error::Misfit(_)), "{refused}");
+    assert!(matches!(refused, Error::Mismatch(_)), "{refused}");
 }

@@ -1,7 +1,7 @@
 //! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
 
 use super::*;
-use crate::aes::wrapped::{WrappedKey, Wrapping};
+use crate::aes::wrapped::{WrapOptions, WrappedKey};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample;
 use homaes_wire::KeyId;
@@ -21,10 +21,10 @@ fn secrets() {
     poison(&mut key);
     let keys = RoundKeys::expand(&key).unwrap();
     for direction in Direction::ALL {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction,
             layouts: &[Layout::Sliced, Layout::Bits],
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
     }

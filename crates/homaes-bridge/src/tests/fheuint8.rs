@@ -38,14 +38,14 @@ fn by_signs(set: &ParamSet, layout: Layout, end: &homaes_tfhe::ParamSet, key_byt
     let bridge = BridgeKey::to_tfhe(&secret, &own, &mut rng).unwrap();
     let key: Vec<u8> = (0..key_bytes).map(|i| (7 * i) as u8).collect();
     let keys = RoundKeys::expand(&key).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: &[layout],
         levels_left: Some(1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, layout).unwrap();
-    let crossing = Crossing::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
     let block = core::array::from_fn(|i| (31 * i) as u8);
     // the first run finds cold caches
     let [_, state] = [(); 2].map(|()| {
@@ -116,13 +116,13 @@ fn a_packed_block_becomes_values() {
     let (secret, bridge) = bridged(&params, client, &mut rng);
     let eval = EvalKey::generate(&secret, &mut rng);
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: &[Layout::Packed],
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, Layout::Packed).unwrap();
-    let crossing = Crossing::new(&bridge, Numbers::Pairs);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs);
     let state = aes.evaluate(&[[9; 16]]).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let format = Format::of_server(server).unwrap();
@@ -160,7 +160,7 @@ fn nightly_a_batch_becomes_values_of_tfhe() {
     let state = aes.evaluate(&blocks).unwrap();
     println!("AES {:?}", start.elapsed());
     let start = Instant::now();
-    let crossing = Crossing::new(&bridge, Numbers::Pairs);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs);
     println!("prepared {:?}", start.elapsed());
     let start = Instant::now();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();

@@ -112,7 +112,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
         },
         part: args.part.as_deref(),
         parts: expected.as_ref(),
-        seen: args.seen.as_deref(),
+        replay_log: args.seen.as_deref(),
         reads: &inputs,
     };
     let Some(output) = output else {

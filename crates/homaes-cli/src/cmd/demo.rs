@@ -8,8 +8,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Part, Report,
-    SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    AesFile, AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Report,
+    SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -95,16 +95,16 @@ fn whole_way(
     let secret = SecretKey::open(&files.secret)?;
     let aes_key = AesKey::from_bytes(&sample.key)?;
     spin("client: wrapping the AES key", || {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             layouts: layout.into_iter().collect(),
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         WrappedKey::create(&secret, &aes_key, &wrapping, &files.wrapped, false)
     })?;
     let wrap = lap();
 
     // The server has the evaluation key, the wrapped key and the AES ciphertext.
-    let job = Part::open(&files.aes, sample.mode)?;
+    let job = AesFile::open(&files.aes, sample.mode)?;
     let output = Output::create(&files.fhe, false)?;
     let (eval, wrapped) = spin("server: loading keys", || {
         let eval = EvalKey::open(&files.eval)?;

@@ -4,7 +4,7 @@ use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
 use crate::cmd::lines::{bytes_of, each_object, mode_of, not_null};
 use crate::cmd::{STANDARD_INPUT, read_aad};
 use crate::console::{self, Failure};
-use homaes::{Error, FileSource, Message, Part, Reopened};
+use homaes::{AesFile, AesInput, Error, FileSource, Reopened};
 use homaes_job::{Location, open_source};
 use serde::Deserialize;
 use std::fs::{self, File};
@@ -57,19 +57,19 @@ impl How {
     }
 
     /// A part that was encrypted so: a file, or an object of a bucket.
-    fn part(&self, path: &Path) -> Result<Part, Failure> {
+    fn part(&self, path: &Path) -> Result<AesFile, Failure> {
         Ok(match bucket(path)? {
             Some(location) => self.of_source(open_source(&location)?)?,
             None => self.of_source(Reopened::new(path)?)?,
         })
     }
 
-    fn of_source(&self, source: impl homaes::Source + 'static) -> Result<Part, Error> {
+    fn of_source(&self, source: impl homaes::Source + 'static) -> Result<AesFile, Error> {
         match (self.mode, self.raw) {
-            (Some(mode), false) => Part::of(source, mode),
-            (None, false) => Part::with_nonce(source),
-            (Some(mode), true) => Part::raw(source, mode),
-            (None, true) => Part::raw_with_nonce(source),
+            (Some(mode), false) => AesFile::of(source, mode),
+            (None, false) => AesFile::with_nonce(source),
+            (Some(mode), true) => AesFile::raw(source, mode),
+            (None, true) => AesFile::raw_with_nonce(source),
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn message(
     args: &args::Message,
     how: &How,
     own: &[PathBuf],
-) -> Result<Message, Failure> {
+) -> Result<AesInput, Failure> {
     let aad = args.aad.as_deref().map(read_aad).transpose()?;
     let aad = aad.as_deref();
     if let [input] = &args.inputs[..]
@@ -113,7 +113,7 @@ pub(crate) fn message(
     if let Some(list) = &args.files_from {
         listed(list, args, aad, &mut parts)?;
     }
-    let message = Message::of_parts(parts)?;
+    let message = AesInput::of_parts(parts)?;
     warn_of_shared_counters(&message);
     Ok(message)
 }
@@ -128,7 +128,7 @@ fn is_own(path: &Path, own: &[PathBuf]) -> bool {
 }
 
 /// Says so if two parts have a counter block in common, as files of a folder have under one `--iv`.
-fn warn_of_shared_counters(message: &Message) {
+fn warn_of_shared_counters(message: &AesInput) {
     if message.shares_counters() {
         console::warn(
             "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with an IV of its own",
@@ -136,7 +136,7 @@ fn warn_of_shared_counters(message: &Message) {
     }
 }
 
-fn with_aad(part: Part, aad: Option<&[u8]>) -> Result<Part, Error> {
+fn with_aad(part: AesFile, aad: Option<&[u8]>) -> Result<AesFile, Error> {
     match aad {
         None => Ok(part),
         Some(aad) => part.with_aad(aad.to_vec()),
@@ -186,7 +186,7 @@ fn listed(
     list: &Path,
     args: &args::Message,
     aad: Option<&[u8]>,
-    parts: &mut Vec<(String, Part)>,
+    parts: &mut Vec<(String, AesFile)>,
 ) -> Result<(), Failure> {
     each_object(list, EXAMPLE, |entry: Listed, wrong| {
         let path = Path::new(&entry.path);
@@ -234,7 +234,7 @@ fn bucket(path: &Path) -> Result<Option<Location>, Failure> {
 }
 
 /// One file, or standard input.
-fn open_part(input: &Path, how: &How) -> Result<Part, Failure> {
+fn open_part(input: &Path, how: &How) -> Result<AesFile, Failure> {
     if bucket(input)?.is_some() {
         return how.part(input);
     }

@@ -5,7 +5,8 @@ use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows, hex};
 use homaes::{
-    Inspection, KdfCost, KeySize, Kind, Layout, Messages, PartMeta, Scheme, Set, Wrapped, inspect,
+    Inspection, KdfCost, KeySize, Kind, Layout, Messages, PartMeta, Scheme, Set, WrappedKeyInfo,
+    inspect,
 };
 use homaes_job::Location;
 use serde_json::{Value, json};
@@ -140,7 +141,7 @@ fn passphrase(protection: Option<KdfCost>) -> String {
     })
 }
 
-fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &Wrapped) {
+fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &WrappedKeyInfo) {
     let bits = bits(wrapped.key_size);
     let direction = table::direction(wrapped.direction);
     let expansion = table::expansion(wrapped.expansion);
@@ -319,7 +320,7 @@ fn secret_json(protection: Option<KdfCost>) -> Value {
     })
 }
 
-fn wrapped_json(wrapped: &Wrapped, left: impl Fn(usize) -> Option<usize>) -> Value {
+fn wrapped_json(wrapped: &WrappedKeyInfo, left: impl Fn(usize) -> Option<usize>) -> Value {
     let layouts = wrapped.layouts.iter().map(|&(layout, level)| {
         json!({
             "layout": layout.name(),

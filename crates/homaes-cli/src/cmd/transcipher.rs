@@ -9,7 +9,7 @@ use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::speeds::choose;
 use crate::table;
 use homaes::{
-    BridgeKey, Error, EvalKey, Expansion, Kept, Message, Output, Part, Progress, Report, Step,
+    AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Progress, Report, Step,
     Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     // Before outputs are there, which may be in a folder that is read.
     let message = input::message(&args.message, &how, &[])?;
     for out in outs.into_iter().flatten() {
-        let parts: Vec<_> = message.parts().iter().map(Part::path).collect();
+        let parts: Vec<_> = message.parts().iter().map(AesFile::path).collect();
         refuse_own_input(out, &parts)?;
     }
     // a key that cannot be read is refused below
@@ -151,7 +151,7 @@ fn failure(args: &args::Transcipher, error: Error) -> Failure {
 }
 
 /// The name of the mode of all parts, or that they have several.
-fn mode_of(message: &Message) -> &'static str {
+fn mode_of(message: &AesInput) -> &'static str {
     let mut names = message.parts().iter().map(|part| part.mode().name());
     match names.next() {
         Some(first) if names.all(|name| name == first) => first,
@@ -228,7 +228,7 @@ fn prepare<'k>(
         None => Transcipher::new(eval, wrapped)?,
     };
     let transcipher = match bridge {
-        Some(bridge) => transcipher.across(bridge)?,
+        Some(bridge) => transcipher.via_bridge(bridge)?,
         None => transcipher,
     };
     match args.layout.get() {

@@ -8,7 +8,7 @@ use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use crate::table;
-use homaes::{WrappedKey, Wrapping};
+use homaes::{WrapOptions, WrappedKey};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let output = reserve(&args.out, args.force)?;
     let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = read_aes_key(&args.key_file)?;
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         direction: args.direction.get(),
         layouts: args.layout.get().into_iter().collect(),
         levels_left: args.levels_left.map(usize::from),

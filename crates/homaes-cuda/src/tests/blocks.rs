@@ -4,7 +4,7 @@ use super::{canonical, edges};
 use crate::cuda::Cuda;
 use homaes_bgv::device::{Device, Plaintext, Processor};
 use homaes_bgv::{ParamSet, Params, sets};
-use homaes_leveled::Poly;
+use homaes_rns::Poly;
 use std::sync::Arc;
 
 /// A small ring and the one of the secure sets.
@@ -68,7 +68,7 @@ fn two_sets_of_a_ring_take_turns_on_a_gpu() {
     };
     let both = [&sets::TOY_255, &other].map(bench);
     for (params, cuda) in both.iter().flatten().cycle().take(4) {
-        let basis: Vec<usize> = (0..params.pool().count()).collect();
+        let basis: Vec<usize> = (0..params.rns().count()).collect();
         let bytes = bytes(params.slots().count(), 3);
         let signs = vec![0x5a; params.ring().n() / 8];
         let plain = [Plaintext {
@@ -87,12 +87,12 @@ fn two_sets_of_a_ring_take_turns_on_a_gpu() {
 fn records() {
     for (params, cuda) in SETS.into_iter().filter_map(bench) {
         // primes of all lengths, in any order
-        let basis: Vec<usize> = (0..params.pool().count()).rev().collect();
+        let basis: Vec<usize> = (0..params.rns().count()).rev().collect();
         let polys = [1, 100, 200].map(|seed| edges(&params, &basis, seed));
         let all: Vec<&Poly> = polys.iter().collect();
         let bits = basis
             .iter()
-            .map(|&i| params.pool().modulus(i).bits() as usize);
+            .map(|&i| params.rns().modulus(i).bits() as usize);
         let length = params.ring().n() / 8 * bits.sum::<usize>();
         let packed = |device: &dyn Device| {
             let mut out = vec![0; 3 * length];
@@ -111,7 +111,7 @@ fn threads_share_the_memory_of_copies() {
         return;
     };
     let (basis, n) = ([0, 5], params.ring().n());
-    let length = basis.map(|i| n / 8 * params.pool().modulus(i).bits() as usize);
+    let length = basis.map(|i| n / 8 * params.rns().modulus(i).bits() as usize);
     let length: usize = length.iter().sum();
     let record = |device: &dyn Device, seed: u64| {
         // records of different lengths

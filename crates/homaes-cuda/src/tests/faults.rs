@@ -5,7 +5,7 @@ use crate::arithmetic::Arithmetic;
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Device, Processor};
 use homaes_bgv::{
-    Aes, Circuit, Error, EvalKey, Params, SecretKey, WrappedKey, Wrapping, encode_batch, sets,
+    Aes, Circuit, Error, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, encode_batch, sets,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -28,7 +28,7 @@ impl Fixture {
         let secret = SecretKey::generate(&params, &mut rng).unwrap();
         let eval = EvalKey::generate(&secret, &mut rng);
         let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-        let how = Wrapping {
+        let how = WrapOptions {
             direction: Direction::Encrypt,
             layouts: layout,
             levels_left: None,

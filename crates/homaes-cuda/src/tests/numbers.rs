@@ -120,8 +120,8 @@ fn results_are_residues_within_their_bounds() {
             Arithmetic::Doubles => f64::from_bits(word) as i64,
             Arithmetic::Integers => word.cast_signed(),
         };
-        for prime in 0..params.pool().count() {
-            let m = params.pool().modulus(prime);
+        for prime in 0..params.rns().count() {
+            let m = params.rns().modulus(prime);
             let p = m.p();
             for operation in &OPERATIONS {
                 let (most, of_words) = (operation.most[kind], operation.most[kind] == 0.0);

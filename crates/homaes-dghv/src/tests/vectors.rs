@@ -5,7 +5,7 @@ use crate::element::{compressed, half_prime};
 use crate::eval_key::bytes_of_words;
 use crate::state::{BITS, folding};
 use homaes_aes::{Block, KeySize};
-use homaes_scheme::Bodies;
+use homaes_scheme::KeyRecords;
 use rayon::prelude::*;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
@@ -38,7 +38,7 @@ fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> Wrapp
         direction,
         start: w.params.top_level(),
         seed,
-        bodies: Bodies::Memory(ciphertexts.collect()),
+        bodies: KeyRecords::Memory(ciphertexts.collect()),
     }
 }
 

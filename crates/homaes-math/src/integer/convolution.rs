@@ -1,8 +1,8 @@
 //! Products of lists of digits modulo X^L - 1, by number-theoretic transforms modulo three primes.
 
+use super::convolution_ntt::{BASE, Garner, MAX_ROWS, Pass, Stage, Tables, Twist};
 use super::dft::Roots;
-use super::kernel::{BASE, Garner, MAX_ROWS, Pass, Stage, Tables, Twist};
-use super::lanes::LANES;
+use super::word_lanes::LANES;
 use crate::aligned::Words;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::prime::{largest_primes, root_of_unity};

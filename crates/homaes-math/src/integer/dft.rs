@@ -2,7 +2,7 @@
 //!
 //! Inputs are lazy (below 2p). Outputs are in natural order and below 16p, so that one product by a constant makes them lazy again; 32p is below 2^52.
 
-use super::lanes::{Consts, Lanes};
+use super::word_lanes::{Consts, Lanes};
 use crate::modulus::{Modulus, Shoup};
 
 /// Constants of the transforms of one direction.

@@ -12,8 +12,8 @@
 //! For x·w modulo p, with q = ⌊w·2^52/p⌋, the same first step with (q + 1/2) in place of w finds the quotient Q = x·(q + 1/2)/2^52, rounded: that is off from
 //! x·w/p by less than 1/2 in the constant and by 1/2 in the rounding, so x·w - Q·p is between -p and p, and p more of it is lazy.
 
-use super::lanes::{LANES, Lanes, MOST_TERMS};
-use crate::lanes::Lanes as Reals;
+use super::word_lanes::{LANES, Lanes, MOST_TERMS};
+use crate::float_lanes::Lanes as Reals;
 use crate::modulus::{MASK, Modulus, Shoup};
 
 /// Eight words, with numbers of the type `R` for products.
@@ -163,9 +163,9 @@ impl<R: Reals> Lanes for ByDoubles<R> {
     #[inline(always)]
     fn transpose(x: [Self; LANES]) -> [Self; LANES] {
         let zero = R::splat(0.0);
-        let reals = crate::lanes::array!(LANES, zero, |i| R::from_bits(x[i].0));
+        let reals = crate::float_lanes::array!(LANES, zero, |i| R::from_bits(x[i].0));
         let reals = R::transpose(reals);
-        crate::lanes::array!(LANES, x[0], |i| Self(reals[i].to_bits()))
+        crate::float_lanes::array!(LANES, x[0], |i| Self(reals[i].to_bits()))
     }
 
     #[inline(always)]
@@ -260,11 +260,11 @@ impl<R: Reals> Lanes for ByDoubles<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::integer::lanes::{Consts, Portable};
-    use crate::lanes;
+    use crate::float_lanes;
+    use crate::integer::word_lanes::{Consts, Portable};
     use crate::prime::largest_primes;
 
-    type Plain = ByDoubles<lanes::Portable>;
+    type Plain = ByDoubles<float_lanes::Portable>;
 
     fn stored<V: Lanes>(x: V) -> [u64; LANES] {
         let mut out = [0; LANES];

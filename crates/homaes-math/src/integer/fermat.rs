@@ -3,9 +3,10 @@
 //! A step squares by Montgomery's method, with R = 2^(52·L), and doubles where the exponent has a bit. With n = s·2^k - b and b of k bits, k steps from 2^-s lead
 //! to 2^-n. In Montgomery's form 2^-s is the power R·2^-s of 2, so that no division is needed.
 
-use super::lanes::{LANES, Lanes};
-use super::{limbs_of_words, natural};
+use super::limbs_of_words;
+use super::word_lanes::{LANES, Lanes};
 use crate::modulus::{MASK, WORD_BITS};
+use crate::natural;
 use crate::simd::{self, Backend};
 use zeroize::{Zeroize, Zeroizing};
 

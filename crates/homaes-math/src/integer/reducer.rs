@@ -1,9 +1,9 @@
 //! Remainders modulo a fixed large number, by Barrett's method with cached transforms.
 
-use super::natural::{
+use super::{Convolution, Form, SCHOOLBOOK_WORDS, Spectrum, product};
+use crate::natural::{
     add_assign, bit_length, bits_from, sub_assign, subtract_if_not_less, truncate, words_of,
 };
-use super::{Convolution, Form, SCHOOLBOOK_WORDS, Spectrum, product};
 use crate::simd::Backend;
 use zeroize::Zeroize;
 
@@ -247,7 +247,7 @@ fn reciprocal(m: &[u64], bits: usize, exponent: usize, backend: Backend) -> Vec<
         sub_assign(&mut unit, &e);
         let mut step = product(&y, &unit, backend);
         let mut new = vec![0; words_of(next + 2)];
-        super::natural::set_bits(&mut new, &y, next - precision);
+        crate::natural::set_bits(&mut new, &y, next - precision);
         let mut part = vec![0; words_of(next + 2)];
         bits_from(&step, precision + one - next, &mut part);
         add_assign(&mut new, &part);
@@ -268,7 +268,7 @@ fn top_bits(m: &[u64], bits: usize, count: usize) -> Vec<u64> {
     let mut out = vec![0; words_of(count) + 1];
     match bits.checked_sub(count) {
         Some(below) => bits_from(m, below, &mut out),
-        None => super::natural::set_bits(&mut out, m, count - bits),
+        None => crate::natural::set_bits(&mut out, m, count - bits),
     }
     truncate(&mut out, count);
     out

@@ -8,7 +8,7 @@
     reason = "iterators would push sums to memory"
 )]
 
-use super::lanes::{LANES, Lanes, MOST_TERMS};
+use super::word_lanes::{LANES, Lanes, MOST_TERMS};
 use crate::modulus::{MASK, WORD_BITS};
 
 /// Most outputs of one call of the inner loop: their halves fill the registers.

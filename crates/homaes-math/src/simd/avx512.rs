@@ -1,5 +1,11 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
 
+pub(super) mod conversion;
+pub(super) mod ntt;
+pub(super) mod packed_limbs;
+pub(super) mod product_sums;
+pub(super) mod readings;
+
 use crate::kernel::{self, RowTerm, Tensor, Term};
 use crate::key_limb::{self, KeyLimb};
 use crate::modulus::{MASK, Modulus, Shoup};

@@ -21,9 +21,18 @@
 //! exactly. t is in 2^52 … 2^53, an integer rounded twice; c and d are off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4.
 //! Hence |r| ≤ 5p/4, g - t·p is an integer below 2^49, exact in one rounding, and so are the sums.
 //!
-//! Butterflies need no offsets: the bounds of a transform are in [`super::double_ntt`]. Words in memory are those of all backends: loads set the
+//! Butterflies need no offsets: the bounds of a transform are in [`ntt`]. Words in memory are those of all backends: loads set the
 //! bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and take these bits off, so that words are in (0, 2p). Between the passes of
 //! one row doubles stay as they are.
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+pub(super) mod compiled;
+pub(super) mod ntt;
+pub(super) mod products;
+pub(super) mod words;
 
 use crate::modulus::Modulus;
 use core::ops::{Add, Mul, Sub};

@@ -1,8 +1,8 @@
-//! Selection of the [`Lanes`](crate::lanes::Lanes) for the Fourier kernels.
+//! Selection of the [`Lanes`](crate::float_lanes::Lanes) for the Fourier kernels.
 
 use super::allowed;
-use crate::fourier::{Digits, Fourier, kernel};
-use crate::lanes::Portable;
+use crate::float_lanes::Portable;
+use crate::fourier::{Digits, Fourier, fft};
 
 /// Vector instructions of the Fourier kernels. Results are the same with all of them, bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,16 +70,16 @@ macro_rules! kernels {
         pub(crate) fn $name(f: &Fourier, $($arg: $ty),*) {
             #[cfg(target_arch = "x86_64")]
             {
-                use super::lanes::{Avx2, Avx512};
+                use super::x86_lanes::{Avx2, Avx512};
 
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2(f: &Fourier, $($arg: $ty),*) {
-                    kernel::$name::<Avx2>(f, $($arg),*)
+                    fft::$name::<Avx2>(f, $($arg),*)
                 }
 
                 #[target_feature(enable = "avx512f,avx2,fma")]
                 fn avx512(f: &Fourier, $($arg: $ty),*) {
-                    kernel::$name::<Avx512>(f, $($arg),*)
+                    fft::$name::<Avx512>(f, $($arg),*)
                 }
 
                 let vectors = f.vectors();
@@ -96,9 +96,9 @@ macro_rules! kernels {
             }
             #[cfg(target_arch = "aarch64")]
             if f.vectors() == Vectors::Neon {
-                return kernel::$name::<super::neon_lanes::Neon>(f, $($arg),*);
+                return fft::$name::<super::neon::lanes::Neon>(f, $($arg),*);
             }
-            kernel::$name::<Portable>(f, $($arg),*)
+            fft::$name::<Portable>(f, $($arg),*)
         }
     )*};
 }
@@ -113,5 +113,5 @@ kernels! {
     /// See [`Fourier::multiply_add`].
     multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64]);
     /// See [`Fourier::rotation_step`].
-    rotation_step(step: &kernel::Step<'_>, out: &mut [f64], work: &mut [f64]);
+    rotation_step(step: &fft::Step<'_>, out: &mut [f64], work: &mut [f64]);
 }

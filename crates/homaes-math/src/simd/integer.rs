@@ -1,16 +1,16 @@
-//! Selection of the [`Lanes`](crate::integer::lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA. Other vector instructions take those in
+//! Selection of the [`Lanes`](crate::integer::word_lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA. Other vector instructions take those in
 //! double precision.
 //!
 //! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the processor was found to have the
 //! features; all accesses go through references to arrays, but for `load_bytes`, which compares lengths.
 
 use super::Backend;
+use crate::integer::convolution_ntt::{Garner, Tables};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::integer::doubles::ByDoubles;
 use crate::integer::fermat::Test;
-use crate::integer::kernel::{Garner, Tables};
-use crate::integer::lanes::{LANES, Portable};
-use crate::integer::{fermat, kernel, rows};
+use crate::integer::word_lanes::{LANES, Portable};
+use crate::integer::{convolution_ntt, fermat, rows};
 use crate::modulus::{Modulus, Shoup};
 
 /// One register.
@@ -21,7 +21,7 @@ pub(crate) struct Ifma(core::arch::x86_64::__m512i);
 #[cfg(target_arch = "x86_64")]
 mod ifma {
     use super::Ifma;
-    use crate::integer::lanes::{LANES, Lanes, by_halves};
+    use crate::integer::word_lanes::{LANES, Lanes, by_halves};
     use core::arch::x86_64::*;
 
     // SAFETY, for every block of the implementation: the features are there, see the module's text; loads and stores are unaligned ones through
@@ -102,12 +102,14 @@ mod ifma {
 
         #[inline(always)]
         fn transpose(x: [Self; LANES]) -> [Self; LANES] {
-            use crate::lanes::Lanes as _;
-            use crate::simd::lanes::Avx512;
+            use crate::float_lanes::Lanes as _;
+            use crate::simd::x86_lanes::Avx512;
             let reals =
-                crate::lanes::array!(8, Avx512::from_bits(x[0].0), |i| Avx512::from_bits(x[i].0));
+                crate::float_lanes::array!(8, Avx512::from_bits(x[0].0), |i| Avx512::from_bits(
+                    x[i].0
+                ));
             let reals = Avx512::transpose(reals);
-            crate::lanes::array!(8, x[0], |i| Self(reals[i].to_bits()))
+            crate::float_lanes::array!(8, x[0], |i| Self(reals[i].to_bits()))
         }
 
         #[inline(always)]
@@ -154,11 +156,11 @@ macro_rules! kernels {
             match backend {
                 Backend::Portable => $module::$name::<Portable>($($arg),*),
                 #[cfg(target_arch = "aarch64")]
-                Backend::Neon => $module::$name::<ByDoubles<super::neon_lanes::Neon>>($($arg),*),
+                Backend::Neon => $module::$name::<ByDoubles<super::neon::lanes::Neon>>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx2 => with_features!(backend, "avx2,fma", ByDoubles<super::lanes::Avx2>, $module::$name($($arg: $ty),*)),
+                Backend::Avx2 => with_features!(backend, "avx2,fma", ByDoubles<super::x86_lanes::Avx2>, $module::$name($($arg: $ty),*)),
                 #[cfg(target_arch = "x86_64")]
-                Backend::Avx512 => with_features!(backend, "avx512f", ByDoubles<super::lanes::Avx512>, $module::$name($($arg: $ty),*)),
+                Backend::Avx512 => with_features!(backend, "avx512f", ByDoubles<super::x86_lanes::Avx512>, $module::$name($($arg: $ty),*)),
                 #[cfg(target_arch = "x86_64")]
                 Backend::Avx512Ifma => with_features!(backend, "avx512f,avx512dq,avx512ifma", Ifma, $module::$name($($arg: $ty),*)),
                 _ => unreachable!("vector backends are never selected on this architecture"),
@@ -168,18 +170,18 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// See [`kernel::forward`].
-    kernel::forward(m: &Modulus, t: &Tables, scale: Shoup, words: (&[u64], usize), out: &mut [u64]);
-    /// See [`kernel::inverse`].
-    kernel::inverse(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]);
-    /// See [`kernel::multiply`].
-    kernel::multiply(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`kernel::multiply_assign`].
-    kernel::multiply_assign(m: &Modulus, a: &mut [u64], b: &[u64]);
-    /// See [`kernel::multiply_add`].
-    kernel::multiply_add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`kernel::combine`].
-    kernel::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
+    /// See [`convolution_ntt::forward`].
+    convolution_ntt::forward(m: &Modulus, t: &Tables, scale: Shoup, words: (&[u64], usize), out: &mut [u64]);
+    /// See [`convolution_ntt::inverse`].
+    convolution_ntt::inverse(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]);
+    /// See [`convolution_ntt::multiply`].
+    convolution_ntt::multiply(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`convolution_ntt::multiply_assign`].
+    convolution_ntt::multiply_assign(m: &Modulus, a: &mut [u64], b: &[u64]);
+    /// See [`convolution_ntt::multiply_add`].
+    convolution_ntt::multiply_add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`convolution_ntt::combine`].
+    convolution_ntt::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
     /// See [`rows::accumulate`].
     rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], shape: (usize, usize), out: &mut [u64], spacing: usize);
     /// See [`fermat::powers`].

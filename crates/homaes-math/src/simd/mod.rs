@@ -3,39 +3,15 @@
 //! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and [`crate::integer`]) and a test that compares the two.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
-mod avx512_conversion;
-#[cfg(target_arch = "x86_64")]
-mod avx512_doubles;
-#[cfg(target_arch = "x86_64")]
-mod avx512_halves;
-#[cfg(target_arch = "x86_64")]
-mod avx512_ntt;
-#[cfg(target_arch = "x86_64")]
-mod avx512_product;
-#[cfg(target_arch = "x86_64")]
-mod avx512_rows;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod double;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod double_kernels;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod double_ntt;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod double_products;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod double_words;
 pub(crate) mod fourier;
 pub(crate) mod integer;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-#[cfg(target_arch = "aarch64")]
-mod neon_lanes;
+#[cfg(target_arch = "x86_64")]
+mod x86_lanes;
 
 pub use fourier::Vectors;
 
@@ -47,9 +23,11 @@ use crate::transform::{Constants, Kernels, Source};
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use Tables as IntegerTables;
 #[cfg(target_arch = "x86_64")]
-use avx2 as doubles;
+pub(crate) use avx512::ntt::Tables as IntegerTables;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx512_ntt::Tables as IntegerTables;
+use avx512::{conversion, ntt, packed_limbs, product_sums, readings};
+#[cfg(target_arch = "x86_64")]
+use double::{avx2 as doubles, avx512 as avx512_doubles};
 #[cfg(target_arch = "aarch64")]
 use neon as doubles;
 
@@ -248,7 +226,7 @@ pub(crate) enum VectorTables {
     Ifma(Box<IntegerTables>),
     /// doubles, for the kernels of one backend
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    Doubles(Backend, Box<double_ntt::Tables>),
+    Doubles(Backend, Box<double::ntt::Tables>),
 }
 
 impl VectorTables {
@@ -268,7 +246,7 @@ impl VectorTables {
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             backend @ (Backend::Neon | Backend::Avx2 | Backend::Avx512) => {
                 let k = k();
-                let tables = double_ntt::Tables::new(m, &tables(&k), &k);
+                let tables = double::ntt::Tables::new(m, &tables(&k), &k);
                 Some(Self::Doubles(backend, Box::new(tables)))
             }
             _ => None,
@@ -286,7 +264,7 @@ macro_rules! transforms {
                 VectorTables::Ifma(t) => {
                     assert!(has_avx512(), "vector kernel on a processor without it");
                     // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
-                    unsafe { avx512_ntt::$name(m, t, a) }
+                    unsafe { ntt::$name(m, t, a) }
                 }
                 VectorTables::Doubles(backend, t) => {
                     assert!(backend.is_available(), "vector kernel on a processor without it");
@@ -335,11 +313,11 @@ macro_rules! integers {
 // kernels with 52-bit integers alone; the others take more than one
 integers! {
     /// See [`crate::product::product_sums`].
-    avx512_product::product_sums(ring: &Ring, m: &Modulus, t: &IntegerTables, sums: &ProductSums<'_>, digits: &mut [Vec<&mut [u64]>], out: &mut [[&mut [u64]; 2]]);
+    product_sums::product_sums(ring: &Ring, m: &Modulus, t: &IntegerTables, sums: &ProductSums<'_>, digits: &mut [Vec<&mut [u64]>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::transform::Transform::forward_columns_plus`].
-    avx512_ntt::columns_plus(m: &Modulus, t: &IntegerTables, source: &[u64], c: Shoup, a: &mut [u64]);
+    ntt::columns_plus(m: &Modulus, t: &IntegerTables, source: &[u64], c: Shoup, a: &mut [u64]);
     /// See [`crate::transform::Transform::inverse_scaled`].
-    avx512_ntt::transform_scaled(m: &Modulus, t: &IntegerTables, source: Source<'_>, c: Shoup, out: &mut [u64]);
+    ntt::transform_scaled(m: &Modulus, t: &IntegerTables, source: Source<'_>, c: Shoup, out: &mut [u64]);
 }
 
 impl VectorTables {
@@ -396,9 +374,9 @@ dispatch! {
     /// See [`crate::kernel::inner_product`].
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::row_sums`].
-    avx512_rows::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
+    readings::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::kernel::to_torus`].
-    avx512_rows::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
+    readings::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
     /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
     /// See [`crate::kernel::tensor_part`].
@@ -410,25 +388,25 @@ dispatch! {
     /// See [`crate::kernel::dots`].
     avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
     /// See [`crate::kernel::limb_sums`].
-    avx512_conversion::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
-    /// See [`crate::halves::pack`].
-    avx512_halves::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
-    /// See [`crate::halves::unpack`].
-    avx512_halves::unpack(halves: &[u64], out: &mut [u64]);
-    /// See [`crate::halves::add`].
-    avx512_halves::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`crate::halves::centred`].
-    avx512_halves::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
-    /// See [`crate::halves::dot`].
-    avx512_halves::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
-    /// See [`crate::halves::sums`].
-    avx512_halves::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
+    conversion::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
+    /// See [`crate::packed_limbs::pack`].
+    packed_limbs::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
+    /// See [`crate::packed_limbs::unpack`].
+    packed_limbs::unpack(halves: &[u64], out: &mut [u64]);
+    /// See [`crate::packed_limbs::add`].
+    packed_limbs::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    /// See [`crate::packed_limbs::centred`].
+    packed_limbs::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
+    /// See [`crate::packed_limbs::dot`].
+    packed_limbs::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
+    /// See [`crate::packed_limbs::sums`].
+    packed_limbs::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::combine`].
-    avx512_conversion::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
+    conversion::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::sums`].
     avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     /// See [`crate::kernel::quotient`].
-    avx512_conversion::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
+    conversion::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
     /// See [`crate::kernel::scale_canonical`].
     avx512::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
     /// See [`crate::kernel::scale_add`].

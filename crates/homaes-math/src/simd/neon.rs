@@ -1,5 +1,7 @@
 //! The kernels in double precision for NEON, which every processor of the architecture has.
 
+pub(super) mod lanes;
+
 use super::double::Doubles;
 use core::arch::aarch64::*;
 use core::arch::asm;
@@ -157,4 +159,4 @@ impl Doubles<4> for Neon {
     }
 }
 
-super::double_kernels::kernels!(Neon, 4, "neon");
+super::double::compiled::kernels!(Neon, 4, "neon");

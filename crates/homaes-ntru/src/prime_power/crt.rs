@@ -1,16 +1,16 @@
 //! Between integers of several limbs and their residues modulo auxiliary primes.
 
 use super::wide::{BLOCK, EXCESS, LIMB_BITS, Wide, WideModulus, limbs};
-use homaes_leveled::{Meter, Pool, Stage};
 use homaes_math::kernel::{self, Combination};
 use homaes_math::{Shoup, Words};
+use homaes_rns::{Meter, RnsContext, Stage};
 use num_bigint::BigUint;
 use zeroize::Zeroize;
 
 /// Sources of one base conversion.
 const SOURCES: usize = 16;
 
-/// Residues of integers modulo the primes of a pool: powers of 2^46, as base conversion wants them.
+/// Residues of integers modulo the primes of a context: powers of 2^46, as base conversion wants them.
 pub(super) struct Reduction {
     /// by prime
     powers: Vec<Vec<u64>>,
@@ -18,9 +18,9 @@ pub(super) struct Reduction {
 
 impl Reduction {
     /// Of integers of so many limbs.
-    pub(super) fn new(pool: &Pool, limbs: usize) -> Self {
-        let powers = (0..pool.count()).map(|i| {
-            let m = pool.modulus(i);
+    pub(super) fn new(context: &RnsContext, limbs: usize) -> Self {
+        let powers = (0..context.count()).map(|i| {
+            let m = context.modulus(i);
             let base = (1u64 << LIMB_BITS) % m.p();
             let power = |k: usize| m.to_stored_twice(m.pow(base, k as u64));
             (0..limbs).map(power).collect()
@@ -31,8 +31,15 @@ impl Reduction {
     }
 
     /// Residues modulo prime `i` of the integers that have these limbs, in evaluation form.
-    pub(super) fn of(&self, pool: &Pool, meter: &Meter, i: usize, x: &[Words], out: &mut Words) {
-        let (ring, t) = (pool.ring(), pool.transform(i));
+    pub(super) fn of(
+        &self,
+        context: &RnsContext,
+        meter: &Meter,
+        i: usize,
+        x: &[Words],
+        out: &mut Words,
+    ) {
+        let (ring, t) = (context.ring(), context.transform(i));
         let m = t.modulus();
         meter.time(Stage::Conversion, || {
             let parts = x.chunks(SOURCES).zip(self.powers[i].chunks(SOURCES));
@@ -57,7 +64,7 @@ impl Reduction {
     }
 }
 
-/// Integers modulo q from residues modulo the first primes of a pool, whose product M is more than twice their size; or sums of such integers times powers of 2.
+/// Integers modulo q from residues modulo the first primes of a context, whose product M is more than twice their size; or sums of such integers times powers of 2.
 pub(super) struct Crt {
     /// (M/m_i)⁻¹, out of stored form
     scale: Vec<Shoup>,
@@ -68,34 +75,34 @@ pub(super) struct Crt {
 
 impl Crt {
     /// For one integer.
-    pub(super) fn new(pool: &Pool, primes: usize, q: &BigUint, count: usize) -> Self {
-        Self::of_sums(pool, primes, q, count, &[0])
+    pub(super) fn new(context: &RnsContext, primes: usize, q: &BigUint, count: usize) -> Self {
+        Self::of_sums(context, primes, q, count, &[0])
     }
 
     /// For sums of integers times 2^46 to these powers; `count` limbs are those of q.
     pub(super) fn of_sums(
-        pool: &Pool,
+        context: &RnsContext,
         primes: usize,
         q: &BigUint,
         count: usize,
         powers: &[usize],
     ) -> Self {
         let product: BigUint = (0..primes)
-            .map(|i| BigUint::from(pool.modulus(i).p()))
+            .map(|i| BigUint::from(context.modulus(i).p()))
             .product();
         let scale = (0..primes).map(|i| {
-            let m = pool.modulus(i);
-            let others = pool.product(m, (0..primes).filter(|&j| j != i));
+            let m = context.modulus(i);
+            let others = context.product(m, (0..primes).filter(|&j| j != i));
             m.shoup(m.mul(m.inv(others), m.inv(m.r())))
         });
         let constants = powers.iter().flat_map(|power| {
             let shifted = |x: BigUint| (x << (power * LIMB_BITS as usize)) % q;
-            let cofactors = (0..primes).map(|i| shifted(&product / pool.modulus(i).p()));
+            let cofactors = (0..primes).map(|i| shifted(&product / context.modulus(i).p()));
             let whole = q - shifted(product.clone());
             let all = cofactors.collect::<Vec<_>>().into_iter().chain([whole]);
             all.map(|x| limbs(&x, count)).collect::<Vec<_>>()
         });
-        let inverses = (0..primes).map(|i| 1.0 / pool.modulus(i).p() as f64);
+        let inverses = (0..primes).map(|i| 1.0 / context.modulus(i).p() as f64);
         let out = Self {
             scale: scale.collect(),
             inverses: inverses.collect(),
@@ -119,19 +126,19 @@ impl Crt {
     /// The sums, every integer centred; `residues`, integer by integer, are in coefficient form, stored and lazy, and are overwritten.
     pub(super) fn apply(
         &self,
-        pool: &Pool,
+        context: &RnsContext,
         meter: &Meter,
         q: &WideModulus,
         residues: &mut [Words],
     ) -> Wide {
         assert_eq!(residues.len(), self.residues());
-        let (ring, n, primes) = (pool.ring(), pool.ring().n(), self.primes());
+        let (ring, n, primes) = (context.ring(), context.ring().n(), self.primes());
         let mut out = Wide::zeroed(n, q.count());
         meter.time(Stage::Conversion, || {
             let mut quotients = Vec::new();
             for residues in residues.chunks_exact_mut(primes) {
                 for (i, (y, &scale)) in residues.iter_mut().zip(&self.scale).enumerate() {
-                    kernel::scale_canonical(ring, pool.modulus(i), scale, y);
+                    kernel::scale_canonical(ring, context.modulus(i), scale, y);
                 }
                 let ys: Vec<&[u64]> = residues.iter().map(|y| &y[..]).collect();
                 let mut quotient = Words::scratch(n);

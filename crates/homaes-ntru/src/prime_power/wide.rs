@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn division_is_exact() {
         let p = 2_130_673_921u64;
-        let inverse = homaes_math::integer::natural::inverse_of_word(p);
+        let inverse = homaes_math::natural::inverse_of_word(p);
         let count = 6;
         let mut block = vec![[0; BLOCK]; count];
         let mut delta = [0; BLOCK];

@@ -1,4 +1,4 @@
-//! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_leveled::grouped`]).
+//! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_rns::grouped`]).
 //!
 //! At level ℓ: ℓ transforms for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, four for every group of primes, and ℓ - 1 for the result, which is
 //! divided by the special prime and by the one that is dropped while it is in coefficients. Extending the digits to all primes would take ℓ² + 2ℓ + 1.
@@ -9,12 +9,12 @@ use super::chain::Chain;
 use super::limb::Limb;
 use crate::error::{ParamsError, Result};
 use crate::sets::Variant;
-use homaes_leveled::grouped::{Shape, inner_products};
-use homaes_leveled::{Coefficients, Division, Meter, Poly, Pool, Stage};
 use homaes_math::prime::largest_primes;
 use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
-use homaes_math::{Modulus, Ring, Words, halves};
+use homaes_math::{Modulus, Ring, Words, packed_limbs};
+use homaes_rns::grouped::{Shape, inner_products};
+use homaes_rns::{Coefficients, Meter, Poly, RnsContext, ScaledRemainder, Stage};
 use homaes_scheme::Cancel;
 
 /// Primes of a group, and log2 of the bound of auxiliary primes.
@@ -23,7 +23,7 @@ const AUXILIARY_BITS: u32 = 47;
 
 /// The groups of a chain.
 pub(super) struct Groups {
-    auxiliary: Pool,
+    auxiliary: RnsContext,
     groups: Vec<Group>,
 }
 
@@ -36,17 +36,17 @@ struct Group {
 
 impl Groups {
     /// The special prime and the first three, then four at a time.
-    pub(super) fn new(pool: &Pool, chain: &Chain) -> Result<Self, ParamsError> {
-        let ring = pool.ring();
+    pub(super) fn new(context: &RnsContext, chain: &Chain) -> Result<Self, ParamsError> {
+        let ring = context.ring();
         let order: Vec<usize> = chain
             .special
             .clone()
             .chain(0..chain.special.start)
             .collect();
         let groups = order.chunks(GROUP);
-        let log2 = |primes: &[usize]| pool.log2(primes.iter().copied());
+        let log2 = |primes: &[usize]| context.log2(primes.iter().copied());
         let group = groups.clone().map(log2).fold(0.0, f64::max);
-        let single = (0..pool.count()).map(|i| log2(&[i])).fold(0.0, f64::max);
+        let single = (0..context.count()).map(|i| log2(&[i])).fold(0.0, f64::max);
         // both factors are at most half their modulus, and the sum at most half of what the primes represent, with a bit to spare
         let digits = (chain.special.start as f64).log2();
         let bits = single + group + ring.product_log2() + digits;
@@ -58,10 +58,10 @@ impl Groups {
             .expect("more primes are more bits");
         assert_eq!(primes.len(), count);
         let modulus = |p| ParamsError::Modulus { p, step };
-        let auxiliary = Pool::new(ring.clone(), &primes).map_err(modulus)?;
+        let auxiliary = RnsContext::new(ring.clone(), &primes).map_err(modulus)?;
         let all: Vec<Modulus> = (0..count).map(|t| *auxiliary.modulus(t)).collect();
         let groups = groups.map(|primes| {
-            let own: Vec<Modulus> = primes.iter().map(|&i| *pool.modulus(i)).collect();
+            let own: Vec<Modulus> = primes.iter().map(|&i| *context.modulus(i)).collect();
             Group {
                 primes: primes.to_vec(),
                 to: Conversion::new(&own, &all, |_| 1, |_| 1),
@@ -75,10 +75,10 @@ impl Groups {
     }
 
     /// A polynomial of the key modulo the auxiliary primes, group by group, canonical, from its limbs modulo all primes, lazy.
-    pub(super) fn key(&self, pool: &Pool, mut poly: Poly) -> Vec<Words> {
-        let (ring, meter) = (pool.ring(), Meter::default());
+    pub(super) fn key(&self, context: &RnsContext, mut poly: Poly) -> Vec<Words> {
+        let (ring, meter) = (context.ring(), Meter::default());
         for (i, limb) in poly.limbs.iter_mut().enumerate() {
-            pool.transform(i).inverse(limb);
+            context.transform(i).inverse(limb);
         }
         let mut out = Vec::with_capacity(self.groups.len() * self.auxiliary.count());
         for group in &self.groups {
@@ -115,29 +115,29 @@ impl Rns {
         products: Vec<Residues>,
         cancel: &Cancel,
     ) -> Result<Vec<Residues>> {
-        let (pool, plan) = (&self.pool, self.plan(level));
-        let (ring, auxiliary) = (pool.ring(), &groups.auxiliary);
+        let (context, plan) = (&self.context, self.plan(level));
+        let (ring, auxiliary) = (context.ring(), &groups.auxiliary);
         assert!(plan.all_special && plan.digits.len() == level);
         let digits = products.into_iter().map(|product| {
             let limbs = product.limbs.into_iter().zip(&plan.from).enumerate();
             let words = limbs.map(|(at, (limb, &i))| {
                 let mut limb = limb.into_words(ring);
                 let from = Source::InPlace;
-                Coefficients::words_of(pool, meter, &plan.digits, (at, i), from, &mut limb);
+                Coefficients::words_of(context, meter, &plan.digits, (at, i), from, &mut limb);
                 limb
             });
-            Coefficients::new(pool, meter, words.collect(), &plan.digits)
+            Coefficients::new(context, meter, words.collect(), &plan.digits)
         });
         let digits: Vec<Coefficients> = digits.collect();
         let digit = |element: usize, number: usize, t: usize, out: &mut Words| {
-            let (m, source) = (auxiliary.modulus(t), pool.modulus(plan.from[number]));
+            let (m, source) = (auxiliary.modulus(t), context.modulus(plan.from[number]));
             meter.time(Stage::Conversion, || {
-                halves::centred(ring, m, source, digits[element].words(number), out);
+                packed_limbs::centred(ring, m, source, digits[element].words(number), out);
             });
             meter.time(Stage::Transform, || auxiliary.transform(t).forward(out));
         };
         // those that have primes of this level
-        let count = (level + pool.count() - self.chain.special.start).div_ceil(GROUP);
+        let count = (level + context.count() - self.chain.special.start).div_ceil(GROUP);
         let shape = Shape {
             elements: digits.len(),
             digits: level,
@@ -156,19 +156,19 @@ impl Rns {
 
     /// The division of relinearisation, from coefficients modulo the extended basis.
     fn divided(&self, meter: &Meter, level: usize, mut residues: Vec<Words>) -> Residues {
-        let (pool, down) = (&self.pool, &self.plan(level).down);
+        let (context, down) = (&self.context, &self.plan(level).down);
         let dropped = down.dropped().iter().enumerate().map(|(k, &at)| {
             let mut limb = core::mem::replace(&mut residues[at], Words::scratch(0));
-            down.start_coefficients(pool, meter, k, &mut limb);
+            down.start_coefficients(context, meter, k, &mut limb);
             limb
         });
         let dropped = dropped.collect();
-        let division = Division::new(pool, meter, down, dropped);
+        let division = ScaledRemainder::new(context, meter, down, dropped);
         let limbs = down.to().iter().enumerate().map(|(j, &i)| {
             let source = down.source(j).expect("no primes are added");
-            let mut out = Words::scratch(pool.ring().n());
-            division.limb_of_coefficients(pool, meter, down, j, &residues[source], &mut out);
-            Limb::of(Variant::Rns, pool.ring(), pool.modulus(i), out)
+            let mut out = Words::scratch(context.ring().n());
+            division.limb_of_coefficients(context, meter, down, j, &residues[source], &mut out);
+            Limb::of(Variant::Rns, context.ring(), context.modulus(i), out)
         });
         Residues {
             limbs: limbs.collect(),
@@ -230,7 +230,7 @@ mod tests {
         let mut uniform = |basis: &[usize]| {
             let limbs = basis.iter().zip(&mut streams).map(|(&i, stream)| {
                 let mut limb = Words::scratch(rns.n());
-                sample::uniform(&[4; 32], stream, rns.pool.modulus(i), &mut limb);
+                sample::uniform(&[4; 32], stream, rns.context.modulus(i), &mut limb);
                 limb
             });
             Poly {
@@ -242,7 +242,7 @@ mod tests {
         for _ in 0..rns.key_parts() {
             let poly = uniform(&all);
             whole.push(rns.rest_modulo(&all, poly.clone()));
-            grouped.push(groups.key(&rns.pool, poly));
+            grouped.push(groups.key(&rns.context, poly));
         }
         let whole: Vec<&Residues> = whole.iter().collect();
         let grouped: Vec<&[Words]> = grouped.iter().map(|limbs| &limbs[..]).collect();

@@ -1,13 +1,13 @@
 //! Limbs at rest: two residues to a word where all primes are below 2^32.
 
 use crate::sets::Variant;
-use homaes_math::{Modulus, Ring, Words, halves, kernel};
+use homaes_math::{Modulus, Ring, Words, kernel, packed_limbs};
 
 #[derive(Clone)]
 pub(super) enum Limb {
     /// lazy
     Full(Words),
-    /// as [`halves`] packs them
+    /// as [`packed_limbs`] packs them
     Half(Words),
 }
 
@@ -17,7 +17,7 @@ impl Limb {
         match variant {
             Variant::Rns => {
                 let mut half = Words::scratch(ring.n() / 2);
-                halves::pack(ring, m, &words, &mut half);
+                packed_limbs::pack(ring, m, &words, &mut half);
                 Self::Half(half)
             }
             _ => Self::Full(words),
@@ -29,7 +29,7 @@ impl Limb {
         match self {
             Self::Full(words) => words,
             Self::Half(half) => {
-                halves::unpack(ring, half, scratch);
+                packed_limbs::unpack(ring, half, scratch);
                 scratch
             }
         }
@@ -41,7 +41,7 @@ impl Limb {
             Self::Full(words) => words,
             Self::Half(half) => {
                 let mut words = Words::scratch(ring.n());
-                halves::unpack(ring, &half, &mut words);
+                packed_limbs::unpack(ring, &half, &mut words);
                 words
             }
         }
@@ -57,7 +57,7 @@ impl Limb {
                 Self::Full(out)
             }
             Self::Half(_) => {
-                halves::add(ring, m, a, b, &mut out);
+                packed_limbs::add(ring, m, a, b, &mut out);
                 Self::Half(out)
             }
         }
@@ -78,7 +78,7 @@ impl Limb {
         let words: Vec<[&[u64]; 2]> = words.collect();
         match terms[0].1 {
             Self::Full(_) => kernel::dot(ring, m, &words, add, out),
-            Self::Half(_) => halves::dot(ring, m, &words, add, out),
+            Self::Half(_) => packed_limbs::dot(ring, m, &words, add, out),
         }
     }
 
@@ -106,7 +106,7 @@ impl Limb {
                 out.into_iter().map(Self::Full).collect()
             }
             Self::Half(_) => {
-                halves::sums(ring, m, &words, rows, &mut sums);
+                packed_limbs::sums(ring, m, &words, rows, &mut sums);
                 out.into_iter().map(Self::Half).collect()
             }
         }

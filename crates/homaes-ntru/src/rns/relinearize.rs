@@ -8,9 +8,9 @@
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
-use homaes_leveled::{Axes, Coefficients, Division, Meter, Stage, SwitchPlan};
 use homaes_math::transform::Source;
 use homaes_math::{Words, kernel};
+use homaes_rns::{Axes, Coefficients, Meter, ScaledRemainder, Stage, SwitchPlan};
 
 /// Digits extended at a time: their words and the sum stay in the second-level cache.
 const GROUP: usize = 2;
@@ -34,21 +34,28 @@ impl Rns {
         level: usize,
         product: Residues,
     ) -> Residues {
-        let (plan, ring) = (self.plan(level), self.pool.ring());
+        let (plan, ring) = (self.plan(level), self.context.ring());
         let limbs = product.limbs.into_iter().map(|l| l.into_words(ring));
         let mut limbs: Vec<Words> = limbs.collect();
         if !plan.all_special {
             for ((limb, &c), &i) in limbs.iter_mut().zip(&plan.scale).zip(&plan.from) {
-                kernel::scale_canonical(ring, self.pool.modulus(i), c, limb);
+                kernel::scale_canonical(ring, self.context.modulus(i), c, limb);
             }
         }
         let words = limbs.iter().zip(&plan.from).enumerate();
         let words = words.map(|(at, (limb, &i))| {
             let (from, mut words) = (Source::Limb(limb), Words::scratch(ring.n()));
-            Coefficients::words_of(&self.pool, meter, &plan.digits, (at, i), from, &mut words);
+            Coefficients::words_of(
+                &self.context,
+                meter,
+                &plan.digits,
+                (at, i),
+                from,
+                &mut words,
+            );
             words
         });
-        let coefficients = Coefficients::new(&self.pool, meter, words.collect(), &plan.digits);
+        let coefficients = Coefficients::new(&self.context, meter, words.collect(), &plan.digits);
         let job = Job {
             rns: self,
             meter,
@@ -63,26 +70,26 @@ impl Rns {
 
 impl Job<'_> {
     fn run(&self) -> Residues {
-        let (pool, meter, down) = (&self.rns.pool, self.meter, &self.plan.down);
-        let n = pool.ring().n();
+        let (context, meter, down) = (&self.rns.context, self.meter, &self.plan.down);
+        let n = context.ring().n();
         let mut buffers = [(); GROUP].map(|()| Words::scratch(n));
         let dropped = down.dropped().iter().enumerate().map(|(k, &at)| {
             let mut limb = Words::scratch(n);
             self.sum(at, &mut buffers, &mut limb);
-            down.start(pool, meter, k, &mut limb);
+            down.start(context, meter, k, &mut limb);
             limb
         });
         let dropped = dropped.collect();
-        let division = Division::new(pool, meter, down, dropped);
+        let division = ScaledRemainder::new(context, meter, down, dropped);
         let mut sum = Words::scratch(n);
         let limbs = down.to().iter().enumerate().map(|(j, &i)| {
             if let Some(at) = down.source(j) {
                 self.sum(at, &mut buffers, &mut sum);
             }
             let mut out = Words::scratch(n);
-            division.remainders(pool, meter, down, j..j + 1, &mut [&mut out[..]]);
-            down.finish(pool, meter, j, &sum, &mut out);
-            Limb::of(self.rns.variant, pool.ring(), pool.modulus(i), out)
+            division.remainders(context, meter, down, j..j + 1, &mut [&mut out[..]]);
+            down.finish(context, meter, j, &sum, &mut out);
+            Limb::of(self.rns.variant, context.ring(), context.modulus(i), out)
         });
         Residues {
             limbs: limbs.collect(),
@@ -91,7 +98,7 @@ impl Job<'_> {
 
     /// Σ d_j ζ_j modulo the `at`-th prime of the extended basis.
     fn sum(&self, at: usize, buffers: &mut [Words; GROUP], out: &mut Words) {
-        let (pool, plan) = (&self.rns.pool, self.plan);
+        let (context, plan) = (&self.rns.context, self.plan);
         let prime = plan.extended[at];
         let digits: Vec<usize> = (0..plan.digits.len()).collect();
         for (group, numbers) in digits.chunks(GROUP).enumerate() {
@@ -101,7 +108,7 @@ impl Job<'_> {
                     let places = [(at, prime)];
                     let out = &mut [&mut buffer[..]];
                     let places = (&places[..], Axes::All);
-                    digit.extend(pool, self.meter, places, &self.coefficients, number, out);
+                    digit.extend(context, self.meter, places, &self.coefficients, number, out);
                 }
             }
             let terms = buffers.iter().zip(numbers).map(|(buffer, &number)| {
@@ -112,9 +119,9 @@ impl Job<'_> {
                 (x, &self.key[digit.number].limbs[prime])
             });
             let terms: Vec<(&[u64], &Limb)> = terms.collect();
-            let m = pool.modulus(prime);
+            let m = context.modulus(prime);
             self.meter.time(Stage::InnerProduct, || {
-                Limb::dot(pool.ring(), m, &terms, group > 0, out);
+                Limb::dot(context.ring(), m, &terms, group > 0, out);
             });
         }
     }

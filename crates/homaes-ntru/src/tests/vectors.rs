@@ -5,7 +5,7 @@ use crate::ciphertext::plaintext;
 use crate::state::{BITS, folding};
 use crate::wrapped::key_level;
 use homaes_aes::{Block, KeySize};
-use homaes_scheme::Bodies;
+use homaes_scheme::KeyRecords;
 use homaes_wire::Encoder;
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ fn wrap<A: Arithmetic>(
         size,
         direction,
         start,
-        bodies: Bodies::Memory(ciphertexts.collect()),
+        bodies: KeyRecords::Memory(ciphertexts.collect()),
     }
 }
 

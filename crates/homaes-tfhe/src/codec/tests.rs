@@ -2,7 +2,7 @@
 use super::*;
 use crate::{Aes, BitsSet, NibbleSet, ParamSet, Variant, sets};
 use homaes_aes::{Direction, RoundKeys};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -87,7 +87,7 @@ fn keys_come_back(mut f: Fixture) {
 
     let keys = RoundKeys::expand(&[3; 24]).unwrap();
     for expansion in Expansion::ALL {
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction: Direction::Decrypt,
             expansion,
         };
@@ -206,7 +206,7 @@ fn too_noisy_sets_are_refused_before_work() {
         let mut f = fixture(set);
         let keys = RoundKeys::expand(&[3; 16]).unwrap();
         let wrapped =
-            WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+            WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
         let eval = EvalKey::generate(&f.secret, &mut f.rng);
         let error = Aes::new(&eval, &wrapped).err();
         let named = matches!(error, Some(Error::TooNoisySet { .. }));
@@ -241,12 +241,13 @@ fn too_noisy_sets_are_refused_before_work() {
 fn other_keys_are_refused() {
     let mut f = toy();
     let keys = RoundKeys::expand(&[3; 16]).unwrap();
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, Wrapping::default(), &mut f.rng).unwrap();
+    let wrapped =
+        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
     let other = SecretKey::generate(&f.params, &mut f.rng).unwrap();
     let eval = EvalKey::generate(&other, &mut f.rng);
     let error = Aes::new(&eval, &wrapped).err();
     assert!(
-        matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. }))),
+        matches!(error, Some(Error::Mismatch(Mismatch::OtherKey { .. }))),
         "{error:?}"
     );
     let own = EvalKey::generate(&f.secret, &mut f.rng);

@@ -1,9 +1,9 @@
 use super::*;
-use crate::{Aes, ParamSet, Variant, WrappedKey, Wrapping, sets};
+use crate::{Aes, ParamSet, Variant, WrapOptions, WrappedKey, sets};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
-use homaes_scheme::{Misfit, Owner};
+use homaes_scheme::{Mismatch, Owner};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let mut keys = Fixture::new(set, 5);
     let (client, server) = user();
     let round_keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping::default();
+    let wrapping = WrapOptions::default();
     let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
     let aes = Aes::new(&keys.eval, &wrapped).unwrap();
     let counters: Vec<Block> = (0..count).map(|i| [i as u8; 16]).collect();
@@ -167,7 +167,10 @@ fn other_keys_are_refused() {
     let state = keys.state(-20.0);
     assert!(keys.convert(&state, server).is_ok());
     let found = keys.eval.to_fheuint8(&state, &other.export, server);
-    assert!(matches!(found, Err(Error::Misfit(Misfit::OtherKey { .. }))));
+    assert!(matches!(
+        found,
+        Err(Error::Mismatch(Mismatch::OtherKey { .. }))
+    ));
     let mut cut = state.clone();
     cut.blocks = 2;
     assert!(keys.convert(&cut, server).is_err());

@@ -162,7 +162,7 @@ impl NibbleNoise {
 mod tests {
     use super::*;
     use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-    use homaes_params::lwe;
+    use homaes_scheme::lwe;
 
     fn describe(name: &str, set: &NibbleSet) -> NibbleNoise {
         let noise = NibbleNoise::new(set);

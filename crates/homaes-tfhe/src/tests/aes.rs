@@ -1,12 +1,12 @@
 use super::{Keys, cpu_seconds};
-use crate::{Aes, Error, Expansion, ParamSet, Variant, WrappedKey, Wrapping, sets};
+use crate::{Aes, Error, Expansion, ParamSet, Variant, WrapOptions, WrappedKey, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
-use homaes_scheme::{Cancel, Misfit};
+use homaes_scheme::{Cancel, Mismatch};
 use std::time::Instant;
 
 /// Every round of every block against the oracle, with the noise measured.
-fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: Wrapping, blocks: &[Block]) {
+fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[Block]) {
     let round_keys = RoundKeys::expand(key).unwrap();
     let start = Instant::now();
     let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
@@ -46,8 +46,8 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: Wrapping, blocks: &[Blo
 }
 
 /// Both directions, both expansions.
-fn wrappings() -> [Wrapping; 4] {
-    [0, 1, 2, 3].map(|i| Wrapping {
+fn wrappings() -> [WrapOptions; 4] {
+    [0, 1, 2, 3].map(|i| WrapOptions {
         direction: [Direction::Encrypt, Direction::Decrypt][i % 2],
         expansion: Expansion::ALL[i / 2],
     })
@@ -117,9 +117,9 @@ fn keys_in_blocks_in_turn() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(|| {
         let round_keys = RoundKeys::expand(&[7; 16]).unwrap();
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             expansion: Expansion::Client,
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let all = [&sets::P64, &sets::P64_BLOCKS].map(|set| {
             let mut keys = Keys::new(set, 9);
@@ -165,7 +165,7 @@ fn nightly_every_round_of_a_full_batch() {
 fn sharing_and_threads_do_not_change_a_bit() {
     let mut keys = Keys::new(&sets::TOY, 3);
     let round_keys = RoundKeys::expand(&[9; 16]).unwrap();
-    let wrapping = Wrapping::default();
+    let wrapping = WrapOptions::default();
     let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
     let run = |threads: usize, blocks: &[Block]| {
         let pool = rayon::ThreadPoolBuilder::new()
@@ -191,14 +191,14 @@ fn states_of_other_sets_and_keys_are_refused() {
         let [mut own, mut other] = [5, 6].map(|seed| Keys::new(set, seed));
         let round_keys = RoundKeys::expand(&[1; 16]).unwrap();
         let wrap = |keys: &mut Keys| {
-            let how = Wrapping::default();
+            let how = WrapOptions::default();
             WrappedKey::encrypt(&keys.secret, &round_keys, how, &mut keys.rng).unwrap()
         };
         let [wrapped, foreign] = [wrap(&mut own), wrap(&mut other)];
         let aes = Aes::new(&own.eval, &wrapped).unwrap();
         let mut state = aes.evaluate(&[[3; 16]]).unwrap();
         let strange = Aes::new(&other.eval, &foreign).unwrap();
-        let other_key = |error| matches!(error, Some(Error::Misfit(Misfit::OtherKey { .. })));
+        let other_key = |error| matches!(error, Some(Error::Mismatch(Mismatch::OtherKey { .. })));
         assert!(other_key(other.secret.decrypt_blocks(&state).err()));
         assert!(other_key(strange.xor_public(&mut state, &[[1; 16]]).err()));
         // other numbers, though ciphertexts are of the same size
@@ -209,7 +209,7 @@ fn states_of_other_sets_and_keys_are_refused() {
         }
         let close = Keys::new(&close, 7);
         let params = close.secret.params();
-        let other_set = |error| matches!(error, Some(Error::Misfit(Misfit::OtherSet { .. })));
+        let other_set = |error| matches!(error, Some(Error::Mismatch(Mismatch::OtherSet { .. })));
         assert!(other_set(close.secret.decrypt_blocks(&state).err()));
         assert!(other_set(crate::encode_batch(params, &state).err()));
         assert_eq!(state.capacity_bits(params), f64::NEG_INFINITY);

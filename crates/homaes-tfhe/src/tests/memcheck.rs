@@ -1,7 +1,7 @@
 //! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
 
 use crate::state::words_of;
-use crate::{EvalKey, Expansion, Params, SecretKey, State, WrappedKey, Wrapping, sets};
+use crate::{EvalKey, Expansion, Params, SecretKey, State, WrapOptions, WrappedKey, sets};
 use homaes_aes::{Direction, RoundKeys};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Owner;
@@ -24,7 +24,7 @@ fn secrets() {
             (Direction::Encrypt, Expansion::Server),
             (Direction::Decrypt, Expansion::Client),
         ] {
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 direction,
                 expansion,
             };

@@ -1,7 +1,7 @@
 //! Look-ups and sums of states.
 
 use super::Keys;
-use crate::{Aes, Error, EvalKey, Params, SecretKey, State, WrappedKey, Wrapping, sets};
+use crate::{Aes, Error, EvalKey, Params, SecretKey, State, WrapOptions, WrappedKey, sets};
 use crate::{decode_batch, encode_batch};
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::xor;
@@ -14,7 +14,7 @@ use rand_core::Rng;
 /// The result of AES on some blocks, and these in the clear.
 fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
     let round_keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
-    let wrapping = Wrapping::default();
+    let wrapping = WrapOptions::default();
     let wrapped = WrappedKey::encrypt(&keys.secret, &round_keys, wrapping, &mut keys.rng).unwrap();
     let aes = Aes::new(&keys.eval, &wrapped).unwrap();
     let clear = inputs.iter().map(|&b| encrypt_block(b, &round_keys));

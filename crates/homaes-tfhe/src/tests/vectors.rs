@@ -1,7 +1,7 @@
 //! The block calls of the NIST AESAVS files and of SP 800-38A.
 
 use super::Keys;
-use crate::{Aes, Expansion, ParamSet, WrappedKey, Wrapping, sets};
+use crate::{Aes, Expansion, ParamSet, WrapOptions, WrappedKey, sets};
 use homaes_aes::{Block, Direction, KeySize, RoundKeys};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
             for (i, (key, calls)) in calls.enumerate() {
                 // the server's expansion on every eighth key: it costs most of a block
                 let expansion = Expansion::ALL[usize::from(i % 8 != 0)];
-                let wrapping = Wrapping {
+                let wrapping = WrapOptions {
                     direction,
                     expansion,
                 };

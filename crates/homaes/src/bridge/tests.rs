@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use super::*;
-use crate::values::Values;
-use crate::{AesKey, KeySet, Mode, Part, Transcipher, Wrapping, inspect};
+use crate::bridge::lwe_file::LweFile;
+use crate::{AesFile, AesKey, KeySet, Mode, Transcipher, WrapOptions, inspect};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 
@@ -32,13 +32,13 @@ fn results_cross_to_the_key_of_a_user() {
         .unwrap();
     let bridge = BridgeKey::open(at("b"), &keys.eval).unwrap();
     let aes_key = AesKey::from_bytes(&[3; 16]).unwrap();
-    let wrapping = Wrapping {
+    let wrapping = WrapOptions {
         layouts: vec![Layout::Sliced],
         levels_left: Some(LIFT_LEVEL - 1),
-        ..Wrapping::default()
+        ..WrapOptions::default()
     };
     let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
-    let shallow = Wrapping {
+    let shallow = WrapOptions {
         levels_left: Some(0),
         ..wrapping
     };
@@ -51,17 +51,17 @@ fn results_cross_to_the_key_of_a_user() {
         block.iter_mut().zip(key).for_each(|(x, k)| *x ^= k);
     }
     std::fs::write(at("c"), &encrypted).unwrap();
-    let job = Part::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
+    let job = AesFile::open(at("c"), Mode::Ctr { iv: [0; 16] }).unwrap();
     let run = Transcipher::new(&keys.eval, &shallow).unwrap();
-    let run = run.across(&bridge).unwrap();
-    let job_of = |mode| Part::open(at("c"), mode).unwrap();
+    let run = run.via_bridge(&bridge).unwrap();
+    let job_of = |mode| AesFile::open(at("c"), mode).unwrap();
     let error = run.run(job_of(job.mode()), Output::create(at("o"), false).unwrap());
     assert!(matches!(
         error.unwrap_err(),
         Error::Crossing { needed: 5, left: 0 }
     ));
     let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
-    let run = run.across(&bridge).unwrap();
+    let run = run.via_bridge(&bridge).unwrap();
     let report = run.run(job, Output::create(at("o"), false).unwrap());
     let report = report.unwrap();
     assert!(report.quality.unwrap().capacity_bits > 4.0);
@@ -75,7 +75,7 @@ fn results_cross_to_the_key_of_a_user() {
     assert_eq!(messages.meta.split.bytes, message.len() as u64);
     assert_eq!(messages.log2_p_fail, Some(-63.0));
     let reader = Reader::open(at("o"), Kind::Values).unwrap();
-    let mut values = Values::new(reader.boxed(), set).unwrap();
+    let mut values = LweFile::new(reader.boxed(), set).unwrap();
     assert_eq!(values.user, target.other);
     let mut back = Vec::new();
     while let Some(batch) = values.next().unwrap() {

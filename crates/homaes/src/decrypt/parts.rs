@@ -5,11 +5,12 @@
 //! again completes them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
-use crate::gcm::Cipher;
-use crate::meta::PartMeta;
+use crate::decrypt::gcm::Cipher;
+use crate::decrypt::replay_log::ReplayLog;
+use crate::input::part_meta::PartMeta;
+use crate::machine::disk;
 use crate::output::{Folder, folder_of, refuse_own_input, remove_leftovers};
-use crate::seen::Seen;
-use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey, disk};
+use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::KeySize;
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
@@ -78,15 +79,15 @@ impl SecretKey {
             parts.checked(part)?;
             parts.check_target(part)?;
         }
-        let seen = options.seen.map(|log| {
+        let replay_log = options.replay_log.map(|log| {
             let places = meta.parts.iter().map(|part| (part.place(&path), part));
-            let seen = Seen::open(log, self.id(), places)?;
+            let replay_log = ReplayLog::open(log, self.id(), places)?;
             for part in &meta.parts {
-                seen.spare(&parts.target(part))?;
+                replay_log.spare(&parts.target(part))?;
             }
-            Ok(seen)
+            Ok(replay_log)
         });
-        let seen = seen.transpose()?;
+        let replay_log = replay_log.transpose()?;
         let folders = meta.parts.iter().map(|part| parts.target(part));
         let folders: BTreeSet<_> = folders
             .map(|target| folder_of(&target).to_owned())
@@ -103,12 +104,12 @@ impl SecretKey {
             spool.write(offset, bytes)
         })?;
         let mut whole = spool.end()?;
-        let first = match seen {
+        let first = match replay_log {
             None => {
                 whole.put()?;
                 None
             }
-            Some(seen) => Some(seen.commit(|log| {
+            Some(replay_log) => Some(replay_log.commit(|log| {
                 whole.put()?;
                 log.commit()
             })?),

@@ -4,7 +4,8 @@ use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
     last_checksum, open, protect::Sealed, set_of,
 };
-use crate::{Cancel, Error, Output, Result, Set, random};
+use crate::keys::random;
+use crate::{Cancel, Error, Output, Result, Set};
 use homaes_wire::{Kind, Reader, WireError, Writer};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -136,7 +137,7 @@ impl WrappedKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AesKey, Scheme, Transcipher, Wrapping};
+    use crate::{AesKey, Scheme, Transcipher, WrapOptions};
     use std::fs;
 
     fn cost() -> KdfCost {
@@ -186,7 +187,7 @@ mod tests {
             assert_eq!(again.to_bytes(None).unwrap(), plain);
 
             let aes = AesKey::from_bytes(&[7; 16]).unwrap();
-            let wrapped = WrappedKey::encrypt(&again, &aes, &Wrapping::default()).unwrap();
+            let wrapped = WrappedKey::encrypt(&again, &aes, &WrapOptions::default()).unwrap();
             let bytes = wrapped.to_bytes().unwrap();
             fs::write(at("w"), &bytes).unwrap();
             let read = WrappedKey::from_bytes(&bytes, &eval).unwrap();
@@ -234,7 +235,7 @@ mod tests {
         let (_, other) = KeySet::generate_bytes(&set, &never).unwrap();
         let other = EvalKey::from_bytes(&other).unwrap();
         let aes = AesKey::from_bytes(&[7; 16]).unwrap();
-        let wrapped = WrappedKey::encrypt(&secret, &aes, &Wrapping::default()).unwrap();
+        let wrapped = WrappedKey::encrypt(&secret, &aes, &WrapOptions::default()).unwrap();
         let bytes = wrapped.to_bytes().unwrap();
         let error = WrappedKey::from_bytes(&bytes, &other).unwrap_err();
         assert!(error.to_string().starts_with("<memory>: "), "{error}");

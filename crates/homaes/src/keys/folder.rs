@@ -23,8 +23,10 @@ use super::{
     BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
     readable_by_others, write_secret, write_watched,
 };
+use crate::keys::random;
+use crate::machine::disk;
 use crate::output::{Folder, REPLACED_KEY_FILE, completing};
-use crate::{Error, Output, Result, Set, disk, random};
+use crate::{Error, Output, Result, Set};
 use homaes_wire::{
     AtomicFile, KeyId, Kind, Reader, Temporary, WireError, is_one_file, unfinished_path,
 };

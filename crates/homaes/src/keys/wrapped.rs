@@ -4,16 +4,18 @@ use super::{
     AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, fixed, in_memory, last_checksum, open,
     read_key, write, write_watched,
 };
-use crate::{Error, Output, Result, SchemeError, Set, Wrapped, Wrapping, memory, random, scheme};
+use crate::keys::random;
+use crate::machine::memory;
+use crate::{Error, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo, scheme};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::{Expansion, Misfit, SetId, misfit};
+use homaes_scheme::{Expansion, Mismatch, SetId, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-impl Wrapping {
+impl WrapOptions {
     /// What is wanted of `set` for an AES key of `size`: its layouts by name, each once.
     fn checked(&self, set: &Set, size: KeySize) -> Result<Self> {
         let layouts = self.layouts(set);
@@ -57,7 +59,7 @@ pub struct WrappedKey {
 impl WrappedKey {
     /// Checks that it is of this set, and of this secret key.
     pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
-        misfit::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
+        mismatch::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
             .map_err(|error| Error::Keys(error.into()))
     }
 
@@ -67,7 +69,7 @@ impl WrappedKey {
     /// [`Error::KeySizeOfSet`]; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot
     /// expand the key as asked for;
     /// [`Error::Random`], [`Error::Memory`].
-    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &Wrapping) -> Result<Self> {
+    pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
         let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
@@ -89,10 +91,10 @@ impl WrappedKey {
     pub fn write(
         secret: &SecretKey,
         aes_key: &AesKey,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         output: Output,
         tick: &mut dyn FnMut(u64, u64),
-    ) -> Result<Wrapped> {
+    ) -> Result<WrappedKeyInfo> {
         let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let file = secret
@@ -110,7 +112,7 @@ impl WrappedKey {
     pub fn create(
         secret: &SecretKey,
         aes_key: &AesKey,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         path: impl AsRef<Path>,
         force: bool,
     ) -> Result<Self> {
@@ -249,12 +251,12 @@ fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
         None => Ok(()),
         Some(&layout) => {
             let set = set.name();
-            let misfit = Misfit::NoLayout {
+            let mismatch = Mismatch::NoLayout {
                 layout,
                 set,
                 offered,
             };
-            Err(Error::Keys(misfit.into()))
+            Err(Error::Keys(mismatch.into()))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
 
-use super::family::{self, *};
+use super::traits::{self, *};
 use crate::Gpu;
-use crate::devices::Warn;
+use crate::scheme::devices::Warn;
 use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
-use homaes_scheme::Misfit;
+use homaes_scheme::Mismatch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -32,7 +32,7 @@ const fn in_memory(packed: u64, bits: u64) -> u64 {
     (packed / RESIDUE_BITS).saturating_mul(bits)
 }
 
-impl Family for This {
+impl SchemeEntry for This {
     fn name(&self) -> &'static str {
         "bgv"
     }
@@ -41,7 +41,7 @@ impl Family for This {
         sets::ALL.iter().map(|set| set.name.as_str()).collect()
     }
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
         let params = Params::new(sets::by_name(name)?);
         Some(params.map(|p| p as _).map_err(ParamsError::of))
     }
@@ -53,8 +53,8 @@ impl Family for This {
         }
     }
 
-    fn yardstick(&self) -> Yardstick {
-        Yardstick::Transform
+    fn reference_op(&self) -> ReferenceOp {
+        ReferenceOp::Transform
     }
 
     fn multiplications_left(&self, level: usize) -> Option<usize> {
@@ -77,7 +77,7 @@ impl Family for This {
     }
 }
 
-impl family::Params for Params {
+impl traits::Params for Params {
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -115,7 +115,7 @@ impl family::Params for Params {
         Ok(quality(self, &decode(self, None, shape, body)?))
     }
 
-    fn values(&self) -> Option<&dyn Values> {
+    fn values(&self) -> Option<&dyn ValueCodec> {
         Some(self)
     }
 
@@ -152,7 +152,7 @@ impl family::Params for Params {
         homaes_bgv::WrappedKey::read
     );
 
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(homaes_bgv::WrappedKey::describe_file(&self, file)?)
     }
 }
@@ -175,7 +175,7 @@ fn quality(params: &Params, state: &State) -> Quality {
     )
 }
 
-impl Values for Params {
+impl ValueCodec for Params {
     fn form(&self) -> &'static str {
         "bgv slots"
     }
@@ -222,7 +222,7 @@ impl SecretKey for homaes_bgv::SecretKey {
     fn wrap_file(
         &self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
         let wrapping = checked(self.params(), keys.size(), wrapping)?;
@@ -235,8 +235,8 @@ impl SecretKey for homaes_bgv::SecretKey {
 fn checked<'w>(
     params: &Params,
     size: KeySize,
-    wrapping: &'w Wrapping,
-) -> Result<homaes_bgv::Wrapping<'w>> {
+    wrapping: &'w WrapOptions,
+) -> Result<homaes_bgv::WrapOptions<'w>> {
     let set = params.set().name.as_str();
     // there is no circuit for the key schedule
     wrapping.client_expands(set)?;
@@ -244,7 +244,7 @@ fn checked<'w>(
         let wanted = wrapping.levels_left.unwrap_or(0);
         let most = params.levels_left(layout, size);
         if most.is_none_or(|most| most < wanted) {
-            let error = Misfit::Levels {
+            let error = Mismatch::Levels {
                 layout,
                 size,
                 wanted,
@@ -254,7 +254,7 @@ fn checked<'w>(
             return Err(error.into());
         }
     }
-    Ok(homaes_bgv::Wrapping {
+    Ok(homaes_bgv::WrapOptions {
         direction: wrapping.direction,
         layouts: &wrapping.layouts,
         levels_left: wrapping.levels_left,
@@ -279,7 +279,7 @@ impl EvalKey for homaes_bgv::EvalKey {
 }
 
 impl WrappedFile for homaes_bgv::WrappedKey {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }
@@ -287,7 +287,7 @@ impl WrappedFile for homaes_bgv::WrappedKey {
 impl WrappedKey for homaes_bgv::WrappedKey {}
 
 impl WrappedFile for WrappedKeyFile<'_> {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }

@@ -1,4 +1,4 @@
-//! What every scheme must do, whatever it is: tests of [`family`](super::family)'s traits that a new scheme passes on its first day.
+//! What every scheme must do, whatever it is: tests of [`traits`](super::traits)'s traits that a new scheme passes on its first day.
 //!
 //! They take the toy sets of every scheme in `schemes!`; nothing is added here for a new scheme. Laws that take seconds a set run on
 //! [`representatives`], one set for each scheme and choice of layouts. The environment variable `HOMAES_CONFORMANCE_SETS` takes others:
@@ -21,9 +21,8 @@ mod files;
 mod rounds;
 
 use super::Set;
-use super::family::*;
-use homaes_params::Purpose;
-use homaes_scheme::file;
+use super::traits::*;
+use homaes_scheme::{Purpose, file};
 use homaes_wire::{Reader, Writer};
 use rand_core::{Rng, SeedableRng};
 use std::sync::OnceLock;
@@ -113,7 +112,7 @@ impl World {
         }
     }
 
-    fn wrap(&mut self, keys: &RoundKeys, wrapping: &Wrapping) -> Vec<u8> {
+    fn wrap(&mut self, keys: &RoundKeys, wrapping: &WrapOptions) -> Vec<u8> {
         let file = self.secret.wrap_file(keys, wrapping, &mut self.rng);
         bytes_of(&*file.unwrap())
     }
@@ -124,11 +123,11 @@ impl World {
     }
 }
 
-fn wrapping(layout: Layout, direction: Direction) -> Wrapping {
-    Wrapping {
+fn wrapping(layout: Layout, direction: Direction) -> WrapOptions {
+    WrapOptions {
         layouts: vec![layout],
         direction,
-        ..Wrapping::default()
+        ..WrapOptions::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its sets is secure.
 
-use super::family::{self, *};
+use super::traits::{self, *};
 use homaes_dghv::{
     Aes, EvalKeyFile, Params, State, WrappedKeyFile, batch_bytes, decode_batch, encode_batch, sets,
 };
@@ -10,7 +10,7 @@ use std::fs::File;
 /// The scheme.
 pub(super) struct This;
 
-impl Family for This {
+impl SchemeEntry for This {
     fn name(&self) -> &'static str {
         "dghv"
     }
@@ -19,7 +19,7 @@ impl Family for This {
         sets::ALL.iter().map(|set| set.name.as_str()).collect()
     }
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
         let params = Params::new(sets::by_name(name)?);
         Some(params.map(|p| p as _).map_err(ParamsError::of))
     }
@@ -31,8 +31,8 @@ impl Family for This {
         }
     }
 
-    fn yardstick(&self) -> Yardstick {
-        Yardstick::Product
+    fn reference_op(&self) -> ReferenceOp {
+        ReferenceOp::Product
     }
 
     fn multiplications_left(&self, level: usize) -> Option<usize> {
@@ -48,7 +48,7 @@ impl Family for This {
     }
 }
 
-impl family::Params for Params {
+impl traits::Params for Params {
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -115,7 +115,7 @@ impl family::Params for Params {
         Ok(Box::new(homaes_dghv::WrappedKey::open(&self, file)?))
     }
 
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(homaes_dghv::WrappedKey::describe_file(&self, file)?)
     }
 }
@@ -154,7 +154,7 @@ impl SecretKey for homaes_dghv::SecretKey {
     fn wrap_file(
         &self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
         wrapping.client_expands(self.params().set().name.as_str())?;
@@ -181,7 +181,7 @@ impl EvalKey for homaes_dghv::EvalKey {
 }
 
 impl WrappedFile for homaes_dghv::WrappedKey {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }
@@ -189,7 +189,7 @@ impl WrappedFile for homaes_dghv::WrappedKey {
 impl WrappedKey for homaes_dghv::WrappedKey {}
 
 impl WrappedFile for WrappedKeyFile<'_> {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }

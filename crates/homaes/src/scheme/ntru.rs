@@ -1,6 +1,6 @@
 //! NTRU: leveled, bit-sliced, in batches of as many blocks as a ciphertext has slots. None of its sets is secure.
 
-use super::family::{self, *};
+use super::traits::{self, *};
 use homaes_ntru::sets::Variant;
 use homaes_ntru::{
     Aes, Arithmetic, EvalKeyFile, Params, PrimePower, Rns, State, WrappedKeyFile, batch_bytes,
@@ -15,7 +15,7 @@ pub(super) struct This;
 /// States that evaluation holds at once, at least: what enters a round and what leaves it.
 const STATES: u64 = 2;
 
-impl Family for This {
+impl SchemeEntry for This {
     fn name(&self) -> &'static str {
         "ntru"
     }
@@ -24,7 +24,7 @@ impl Family for This {
         sets::ALL.iter().map(|set| set.name.as_str()).collect()
     }
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
         let set = sets::by_name(name)?;
         let params = match set.variant {
             Variant::Paper { .. } => Params::<PrimePower>::new(set).map(|p| p as _),
@@ -40,8 +40,8 @@ impl Family for This {
         }
     }
 
-    fn yardstick(&self) -> Yardstick {
-        Yardstick::Transform
+    fn reference_op(&self) -> ReferenceOp {
+        ReferenceOp::Transform
     }
 
     /// Wrapped keys stay in their files.
@@ -59,7 +59,7 @@ impl Family for This {
     }
 }
 
-impl<A: Arithmetic> family::Params for Params<A> {
+impl<A: Arithmetic> traits::Params for Params<A> {
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -121,7 +121,7 @@ impl<A: Arithmetic> family::Params for Params<A> {
         Ok(Box::new(homaes_ntru::WrappedKey::open(&self, file)?))
     }
 
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(homaes_ntru::WrappedKey::describe_file(&self, file)?)
     }
 }
@@ -157,7 +157,7 @@ impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
     fn wrap_file(
         &self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
         wrapping.client_expands(self.params().set().name.as_str())?;
@@ -184,7 +184,7 @@ impl<A: Arithmetic> EvalKey for homaes_ntru::EvalKey<A> {
 }
 
 impl<A: Arithmetic> WrappedFile for homaes_ntru::WrappedKey<A> {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }
@@ -192,7 +192,7 @@ impl<A: Arithmetic> WrappedFile for homaes_ntru::WrappedKey<A> {
 impl<A: Arithmetic> WrappedKey for homaes_ntru::WrappedKey<A> {}
 
 impl<A: Arithmetic> WrappedFile for WrappedKeyFile<'_, A> {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }

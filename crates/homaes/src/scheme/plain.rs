@@ -1,11 +1,11 @@
 //! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is added, and holds
 //! the rest of this crate against the simplest one.
 
-use super::family::*;
+use super::traits::*;
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
 
-/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_params::DigestBuilder`.
+/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_scheme::DigestBuilder`.
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
@@ -49,7 +49,7 @@ impl Records for Key {
     }
 }
 
-impl Family for This {
+impl SchemeEntry for This {
     fn name(&self) -> &'static str {
         "plain"
     }
@@ -132,7 +132,7 @@ impl SecretKey for Key {
     fn wrap_file<'s>(
         &'s self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         _: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + 's>> {
         wrapping.without_levels(SET.name)?;
@@ -144,9 +144,9 @@ impl SecretKey for Key {
 }
 
 impl WrappedFile for Key {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         let (direction, keys) = self.cipher().expect("made or checked here");
-        Wrapped::expanded(keys.size(), direction, vec![(Layout::Sliced, 1)])
+        WrappedKeyInfo::expanded(keys.size(), direction, vec![(Layout::Sliced, 1)])
     }
 }
 
@@ -163,7 +163,7 @@ impl EvalKey for Key {
         let wrapped: &dyn Any = wrapped;
         let wrapped: &Self = wrapped.downcast_ref()?;
         let [found, expected] = [wrapped, self].map(|key| (SET, key.0.key_id()));
-        let fits = misfit::check("wrapped key", found, expected);
+        let fits = mismatch::check("wrapped key", found, expected);
         let cipher = fits.map_err(SchemeError::from).and(wrapped.cipher());
         Some(cipher.map(|cipher| Box::new(cipher) as _))
     }

@@ -1,12 +1,12 @@
 //! TFHE: bootstrapped, so without levels, and with the blocks of a batch side by side, so that nothing is filled up.
 
-use super::family::{self, *};
+use super::traits::{self, *};
 use homaes_tfhe::{Aes, EvalKeyFile, Params, State, sets};
 
 /// The scheme.
 pub(super) struct This;
 
-impl Family for This {
+impl SchemeEntry for This {
     fn name(&self) -> &'static str {
         "tfhe"
     }
@@ -30,7 +30,7 @@ impl Family for This {
         sets::ALL.iter().map(|set| set.name.as_str()).collect()
     }
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn family::Params>, ParamsError>> {
+    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
         let params = Params::new(sets::by_name(name)?);
         Some(params.map(|p| p as _).map_err(ParamsError::of))
     }
@@ -42,8 +42,8 @@ impl Family for This {
         }
     }
 
-    fn yardstick(&self) -> Yardstick {
-        Yardstick::Bootstrap
+    fn reference_op(&self) -> ReferenceOp {
+        ReferenceOp::Bootstrap
     }
 
     fn blocks_to_show(&self) -> Option<u64> {
@@ -59,7 +59,7 @@ impl Family for This {
     }
 }
 
-impl family::Params for Params {
+impl traits::Params for Params {
     fn card(&self) -> SetCard {
         self.card()
     }
@@ -94,7 +94,7 @@ impl family::Params for Params {
     }
 
     /// Digits of base 16 have no form: no program computes with them.
-    fn values(&self) -> Option<&dyn Values> {
+    fn values(&self) -> Option<&dyn ValueCodec> {
         (self.layouts() == [Layout::Bits]).then_some(self)
     }
 
@@ -112,7 +112,7 @@ impl family::Params for Params {
         homaes_tfhe::WrappedKey::read
     );
 
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Wrapped> {
+    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(homaes_tfhe::WrappedKey::describe_file(&self, file)?)
     }
 }
@@ -143,7 +143,7 @@ fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> homaes_tfhe
     homaes_tfhe::decode_batch(params, key, blocks.max(1) as usize, body)
 }
 
-impl Values for Params {
+impl ValueCodec for Params {
     fn form(&self) -> &'static str {
         "tfhe bits"
     }
@@ -192,7 +192,7 @@ impl SecretKey for homaes_tfhe::SecretKey {
     fn wrap_file(
         &self,
         keys: &RoundKeys,
-        wrapping: &Wrapping,
+        wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
         Ok(Box::new(wrapped(self, keys, wrapping, rng)?))
@@ -203,12 +203,12 @@ impl SecretKey for homaes_tfhe::SecretKey {
 fn wrapped(
     secret: &homaes_tfhe::SecretKey,
     keys: &RoundKeys,
-    wrapping: &Wrapping,
+    wrapping: &WrapOptions,
     rng: &mut ChaCha20Rng,
 ) -> Result<homaes_tfhe::WrappedKey> {
     let set = secret.params().set().name.as_str();
     wrapping.without_levels(set)?;
-    let wrapping = homaes_tfhe::Wrapping {
+    let wrapping = homaes_tfhe::WrapOptions {
         direction: wrapping.direction,
         expansion: wrapping.expansion.unwrap_or_default(),
     };
@@ -236,7 +236,7 @@ impl EvalKey for homaes_tfhe::EvalKey {
 }
 
 impl WrappedFile for homaes_tfhe::WrappedKey {
-    fn describe(&self) -> Wrapped {
+    fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }

@@ -10,9 +10,9 @@ use crate::progress::{Follower, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Devices, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, KeySize,
-    Layout, Measured, Memory, Mode, Output, Part, Quality, Report, Scheme, Set, Transcipher,
-    WrappedKey, Wrapping,
+    AesFile, AesKey, Devices, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet,
+    KeySize, Layout, Measured, Memory, Mode, Output, Quality, Report, Scheme, Set, Transcipher,
+    WrapOptions, WrappedKey,
 };
 use homaes_lab::{Round, Run, Security};
 use std::fs;
@@ -151,10 +151,10 @@ impl Plan {
         let keys = KeySet { secret, eval };
         let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
         let wrapped = spin("wrapping the AES key", || {
-            let wrapping = Wrapping {
+            let wrapping = WrapOptions {
                 direction,
                 layouts: vec![layout],
-                ..Wrapping::default()
+                ..WrapOptions::default()
             };
             let aes_key = AesKey::from_bytes(&sample.key)?;
             let path = scratch.file("key.hwk");
@@ -267,7 +267,7 @@ impl Server<'_> {
         let at = |name| self.scratch.file(name);
         let (aes, fhe, plain) = (at("aes"), at("fhe.hct"), at("plain"));
         fs::write(&aes, sample.ciphertext()).map_err(system)?;
-        let job = Part::open(&aes, sample.mode)?;
+        let job = AesFile::open(&aes, sample.mode)?;
         let mut follower = Follower::new(progress);
         let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
             .on(self.devices.clone())
@@ -282,7 +282,7 @@ impl Server<'_> {
             };
             let other = vec![0; sample.message.len()];
             transcipher.run(
-                Part::of(Memory::new(other, "warm-up"), mode)?,
+                AesFile::of(Memory::new(other, "warm-up"), mode)?,
                 Output::memory().0,
             )?;
         }

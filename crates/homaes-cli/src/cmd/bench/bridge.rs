@@ -9,8 +9,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize, Layout,
-    Output, Part, Report, SecretKey, Set, Transcipher, WrappedKey, Wrapping,
+    AesFile, AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize,
+    Layout, Output, Report, SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -123,11 +123,11 @@ impl Plan {
         let server = self.server(&keys, &wrapped, Some((&bridge, &end)), &scratch);
         clock.tick();
         let aes = alone.aes(&sample)?;
-        let across = server.across(&sample, Some(self.layout))?;
+        let across = server.via_bridge(&sample, Some(self.layout))?;
         clock.tick();
         // The first one finds cold caches.
-        server.across(&sample.front(16), None)?;
-        let single = server.across(&sample.front(16), None)?;
+        server.via_bridge(&sample.front(16), None)?;
+        let single = server.via_bridge(&sample.front(16), None)?;
         clock.tick();
         Ok(Outcome {
             end: end.name(),
@@ -152,10 +152,10 @@ impl Plan {
         fits: Fits<'_>,
     ) -> Result<(KeySet, WrappedKey), Failure> {
         let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
-        let wrapping = Wrapping {
+        let wrapping = WrapOptions {
             direction: self.direction,
             levels_left,
-            ..Wrapping::default()
+            ..WrapOptions::default()
         };
         let aes_key = AesKey::from_bytes(&sample.key)?;
         let path = scratch.file("key.hwk");
@@ -314,7 +314,7 @@ impl Server<'_> {
     }
 
     /// AES and then across, every byte checked.
-    fn across(&self, sample: &Sample, layout: Option<Layout>) -> Result<Report, Failure> {
+    fn via_bridge(&self, sample: &Sample, layout: Option<Layout>) -> Result<Report, Failure> {
         let report = self.run(sample, layout)?;
         if let Some((_, end)) = self.bridge {
             let found = spin("checking every byte", || end.message(self.scratch))?;
@@ -330,12 +330,12 @@ impl Server<'_> {
         let mut follower = Follower::new(args::Progress::Auto);
         let mut run = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?;
         if let Some((bridge, _)) = self.bridge {
-            run = run.across(bridge)?;
+            run = run.via_bridge(bridge)?;
         }
         if let Some(layout) = layout {
             run = run.layout(layout)?;
         }
-        let job = Part::open(&aes, sample.mode)?;
+        let job = AesFile::open(&aes, sample.mode)?;
         let run = run.watch(|event| follower.event(event));
         let report = run.run(job, Output::create(&out, true)?)?;
         drop(run);

@@ -15,7 +15,7 @@ mod product;
 use super::kernels::{self, Own};
 use crate::console::Failure;
 use crate::table::Rows;
-use homaes::{Report, Set, Yardstick};
+use homaes::{ReferenceOp, Report, Set};
 use homaes_lab::{Run, median};
 use std::fs;
 
@@ -28,7 +28,7 @@ const DEGREE: u64 = 32768;
 /// Own code and references, timed in turn on one thread.
 pub(super) struct Clocks {
     ntt: Ntt,
-    yardstick: Option<Clock>,
+    reference_op: Option<Clock>,
 }
 
 /// What a scheme is held against beside the reference transform.
@@ -58,7 +58,7 @@ pub(super) struct Reference {
     transform_ns: Option<f64>,
     reference_ns: f64,
     same_length: bool,
-    yardstick: Option<Yard>,
+    reference_op: Option<Yard>,
 }
 
 enum Yard {
@@ -70,7 +70,7 @@ enum Yard {
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
-        let yardstick = set.scheme().yardstick();
+        let reference_op = set.scheme().reference_op();
         // A set without a ring has no transform of its own to compare.
         let ring = set.card().ring;
         let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);
@@ -79,17 +79,17 @@ impl Clocks {
             reference: kernels::Reference::new()?,
             own_ns: Vec::new(),
             reference_ns: Vec::new(),
-            of_scheme: yardstick == Yardstick::Transform,
+            of_scheme: reference_op == ReferenceOp::Transform,
             same_length: ring.is_some_and(|ring| ring.n == DEGREE),
         };
-        let yardstick = match yardstick {
+        let reference_op = match reference_op {
             #[cfg(feature = "tfhe-rs")]
-            Yardstick::Bootstrap => Some(Clock::Pbs(Box::new(pbs::Pbs::new()?))),
+            ReferenceOp::Bootstrap => Some(Clock::Pbs(Box::new(pbs::Pbs::new()?))),
             #[cfg(feature = "malachite")]
-            Yardstick::Product => Some(Clock::Product(product::Product::new())),
+            ReferenceOp::Product => Some(Clock::Product(product::Product::new())),
             _ => None,
         };
-        Ok(Self { ntt, yardstick })
+        Ok(Self { ntt, reference_op })
     }
 
     /// Times all of them.
@@ -101,7 +101,7 @@ impl Clocks {
             }
             ntt.reference_ns.push(ntt.reference.time());
         }
-        match &mut self.yardstick {
+        match &mut self.reference_op {
             #[cfg(feature = "tfhe-rs")]
             Some(Clock::Pbs(pbs)) => pbs.tick(),
             #[cfg(feature = "malachite")]
@@ -117,7 +117,7 @@ impl Clocks {
             transform_ns: ntt.of_scheme.then(|| median(&ntt.own_ns)),
             reference_ns: median(&ntt.reference_ns),
             same_length: ntt.same_length,
-            yardstick: match self.yardstick {
+            reference_op: match self.reference_op {
                 #[cfg(feature = "tfhe-rs")]
                 Some(Clock::Pbs(pbs)) => Some(Yard::Pbs {
                     reference_ms: median(&pbs.into_times()),
@@ -141,7 +141,7 @@ impl Reference {
         run.ns_per_transform = self.transform_ns;
         let comparable = self.transform_ns.filter(|_| self.same_length);
         run.transform_over_reference = comparable.map(|ns| ns / self.reference_ns);
-        match self.yardstick {
+        match self.reference_op {
             #[cfg(feature = "tfhe-rs")]
             Some(Yard::Pbs { reference_ms }) => {
                 run.reference_pbs_ms = Some(reference_ms);
@@ -181,7 +181,7 @@ impl Reference {
         } else {
             add_counts(report, rows);
         }
-        match self.yardstick {
+        match self.reference_op {
             #[cfg(feature = "tfhe-rs")]
             Some(Yard::Pbs { reference_ms }) => {
                 let block = over_pbs(report, reference_ms);

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::console::{self, Failure};
-use homaes::{Error, Kept, Message, Report, Resume, Transcipher};
+use homaes::{AesInput, Error, Kept, Report, Resume, Transcipher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Batches that are on the disk, and all of them, of the run of this process; 0 of 0 before it starts.
@@ -11,7 +11,7 @@ static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 /// Runs, and says what earlier runs left.
 pub(super) fn run(
     transcipher: &Transcipher<'_>,
-    message: Message,
+    message: AesInput,
     args: &args::Transcipher,
     started: &mut (dyn FnMut(Kept) + Send),
 ) -> Result<Report, Error> {

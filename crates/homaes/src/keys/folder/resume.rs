@@ -6,10 +6,11 @@
 //! An evaluation key of an older version has another header and is begun anew.
 
 use super::{KeyFolder, KeyStep, KeyTick, fits_unfinished, refuse_link, rename, sync};
+use crate::keys::random;
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
 };
-use crate::{Error, Output, Result, Set, random};
+use crate::{Error, Output, Result, Set};
 use homaes_wire::{Front, Kind, Reader, WireError, is_one_file, unfinished_path};
 use rand_core::Rng;
 use std::fs;

@@ -1,9 +1,9 @@
 //! Laws of facts, files and errors.
 
 use super::*;
-use crate::devices::Gpus;
 use crate::scheme::Scheme;
-use crate::{AesKey, Error, KeySet, Mode, Output, Part, Transcipher};
+use crate::scheme::devices::Gpus;
+use crate::{AesFile, AesKey, Error, KeySet, Mode, Output, Transcipher};
 use std::fs;
 
 /// Bytes of the damaged copies of one file.
@@ -40,7 +40,7 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
 #[test]
 fn facts_agree() {
     for &scheme in Scheme::ALL {
-        let names = scheme.family().sets();
+        let names = scheme.entry().sets();
         assert!(names.contains(&scheme.default_set()), "{scheme:?}");
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
@@ -58,7 +58,7 @@ fn facts_agree() {
     for set in sets(false) {
         let name = set.name();
         let params = set.params();
-        let again = set.scheme().family().params(name).unwrap().unwrap();
+        let again = set.scheme().entry().params(name).unwrap().unwrap();
         assert_eq!(params.digest(), again.digest(), "{name}");
         assert_eq!(params.card().name.as_str(), name);
         let layouts = set.layouts();
@@ -173,7 +173,7 @@ fn wishes_are_granted_or_refused() {
         for levels_left in [None, Some(0), Some(most), Some(most + 1), Some(usize::MAX)] {
             for expansion in [None, Some(Expansion::Client), Some(Expansion::Server)] {
                 for direction in [Direction::Encrypt, Direction::Decrypt] {
-                    let wrapping = Wrapping {
+                    let wrapping = WrapOptions {
                         levels_left,
                         expansion,
                         ..wrapping(layout, direction)
@@ -238,7 +238,7 @@ fn other_keys_are_refused() {
         );
         fs::write(at("c"), [0x5a; 32]).unwrap();
         let run = Transcipher::new(&keys.eval, &own_wrapped).unwrap();
-        let job = Part::open(at("c"), Mode::Ecb).unwrap();
+        let job = AesFile::open(at("c"), Mode::Ecb).unwrap();
         run.run(job, Output::create(at("o"), false).unwrap())
             .unwrap();
         let output = || Output::create(at("p"), false).unwrap();
@@ -305,7 +305,7 @@ impl Files {
         let wrapped = crate::WrappedKey::create(secret, &aes_key, &wrapping, path, false);
         let wrapped = wrapped.unwrap();
         fs::write(files.at("c"), [0x5a; 32]).unwrap();
-        let job = Part::open(files.at("c"), Mode::Ctr { iv: [3; 16] }).unwrap();
+        let job = AesFile::open(files.at("c"), Mode::Ctr { iv: [3; 16] }).unwrap();
         let output = Output::create(files.at("hct"), false).unwrap();
         let run = Transcipher::new(&files.keys.eval, &wrapped).unwrap();
         run.run(job, output).unwrap();

@@ -1,7 +1,7 @@
 //! Laws of evaluation.
 
 use super::*;
-use crate::devices::Gpus;
+use crate::scheme::devices::Gpus;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use homaes_aes::clear;
 use std::env;

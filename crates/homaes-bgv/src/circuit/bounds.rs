@@ -1,0 +1,103 @@
+//! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
+
+use crate::noise::bound::{Bound, Form, Fresh, hash, worst_key_switch_spread};
+use crate::params::{Params, SwitchPlan};
+use homaes_rns::Digit;
+
+/// Kinds of operations, to tell their noises apart.
+#[derive(Hash)]
+enum Kind {
+    Switch,
+    Digits,
+    Image,
+    Relinearized,
+}
+
+/// What determines the noise of one operation on c1 of `form`; none if that is not known, or c1 is 0 and so has none.
+///
+/// No level enters: multiples a·c1 and b·c1 have the same rounding errors at two levels if the moduli are as b to a, and a digit may vanish.
+fn name(kind: Kind, form: Form) -> Option<u64> {
+    let family = form.family().filter(|_| !form.is_trivial());
+    family.map(|f| hash(&(kind, f)))
+}
+
+/// After a modulus switch by `drop` bits.
+pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64) -> Bound {
+    let fresh = Fresh {
+        key_switch_log2: f64::NEG_INFINITY,
+        digits: Vec::new(),
+        rounding: name(Kind::Switch, b.form),
+    };
+    b.divided(drop, &fresh, params.noise().bounds())
+}
+
+/// Of the product of three, before its key switch.
+pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
+    let bounds = params.noise().bounds();
+    let product = x.times(y, bounds).times(z, bounds);
+    let size = product.size;
+    product.with_form(
+        Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]),
+        size,
+    )
+}
+
+/// Of x·σ_k(y), before its key switch.
+pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
+    let bounds = params.noise().bounds();
+    let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
+    let size = product.size;
+    product.with_form(Form::product(&[(x.form, 0), (y.form, k)]), size)
+}
+
+/// 2^k modulo m.
+fn frobenius(params: &Params, k: usize) -> u64 {
+    (0..k).fold(1, |t, _| 2 * t % params.ring().m())
+}
+
+/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the division.
+pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
+    let model = params.noise();
+    let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
+    let drop = plan.log2_drop();
+    let own = |d: &Digit| params.log2(d.own.iter().map(|&at| plan.from[at]));
+    let digits: Vec<f64> = plan.digits.iter().map(own).collect();
+    let largest = digits.iter().copied().fold(0.0, f64::max);
+    let shares = (0..pieces).flat_map(|_| digits.iter().map(|d| (2.0 * (d - largest)).exp2()));
+    2.0 * (mean - drop) + worst_key_switch_spread(&shares.collect::<Vec<_>>()).log2()
+}
+
+/// After the key switch of a product by `plan`.
+pub(crate) fn relinearized_bound(
+    params: &Params,
+    plan: &SwitchPlan,
+    b: &Bound,
+    pieces: usize,
+) -> Bound {
+    let form = b
+        .form
+        .switched(1, hash(&Kind::Relinearized), params.ring().m());
+    let fresh = Fresh {
+        key_switch_log2: key_switch_variance_log2(params, plan, pieces),
+        digits: vec![(name(Kind::Digits, b.form), 1)],
+        // as that of a switch after the key switch, which the division does as well
+        rounding: name(Kind::Switch, form),
+    };
+    let drop = plan.log2_drop();
+    b.divided(drop, &fresh, params.noise().bounds())
+        .with_form(form, 0.0)
+}
+
+/// Of σ_t(x), with the key switch by `plan`.
+pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois: u64) -> Bound {
+    let (bounds, m) = (params.noise().bounds(), params.ring().m());
+    let form = b.form.switched(galois, hash(&Kind::Image), m);
+    let fresh = Fresh {
+        key_switch_log2: key_switch_variance_log2(params, plan, 1),
+        digits: vec![(name(Kind::Digits, b.form), galois)],
+        rounding: name(Kind::Switch, form),
+    };
+    let drop = plan.log2_drop();
+    let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
+    image.with_form(form, 0.0)
+}

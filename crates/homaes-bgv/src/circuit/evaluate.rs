@@ -1,0 +1,617 @@
+//! The homomorphic verbs, one ciphertext at a time.
+//!
+//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits. The rounds of
+//! [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
+
+use crate::ciphertext::{Ciphertext, History, Product};
+use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
+use crate::device::{Device, Processor};
+use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
+use crate::error::{Error, Result};
+use crate::keys::{EvalKey, Target};
+use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands};
+use crate::noise::Noise;
+use crate::noise::bound::{Bound, Scalar};
+use crate::params::row_constant;
+use crate::params::{Params, SwitchPlan};
+use homaes_aes::EvalError;
+use homaes_math::kernel::{self, Tensor};
+use homaes_rns::Poly;
+use homaes_rns::{Meter, Stage};
+use homaes_scheme::FieldError;
+use homaes_scheme::{Cancel, Owner, Reading};
+use homaes_wire::KeyId;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
+const MIN_CAPACITY_BITS: f64 = 4.0;
+
+/// An evaluation key with the verbs that need it. Results do not depend on the number of threads. Cheap to clone; clones share their
+/// counters.
+#[derive(Clone)]
+pub struct Evaluator<'k> {
+    key: &'k EvalKey,
+    meter: Arc<Meter>,
+    device: Arc<dyn Device>,
+    /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear layer, and at every
+    /// operand of users' circuits
+    pub(crate) cancel: Cancel,
+}
+
+impl<'k> Evaluator<'k> {
+    /// The verbs under `key`.
+    pub fn new(key: &'k EvalKey) -> Self {
+        Self {
+            key,
+            meter: Arc::default(),
+            device: Arc::new(Processor),
+            cancel: Cancel::new(),
+        }
+    }
+
+    /// The same, unless `cancel` is thrown: operations of users' circuits then return [`Error::Cancelled`], after one key switch at most.
+    #[must_use]
+    pub fn until(self, cancel: &Cancel) -> Self {
+        let cancel = cancel.clone();
+        Self { cancel, ..self }
+    }
+
+    /// The same, on another device than the processor.
+    #[must_use]
+    pub fn on(self, device: Arc<dyn Device>) -> Self {
+        Self { device, ..self }
+    }
+
+    /// The same, on the processor.
+    pub(crate) fn on_cpu(&self) -> Self {
+        self.clone().on(Arc::new(Processor))
+    }
+
+    pub(crate) fn device(&self) -> &dyn Device {
+        &*self.device
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &'k Params {
+        &self.key.params
+    }
+
+    /// The evaluation key.
+    pub(crate) fn key(&self) -> &'k EvalKey {
+        self.key
+    }
+
+    /// The secret key that the evaluation key belongs to.
+    pub fn key_id(&self) -> KeyId {
+        self.key.id
+    }
+
+    /// The secret key's id.
+    pub(crate) fn id(&self) -> KeyId {
+        self.key.id
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Transforms and times so far.
+    pub fn reading(&self) -> Reading {
+        self.meter.read()
+    }
+
+    /// Public bytes, one per slot, as a ciphertext without error at the top level.
+    ///
+    /// # Errors
+    /// If there are more bytes than slots.
+    pub fn public(&self, bytes: &[u8]) -> Result<Ciphertext> {
+        let params = self.params();
+        let bytes = padded(params, bytes)?;
+        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
+        Ok(Ciphertext {
+            history: History::known(Bound::public(largest)),
+            ..trivial(params, &bytes, params.top_level())
+        })
+    }
+
+    /// `a` with its bound.
+    pub(crate) fn with_bound(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        self.cancel.check()?;
+        a.check(self.params(), self.key.id)?;
+        Ok(Ciphertext {
+            history: History::Known(a.bound(self.params())),
+            ..a.clone()
+        })
+    }
+
+    /// `c`, if it decrypts rightly but for a probability of 2^-64.
+    pub(crate) fn checked(&self, what: &'static str, c: Ciphertext) -> Result<Ciphertext> {
+        c.checked(self.params(), what)?;
+        Ok(c)
+    }
+
+    /// Slot-wise sum. Operands at different levels meet at the lower one.
+    ///
+    /// Noise: bounds add. Cost: one addition per word (plus switches).
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let sum = self.sum(&self.with_bound(a)?, &self.with_bound(b)?)?;
+        self.checked("sum", sum)
+    }
+
+    /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
+    pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let [a, b] = self.align_levels(a, b)?;
+        let params = self.params();
+        let basis = params.basis(a.level);
+        let sum = |k: usize| -> Result<Poly> {
+            let [x, y] = [&a, &b].map(|c| &c.parts[k]);
+            if y.limbs.is_zero() {
+                return self.device.copy(params, x);
+            }
+            let mut out = self.device.copy(params, y)?;
+            if !x.limbs.is_zero() {
+                self.device.add(params, basis, &mut out, x)?;
+            }
+            Ok(out)
+        };
+        let bounds = params.noise().bounds();
+        Ok(Ciphertext {
+            owner: a.owner.with(b.owner),
+            level: a.level,
+            parts: [sum(0)?, sum(1)?],
+            noise: a.noise.plus_dependent(b.noise),
+            history: a.history.both(&b.history, |a, b| a.plus(b, bounds)),
+        })
+    }
+
+    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
+    ///
+    /// Noise: plus the largest embedding of the plaintext, which is computed. Cost: one encoding, an embedding in double precision (15
+    /// ms at n = 32768).
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
+    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
+        let params = self.params();
+        let mut out = self.with_bound(a)?;
+        let bytes = padded(params, bytes)?;
+        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
+        let message = encode(params, &bytes, a.level);
+        out.parts[0].add_assign(params.rns(), params.basis(a.level), &message);
+        out.noise = a.noise.plus(Noise::plaintext(params.noise()));
+        out.history = out.history.one(|b| b.with_public(largest));
+        self.checked("sum with public bytes", out)
+    }
+
+    /// Slot-wise product with one public byte.
+    ///
+    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes the
+    /// largest of its sixteen values.
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
+    pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+        let out = self.scaled_by(&self.with_bound(a)?, c);
+        self.checked("product with a byte", out)
+    }
+
+    /// [`Evaluator::scale`] without looking at the result.
+    pub(crate) fn scaled_by(&self, a: &Ciphertext, c: u8) -> Ciphertext {
+        let params = self.params();
+        let exponents = params.slots().constant(c);
+        let mut out = a.clone();
+        let row_len = params.ring().row_len();
+        for (at, &i) in params.basis(a.level).iter().enumerate() {
+            let t = params.transform(i);
+            let m = t.modulus();
+            for (row, value) in t.row_values(&exponents).into_iter().enumerate() {
+                let value = m.shoup(value);
+                let range = row * row_len..(row + 1) * row_len;
+                for part in &mut out.parts {
+                    part.limbs[at][range.clone()]
+                        .iter_mut()
+                        .for_each(|x| *x = m.scale(*x, value));
+                }
+            }
+        }
+        let powers = row_powers(&exponents);
+        let mean = powers.iter().sum::<f64>() / 16.0;
+        let largest = powers.into_iter().fold(0.0, f64::max);
+        out.noise = a.noise.times_constant(mean, largest);
+        let by = Scalar::constant(params.ring(), &exponents);
+        out.history = a.history.one(|b| b.scaled(0.5 * largest.log2(), by));
+        out
+    }
+
+    /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
+    ///
+    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each part and switch.
+    pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
+        if a.level <= level {
+            return Ok(a.clone());
+        }
+        let params = self.params();
+        let hop = params.hop();
+        if a.level > level + hop {
+            return self.lowered(&self.lowered(a, a.level - hop)?, level);
+        }
+        let mut out = self.down(&[a], level)?;
+        Ok(out.pop().expect("one in, one out"))
+    }
+
+    /// One switch to `level` of ciphertexts of one level.
+    fn down(&self, all: &[&Ciphertext], level: usize) -> Result<Vec<Ciphertext>> {
+        let Some(first) = all.first() else {
+            return Ok(Vec::new());
+        };
+        let params = self.params();
+        let plan = params.mod_switch(first.level, level);
+        let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
+        let down = self.device.mod_down(params, &self.meter, plan, &parts)?;
+        let mut down = down.into_iter();
+        let drop = plan.log2_drop();
+        let switched = all.iter().map(|a| Ciphertext {
+            owner: a.owner,
+            level,
+            parts: [(); 2].map(|()| down.next().expect("one for each part")),
+            noise: a.noise.switched(drop, params.noise()),
+            history: a.history.one(|b| lowered_bound(params, b, drop)),
+        });
+        Ok(switched.collect())
+    }
+
+    /// To the level below.
+    ///
+    /// Noise: divided by the factor dropped, plus the rounding noise ρ. Cost: one transform per prime
+    /// dropped and per prime of the target, for each part.
+    ///
+    /// # Errors
+    /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
+    pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        let mut out = self.mod_switch_all(&[&self.with_bound(a)?])?;
+        let out = out.pop().expect("one in, one out");
+        self.checked("modulus switch", out)
+    }
+
+    /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
+    pub(crate) fn mod_switch_all(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+        match all.first() {
+            Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
+            Some(a) => self.down(all, a.level - 1),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Both operands at the lower of their levels.
+    fn align_levels<'c>(
+        &self,
+        a: &'c Ciphertext,
+        b: &'c Ciphertext,
+    ) -> Result<[Cow<'c, Ciphertext>; 2]> {
+        let level = a.level.min(b.level);
+        Ok([self.at_most(a, level)?, self.at_most(b, level)?])
+    }
+
+    /// [`Evaluator::lowered`], without a copy if nothing is to be done.
+    pub(crate) fn at_most<'c>(
+        &self,
+        c: &'c Ciphertext,
+        level: usize,
+    ) -> Result<Cow<'c, Ciphertext>> {
+        if c.level <= level {
+            Ok(Cow::Borrowed(c))
+        } else {
+            Ok(Cow::Owned(self.lowered(c, level)?))
+        }
+    }
+
+    /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
+    ///
+    /// Noise: that of the factors multiplied. Cost: four products per word.
+    ///
+    /// # Errors
+    /// If there is no key for this k, or a factor belongs to another set or key.
+    pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
+        self.raw_product(&self.with_bound(x)?, &self.with_bound(y)?, k)
+    }
+
+    /// [`Evaluator::mul_frobenius`] of operands as they are: no bound is made up for those that come from AES.
+    pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
+        self.key.key(Target::Product(k))?;
+        let [x, y] = self.align_levels(x, y)?;
+        self.tensor(&x, &y, k, self.params().switching(x.level))
+    }
+
+    /// Slot-wise product, unrelinearised. See [`Evaluator::mul_frobenius`].
+    ///
+    /// # Errors
+    /// If there is no relinearisation key.
+    pub fn mul(&self, x: &Ciphertext, y: &Ciphertext) -> Result<Product> {
+        self.mul_frobenius(x, y, 0)
+    }
+
+    /// The tensor product of two ciphertexts at the source level of `plan`: the parts to be switched carry its scale, in products that go on to
+    /// [`Evaluator::relinearize`] that of the plan of their level.
+    pub(crate) fn tensor(
+        &self,
+        x: &Ciphertext,
+        y: &Ciphertext,
+        k: usize,
+        plan: &SwitchPlan,
+    ) -> Result<Product> {
+        x.fetch()?;
+        y.fetch()?;
+        let params = self.params();
+        let n = params.ring().n();
+        let parts = if k == 0 { 3 } else { 4 };
+        let mut parts: Vec<Poly> = (0..parts)
+            .map(|_| Poly::scratch(n, plan.from.len()))
+            .collect();
+        for (at, &i) in plan.from.iter().enumerate() {
+            let (ring, m, scale) = (params.ring(), params.modulus(i), plan.scale[at]);
+            let [x, y] = [x, y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+            self.meter.time(Stage::Tensor, || {
+                let mut limbs = parts.iter_mut().map(|p| &mut *p.limbs[at]);
+                let mut next = || limbs.next().expect("as many as just made");
+                if k == 0 {
+                    return kernel::product(ring, m, [x, y], scale, [next(), next(), next()]);
+                }
+                let map = params.frobenius(k);
+                let t = Tensor { x, y, map, scale };
+                kernel::tensor(ring, m, &t, [next(), next(), next(), next()]);
+            });
+        }
+        Ok(Product {
+            owner: x.owner.with(y.owner),
+            level: x.level,
+            frobenius: k,
+            parts,
+            noise: x.noise.times(y.noise),
+            history: x
+                .history
+                .both(&y.history, |x, y| product_bound(params, x, y, k)),
+        })
+    }
+
+    /// Sum of two products with the same automorphism and level. Noise: bounds add.
+    ///
+    /// # Errors
+    /// If they differ in either, or belong to another set or key.
+    pub fn add_product(&self, mut a: Product, b: &Product) -> Result<Product> {
+        for p in [&a, b] {
+            p.check(self.params(), self.key.id)?;
+        }
+        for (what, found, expected) in [
+            ("level of a product", b.level, a.level),
+            ("automorphism of a product", b.frobenius, a.frobenius),
+        ] {
+            if found != expected {
+                return Err(Error::Field(FieldError {
+                    what,
+                    found: found as u64,
+                    expected: expected as u64,
+                }));
+            }
+        }
+        let basis = self.params().basis(a.level);
+        for (x, y) in a.parts.iter_mut().zip(&b.parts) {
+            x.add_assign(self.params().rns(), basis, y);
+        }
+        a.owner = a.owner.with(b.owner);
+        a.noise = a.noise.plus(b.noise);
+        let bounds = self.params().noise().bounds();
+        a.history = a.history.both(&b.history, |a, b| a.plus(b, bounds));
+        Ok(a)
+    }
+
+    /// Key-switches a product back to (1, s) and, except at level 1, switches to the level below in the
+    /// same division.
+    ///
+    /// # Errors
+    /// If the key is missing, or the noise no longer fits, or the product belongs to another set or key.
+    pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
+        self.relinearize_one_of(p, 1)
+    }
+
+    /// [`Evaluator::relinearize`], for one of `count` products side by side: if these keep all threads busy, none is spread over threads.
+    pub(crate) fn relinearize_one_of(&self, p: &Product, count: usize) -> Result<Ciphertext> {
+        let params = self.params();
+        p.check(params, self.key.id)?;
+        let plan = params.switching(p.level);
+        let special = self.special_constants(plan, &[0]);
+        let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
+        let mut pieces: Vec<&Poly> = p.parts.iter().collect();
+        let addends = pieces.drain(..2).collect();
+        let output = [Summands::Stored { pieces, addends }];
+        let parts = self.pass(plan, &shape, &output, Post::None, count)?;
+        let pieces = shape.uses.len();
+        let mut out = self.finish(plan, parts, &[p.noise], pieces);
+        let mut c = out.pop().expect("one product in, one ciphertext out");
+        c.history = p
+            .history
+            .one(|b| relinearized_bound(params, plan, b, pieces));
+        match c.history {
+            History::Known(_) => self.checked("product", c),
+            // bits of AES: their bookkeeping is an estimate
+            History::Aes { .. } if c.capacity_bits(params) < MIN_CAPACITY_BITS => {
+                Err(out_of_depth(1, 0))
+            }
+            History::Aes { .. } => Ok(c),
+        }
+    }
+
+    /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised with or without
+    /// the switch to the level below.
+    pub(crate) fn multiply_many(
+        &self,
+        x: &[&Ciphertext],
+        y: &[&Ciphertext],
+        k: usize,
+        switch: bool,
+    ) -> Result<Vec<Ciphertext>> {
+        let (params, level) = (self.params(), x[0].level);
+        let plan = if switch {
+            params.switching(level)
+        } else {
+            params.staying(level)
+        };
+        let special = self.special_constants(plan, &[0]);
+        let shape = self.product_shape(k, plan, level, &special)?;
+        let map = params.frobenius(k);
+        let pairs = || x.iter().zip(y);
+        let outputs: Vec<Summands<'_>> = pairs()
+            .map(|(x, y)| {
+                let (x, y) = (&x.parts, &y.parts);
+                Summands::Product(Factors { x, y, map })
+            })
+            .collect();
+        let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
+        let sums = self.pass(plan, &shape, &outputs, Post::None, 1)?;
+        Ok(self.finish(plan, sums, &noises, shape.uses.len()))
+    }
+
+    /// Parts under σ(s) and s·σ(s), for k = 0 that under s², are switched, those under 1 and s added.
+    pub(crate) fn product_shape<'a>(
+        &'a self,
+        k: usize,
+        plan: &SwitchPlan,
+        level: usize,
+        special: &'a [Vec<u64>],
+    ) -> Result<Shape<'a>> {
+        let key = |target| self.key.key_at(target, plan, level);
+        let id = self.params().frobenius(0);
+        let switched = match k {
+            0 => &[Target::Product(0)][..],
+            _ => &[Target::Frobenius(k), Target::Product(k)],
+        };
+        let uses = switched.iter().map(|&target| Ok(vec![(id, key(target)?)]));
+        let addend = |second| Addend {
+            map: id,
+            by_row: special,
+            second,
+        };
+        Ok(Shape {
+            uses: uses.collect::<Result<_>>()?,
+            addends: vec![addend(false), addend(true)],
+            unscaled: false,
+        })
+    }
+
+    /// The outputs of a pass, one of `calls` side by side.
+    pub(crate) fn pass(
+        &self,
+        plan: &SwitchPlan,
+        shape: &Shape<'_>,
+        outputs: &[Summands<'_>],
+        post: Post<'_>,
+        calls: usize,
+    ) -> Result<Vec<[Poly; 2]>> {
+        self.device.pass(&Pass {
+            params: self.params(),
+            meter: &self.meter,
+            cancel: &self.cancel,
+            plan,
+            shape,
+            outputs,
+            post,
+            calls,
+        })
+    }
+
+    /// P_l times Σ ζ_17^k over `exponents`, per prime of the source basis of `plan`.
+    pub(crate) fn special_constants(&self, plan: &SwitchPlan, exponents: &[u8]) -> Vec<Vec<u64>> {
+        let params = self.params();
+        let primes = plan.from.iter().zip(&plan.special_products);
+        primes
+            .map(|(&i, &special)| row_constant::scaled_by_row(params, i, exponents, special))
+            .collect()
+    }
+
+    /// The ciphertexts of a pass, with their noise: `noises` before key switching, to which the noise of `pieces` switched polynomials comes.
+    pub(crate) fn finish(
+        &self,
+        plan: &SwitchPlan,
+        parts: Vec<[Poly; 2]>,
+        noises: &[Noise],
+        pieces: usize,
+    ) -> Vec<Ciphertext> {
+        let params = self.params();
+        parts
+            .into_iter()
+            .zip(noises)
+            .map(|(parts, noise)| Ciphertext {
+                owner: Owner::new(self.params().id(), Some(self.key.id)),
+                level: plan.to_level,
+                parts,
+                noise: noise_after(params, plan, *noise, pieces),
+                history: History::AES,
+            })
+            .collect()
+    }
+
+    /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
+    ///
+    /// Noise: key switching and the rounding ρ are added; where a digit exceeds the special
+    /// modulus (`bgv/aes128`: levels 12 to 30 that are divisible by 3) key switching dominates, with up to 2^22 at n = 32768, and
+    /// a modulus switch or a product should follow. Cost: one key switching.
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]), or `a`
+    /// belongs to another set or key.
+    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+        let a = self.with_bound(a)?;
+        if k.is_multiple_of(8) {
+            return self.checked("Frobenius map", a);
+        }
+        let plan = self.params().staying(a.level);
+        self.image(&a, Target::Frobenius(k % 8), plan)
+    }
+
+    /// Slot-wise square by the Frobenius map, with the switch to the level below in the same division.
+    ///
+    /// # Errors
+    /// As [`Evaluator::frobenius`].
+    pub(crate) fn square(&self, a: &Ciphertext) -> Result<Ciphertext> {
+        let plan = self.params().switching(a.level);
+        self.image(&self.with_bound(a)?, Target::Frobenius(1), plan)
+    }
+
+    /// Slots moved by a translation, at the level of `a`.
+    ///
+    /// # Errors
+    /// If there is no key for the step, or not at this level.
+    pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
+        let a = self.with_bound(a)?;
+        let target = match self.key.key(Target::Translate(step)) {
+            Ok(_) => Target::Translate(step),
+            Err(_) => Target::Rotate(step),
+        };
+        self.image(&a, target, self.params().staying(a.level))
+    }
+}
+
+/// What key switching `pieces` polynomials by `plan`, and its division, make of `noise`.
+pub(crate) fn noise_after(
+    params: &Params,
+    plan: &SwitchPlan,
+    noise: Noise,
+    pieces: usize,
+) -> Noise {
+    let model = params.noise();
+    let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
+    let drop = plan.log2_drop();
+    noise.with(added).switched(drop, model)
+}
+
+/// |Σ ζ_17^k|² over `exponents`, at each row.
+pub(crate) fn row_powers(exponents: &[u8]) -> [f64; 16] {
+    core::array::from_fn(|row| row_constant::power(exponents, row))
+}
+
+pub(crate) fn out_of_depth(needed: u32, left: u32) -> Error {
+    Error::Eval(EvalError::OutOfDepth { needed, left })
+}

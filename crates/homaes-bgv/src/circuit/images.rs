@@ -1,0 +1,174 @@
+//! Hoisted sums of automorphic images: Σ_i c_i σ_i(x) with constants c_i of Z\[ζ_17\], in one key switch.
+//!
+//! The digits of x are computed once for all σ_i (GHS12 §4 and appendix: commuting automorphisms with
+//! constants, summing before switching down), and a constant is folded into the key of its σ_i, so
+//! that a word of the sum is one inner product.
+
+use crate::ciphertext::Ciphertext;
+use crate::circuit::bounds::image_bound;
+use crate::circuit::evaluate::Evaluator;
+use crate::error::Result;
+use crate::keys::{EvalKey, Target};
+use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
+use crate::noise::Noise;
+use crate::params::{KeyPart, Params, SwitchPlan, Tail};
+use homaes_math::GaloisMap;
+use homaes_scheme::Cancel;
+use std::sync::Arc;
+
+/// c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
+#[derive(Clone)]
+pub(crate) struct Image<'k> {
+    map: GaloisMap,
+    /// exponents of ζ_17 that sum to c
+    constant: Vec<u8>,
+    key: Key<'k>,
+}
+
+/// c times the key.
+#[derive(Clone)]
+enum Key<'k> {
+    /// σ is the identity
+    None,
+    /// c is 1
+    Own(&'k SwitchKey),
+    Folded(Arc<SwitchKey>),
+}
+
+impl Key<'_> {
+    fn get(&self) -> Option<&SwitchKey> {
+        match self {
+            Self::None => None,
+            Self::Own(key) => Some(key),
+            Self::Folded(key) => Some(key),
+        }
+    }
+}
+
+impl<'k> Image<'k> {
+    /// c·σ for the σ of `target`; c = 1 (`[0]`) uses the key as it is, others a copy times c.
+    ///
+    /// # Errors
+    /// If the key is missing, or `cancel` is thrown.
+    pub(crate) fn new(
+        key: &'k EvalKey,
+        target: Target,
+        constant: Vec<u8>,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let params = &key.params;
+        let own = key.key(target)?;
+        Ok(Self {
+            map: target.map(params),
+            key: if constant == [0] {
+                Key::Own(own)
+            } else {
+                Key::Folded(Arc::new(fold(params, own, &constant, cancel)?))
+            },
+            constant,
+        })
+    }
+
+    /// c times the identity.
+    pub(crate) fn identity(params: &Params, constant: Vec<u8>) -> Self {
+        Self {
+            map: params.frobenius(0).clone(),
+            constant,
+            key: Key::None,
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// The image of one ciphertext under the automorphism of `target`.
+    pub(crate) fn image(
+        &self,
+        a: &Ciphertext,
+        target: Target,
+        plan: &SwitchPlan,
+    ) -> Result<Ciphertext> {
+        let params = self.params();
+        self.key().key_at(target, plan, a.level)?;
+        let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, 1, Post::None)?;
+        let mut out = out.pop().expect("one input, one output");
+        let galois = params.ring().exponent(target.map(params).source(0));
+        out.history = a.history.one(|b| image_bound(params, plan, b, galois));
+        self.checked("automorphism", out)
+    }
+
+    /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
+    /// keys. `post` is done to the sums, which are P_l times the result, before the division. The call is one of `calls` side by side.
+    ///
+    /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
+    /// `keyswitch/pass.rs`.
+    pub(crate) fn sum_of_images(
+        &self,
+        plan: &SwitchPlan,
+        images: &[Image<'_>],
+        inputs: &[&Ciphertext],
+        power: f64,
+        calls: usize,
+        post: Post<'_>,
+    ) -> Result<Vec<Ciphertext>> {
+        let special: Vec<Vec<Vec<u64>>> = images
+            .iter()
+            .map(|i| self.special_constants(plan, &i.constant))
+            .collect();
+        let addend = |k: usize, second| Addend {
+            map: &images[k].map,
+            by_row: &special[k],
+            second,
+        };
+        let keyless = || (0..images.len()).filter(|&k| images[k].key.get().is_none());
+        let firsts = (0..images.len()).map(|k| addend(k, false));
+        let keyed = images.iter().filter_map(|i| Some((&i.map, i.key.get()?)));
+        let shape = Shape {
+            uses: vec![keyed.collect()],
+            addends: firsts.chain(keyless().map(|k| addend(k, true))).collect(),
+            unscaled: true,
+        };
+        let outputs: Vec<Summands<'_>> = inputs
+            .iter()
+            .map(|c| Summands::Stored {
+                pieces: vec![&c.parts[1]],
+                addends: vec![&c.parts[0]; images.len()]
+                    .into_iter()
+                    .chain(keyless().map(|_| &c.parts[1]))
+                    .collect(),
+            })
+            .collect();
+        let parts = self.pass(plan, &shape, &outputs, post, calls)?;
+        let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
+        // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
+        Ok(self.finish(plan, parts, &noises, power.ceil() as usize))
+    }
+}
+
+/// The constant c times a switching key, row by row: the parts for S0 and S2, where all sums with constants stand.
+///
+/// # Errors
+/// If `cancel` is thrown, which is looked at before every digit.
+fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> Result<SwitchKey> {
+    let row_len = params.ring().row_len();
+    let fold_poly = |poly: &KeyPoly| {
+        poly.map(|i, limb| {
+            let t = params.transform(i);
+            let m = t.modulus();
+            for (row, value) in limb.chunks_exact_mut(row_len).zip(t.row_values(constant)) {
+                let c = m.shoup(value);
+                row.iter_mut().for_each(|x| *x = m.scale(*x, c));
+            }
+        })
+    };
+    let fold_pair = |pair: &[KeyPoly; 2]| {
+        cancel.check()?;
+        Ok(pair.each_ref().map(fold_poly))
+    };
+    let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
+    for part in KeyPart::ALL.into_iter().filter(|p| p.tail == Tail::Outer) {
+        let own = key.parts[part.number()].iter();
+        parts[part.number()] = own.map(fold_pair).collect::<Result<_>>()?;
+    }
+    Ok(SwitchKey { parts })
+}

@@ -1,0 +1,352 @@
+//! Bits lifted from modulo 2 to modulo 2^k, for programs that compute with integers.
+//!
+//! If x ≡ b (mod t) with a bit b and t = 2^j, then x² ≡ b (mod 2t): x² = b² + 2t·(…) since x = b + t·y. So k - 1 squarings of the
+//! *decrypted polynomial*, which homomorphic multiplication performs exactly, take the bits of all slots from modulo 2 to modulo 2^k.
+//!
+//! # Normalised ciphertexts
+//!
+//! A ciphertext modulo t decrypts to ν = m + t·e. Here its (t/2)^-1 multiple modulo Q is kept, whose phase times t/2 is ν. Then everything that is made for t = 2
+//! serves every t:
+//!
+//! - a key-switching key adds 2e to the phase, which is t·e of ν;
+//! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X of ν. It divides the message by X/Y, which is 1 modulo t, because
+//!   all primes are 1 modulo 256;
+//! - a sum of ciphertexts modulo t and t/2 is Σ of ν_1 and 2ν_2, modulo t: two bits beside each other for nothing.
+//!
+//! A squaring multiplies one factor by t/4, the other by 1. With μ = 2ν/t, the noise in the units of t = 2, it takes μ to μ²·t/4.
+//!
+//! # Where it happens
+//!
+//! ```text
+//! level 6   bytes x              Tr(β_i x) = Σ_k β_i^(2^k) x^(2^k), seven images, β the dual basis
+//!           │  switch
+//! level 5   eight bits, t = 2    ─ square ─► level 4, t = 4  ─ square ─► level 3, t = 8  ─ square ─► level 2, t = 16
+//! level 2                        those of even places once more, without a switch: t = 32; and sums of two, b_0 + 2 b_1 modulo 32
+//! ```
+//!
+//! The switch before the squarings is needed. It leaves a rounding noise, whose embeddings are close to normal and independent of each other; the sums of
+//! images have tails that squarings would raise to the sixteenth power.
+//!
+//! # Noise
+//!
+//! With κ = (1 + |s_j|²)/(1 + h) at embedding j and ρ² = n(1 + h)/3, μ at j is X_0 = B + R_0, then X_{i+1} = c_i X_i² + R_{i+1}, c_i = t/4 over the factor of
+//! the switch. R_i are circular normal of variance κρ² and independent, B is what the first switch hands on. [`LiftNoise`] has
+//! the moments of X_i of all even orders, in closed form, under that description. Source: none; the lift is not in the papers.
+
+use crate::chain::Steps;
+use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::bounds::image_bound;
+use crate::circuit::combined;
+use crate::circuit::evaluate::{Evaluator, out_of_depth, row_powers};
+use crate::circuit::images::Image;
+use crate::error::{Error, Result};
+use crate::keys::{SecretKey, Target};
+use crate::keyswitch::{Post, Summands};
+use crate::noise::Noise;
+use crate::noise::bound::{Bound, Scalar};
+use crate::params::{Params, SwitchPlan};
+use homaes_aes::gf256;
+use homaes_math::{Transform, Words};
+use homaes_rns::{ModSwitch, Poly};
+use homaes_scheme::Owner;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use zeroize::Zeroizing;
+
+mod noise;
+
+pub use noise::LiftNoise;
+
+/// Level of bytes whose bits are to be lifted to modulo 32.
+pub const LIFT_LEVEL: usize = 6;
+/// log2 of the largest t.
+const MOST: u32 = 5;
+/// Bits of a byte.
+const BITS: usize = 8;
+
+/// Dual basis of 1, x, …, x^7 under the trace of GF(2^8): bit i of a byte is Tr(β_i·byte).
+fn dual_basis() -> [u8; BITS] {
+    let trace = |x: u8| (0..8).fold(0, |s, k| s ^ gf256::frobenius(x, k)) & 1;
+    core::array::from_fn(|j| {
+        let dual = |b: &u8| (0..BITS).all(|i| trace(gf256::mul(*b, 1 << i)) == u8::from(i == j));
+        (1..=255).find(dual).unwrap_or(0)
+    })
+}
+
+/// A ciphertext modulo 2^k, normalised: a small number, often a bit, in every slot.
+#[derive(Clone, Debug)]
+pub struct Lifted {
+    ciphertext: Ciphertext,
+    log2_t: u32,
+    /// log2 of the sup norm over embeddings, outside an event of probability 2^-100, of what was handed on to the bit by the switch to its level
+    carried_log2: f64,
+}
+
+impl Lifted {
+    /// k of the modulus t = 2^k.
+    pub fn log2_t(&self) -> u32 {
+        self.log2_t
+    }
+
+    /// Level in the chain of moduli.
+    pub fn level(&self) -> usize {
+        self.ciphertext.level
+    }
+
+    /// log2 of the largest embedding of the noise that the bit had before any rounding of its level, outside an event of probability 2^-100: what
+    /// [`LiftNoise::pairs`] asks for.
+    pub fn carried_log2(&self) -> f64 {
+        self.carried_log2
+    }
+}
+
+impl Evaluator<'_> {
+    /// The eight bits of every byte, the lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one hoisted set of images, at the level below
+    /// that of `a`, which is brought down to [`LIFT_LEVEL`] first if it is above.
+    ///
+    /// Noise: that of seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key switches.
+    ///
+    /// # Errors
+    /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
+    pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
+        let params = self.params();
+        let a = &self.lowered(&self.with_bound(a)?, a.level.min(LIFT_LEVEL))?;
+        let level = a.level;
+        if level <= 1 {
+            return Err(out_of_depth(1, 0));
+        }
+        let plan = params.staying(level);
+        let images = (1..BITS).into_par_iter().with_max_len(1).map(|k| {
+            self.cancel.check()?;
+            let target = Target::Frobenius(k);
+            self.key().key_at(target, plan, level)?;
+            let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
+            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, Post::None)?;
+            Ok(Cow::Owned(out.pop().expect("one input, one output")))
+        });
+        let images = images.collect::<Result<Vec<_>>>()?;
+        let images: Vec<Cow<'_, Ciphertext>> =
+            [Cow::Borrowed(a)].into_iter().chain(images).collect();
+        let exponents = |b: u8| -> Vec<Vec<u8>> {
+            let conjugates = (0..BITS as u32).map(|k| gf256::frobenius(b, k));
+            conjugates.map(|c| params.slots().constant(c)).collect()
+        };
+        let constants = dual_basis().map(exponents);
+        let carried_log2 = self.carried(a, plan, &constants);
+        let planes = constants.par_iter().with_max_len(1).map(|exponents| {
+            let noises: Vec<_> = images
+                .iter()
+                .zip(exponents)
+                .map(|(c, e)| (c.noise, row_powers(e)))
+                .collect();
+            let sum = Ciphertext {
+                owner: Owner::new(params.id(), Some(self.id())),
+                level,
+                parts: combined(params, level, &images, exponents)?,
+                noise: Noise::combination(&noises),
+                history: History::AES,
+            };
+            Ok(Lifted {
+                ciphertext: self
+                    .mod_switch_all(&[&sum])?
+                    .pop()
+                    .expect("one in, one out"),
+                log2_t: 1,
+                carried_log2,
+            })
+        });
+        planes.collect()
+    }
+
+    /// log2 of what no embedding of the planes' noise exceeds, after the switch and without its rounding, but for an event of probability 2^-100.
+    fn carried(&self, a: &Ciphertext, plan: &SwitchPlan, constants: &[Vec<Vec<u8>>; BITS]) -> f64 {
+        let params = self.params();
+        let own = a.bound(params);
+        let bounds: Vec<Bound> = (0..BITS)
+            .map(|k| match k {
+                0 => Bound::clone(&own),
+                _ => {
+                    let galois = params.ring().exponent(params.frobenius(k).source(0));
+                    image_bound(params, plan, &own, galois)
+                }
+            })
+            .collect();
+        // at every row, the largest constant of any plane
+        let terms: Vec<_> = bounds
+            .iter()
+            .enumerate()
+            .map(|(k, bound)| {
+                let powers = constants.iter().map(|c| row_powers(&c[k]));
+                let most = powers.fold([0.0; 16], |most, p| {
+                    core::array::from_fn(|row| p[row].max(most[row]))
+                });
+                (bound, most, Scalar::constant(params.ring(), &[0]))
+            })
+            .collect();
+        let model = params.noise().bounds();
+        let drop = params.log2_modulus(a.level) - params.log2_modulus(a.level - 1);
+        Bound::combination(&terms, model).largest_log2(model) - drop
+    }
+
+    /// The squares of numbers modulo t as numbers modulo 2t, by `plan`.
+    fn squares(&self, inputs: &[Lifted], plan: &SwitchPlan) -> Result<Vec<Lifted>> {
+        let Some(first) = inputs.first() else {
+            return Ok(Vec::new());
+        };
+        let level = first.level();
+        let special = self.special_constants(plan, &[0]);
+        let shape = self.product_shape(0, plan, level, &special)?;
+        let squares = inputs.par_iter().with_max_len(1).map(|x| {
+            self.cancel.check()?;
+            let left = self.quarter(x)?;
+            let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
+            let mut pieces: Vec<&Poly> = product.parts.iter().collect();
+            let addends = pieces.drain(..2).collect();
+            let output = [Summands::Stored { pieces, addends }];
+            let parts = self.pass(plan, &shape, &output, Post::None, inputs.len())?;
+            let mut out = self.finish(plan, parts, &[product.noise], 1);
+            Ok(Lifted {
+                ciphertext: out.pop().expect("one product in, one ciphertext out"),
+                log2_t: x.log2_t + 1,
+                carried_log2: x.carried_log2,
+            })
+        });
+        squares.collect()
+    }
+
+    /// t/4 times a ciphertext modulo t.
+    fn quarter(&self, x: &Lifted) -> Result<Ciphertext> {
+        x.ciphertext.fetch()?;
+        let params = self.params();
+        let mut out = x.ciphertext.clone();
+        for part in &mut out.parts {
+            for (limb, &i) in part.limbs.iter_mut().zip(params.basis(out.level)) {
+                let m = params.modulus(i);
+                let quarter = match x.log2_t {
+                    1 => m.inv(2),
+                    k => 1 << (k - 2),
+                };
+                let quarter = m.shoup(quarter);
+                limb.iter_mut().for_each(|x| *x = m.scale(*x, quarter));
+            }
+        }
+        let factor = f64::from(1u32 << x.log2_t) / 4.0;
+        out.noise = out.noise.scaled(factor * factor);
+        out.history = History::AES;
+        Ok(out)
+    }
+
+    /// Bits 2i and 2i + 1 of every byte as b_{2i} + 2·b_{2i+1} modulo 32, at level 2, for i < 4.
+    ///
+    /// Noise: [`LiftNoise`]. Cost: that of [`Evaluator::bit_planes`], 28 relinearisations at levels 2 to 5.
+    ///
+    /// # Errors
+    /// Below level [`LIFT_LEVEL`]; as [`Evaluator::bit_planes`].
+    pub fn bit_pairs(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
+        let params = self.params();
+        a.check(params, self.id())?;
+        if params.set().chain.steps != Steps::Three {
+            return Err(Error::NoLift {
+                set: params.set().name.as_str(),
+            });
+        }
+        if a.level < LIFT_LEVEL {
+            return Err(Error::TooDeep {
+                needed: LIFT_LEVEL - 1,
+                left: a.level - 1,
+                set: params.set().name.as_str(),
+            });
+        }
+        let mut bits = self.bit_planes(a)?;
+        for _ in 2..MOST {
+            bits = self.squares(&bits, params.switching(bits[0].level()))?;
+        }
+        let even: Vec<Lifted> = bits.iter().step_by(2).cloned().collect();
+        let mut pairs = self.squares(&even, params.staying(even[0].level()))?;
+        for (pair, odd) in pairs.iter_mut().zip(bits.iter().skip(1).step_by(2)) {
+            pair.ciphertext = self.sum(&pair.ciphertext, &odd.ciphertext)?;
+        }
+        Ok(pairs)
+    }
+}
+
+/// From a lifted ciphertext to one prime: the step before a change of rings.
+///
+/// The phase of the result over that prime is minus the number over t, on the torus. The prime is the first special one, so that the result has room for
+/// digits, and the change of rings no larger modulus than every ciphertext's key.
+pub struct Descent<'p> {
+    params: &'p Params,
+    level: usize,
+    down: ModSwitch,
+}
+
+impl<'p> Descent<'p> {
+    /// From `level`.
+    pub fn new(params: &'p Params, level: usize) -> Self {
+        let prime = params.special_from();
+        Self {
+            params,
+            level,
+            down: ModSwitch::new(params.rns(), params.basis(level), &[prime]),
+        }
+    }
+
+    /// [`Params::descent_transform`].
+    pub fn transform(&self) -> &'p Transform {
+        self.params.descent_transform()
+    }
+
+    /// log2 of the factor by which the noise grows.
+    pub fn gain_log2(&self) -> f64 {
+        -self.down.log2_drop()
+    }
+
+    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, where μ is the noise in units of t = 2.
+    ///
+    /// Noise: of μ, times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, two more.
+    ///
+    /// # Errors
+    /// If `a` is of another level or set.
+    pub fn apply(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<[Words; 2]> {
+        let params = self.params;
+        a.ciphertext.check(params, eval.id())?;
+        if a.level() != self.level {
+            return Err(Error::OtherShape {
+                what: "levels",
+                found: a.level(),
+                expected: self.level,
+            });
+        }
+        let m = self.transform().modulus();
+        let half = m.shoup(m.inv(2));
+        Ok(a.ciphertext.parts.each_ref().map(|part| {
+            let mut part = self.down.apply(params.rns(), eval.meter(), part);
+            let mut limb = part.limbs.pop().expect("one prime");
+            for x in limb.iter_mut() {
+                *x = m.canonical(m.scale(*x, half));
+            }
+            limb
+        }))
+    }
+}
+
+impl SecretKey {
+    /// The polynomial μ·t/2 = ν of a lifted ciphertext: the number in its slots modulo t, plus t·e, in the normal basis.
+    ///
+    /// # Errors
+    /// If `a` is of another set or key.
+    pub fn phase(&self, a: &Lifted) -> Result<Zeroizing<Vec<f64>>> {
+        let params = self.params();
+        a.ciphertext.check(params, self.id())?;
+        let mut phase = self.phase_of(&a.ciphertext)?;
+        let basis = params.basis(a.level());
+        for (limb, &i) in phase.limbs.iter_mut().zip(basis) {
+            let m = params.modulus(i);
+            let half = m.shoup(1 << (a.log2_t - 1));
+            for x in limb.iter_mut() {
+                *x = m.scale(*x, half);
+            }
+        }
+        Ok(homaes_rns::centred(params.rns(), basis, &phase))
+    }
+}

@@ -1,0 +1,218 @@
+//! Moments of the noise of lifted bits at one embedding.
+
+use super::{LIFT_LEVEL, MOST};
+use crate::circuit::bounds::key_switch_variance_log2;
+use crate::noise::bound::KEY_PEAK;
+use crate::params::{Params, SwitchPlan};
+use homaes_rns::log2;
+
+/// Highest moment of the squared magnitude of the noise of pairs.
+const ORDERS: usize = 16;
+/// Steps of the mean over embeddings, per unit of κ.
+const STEPS: usize = 32;
+
+/// log2 E|X|^2q, q = 0 … : moments of a circular variable.
+type Moments = Vec<f64>;
+
+/// The noise μ of lifted ciphertexts in units of t = 2, at one embedding: moments of its magnitude. See the text of the module above.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiftNoise {
+    moments: Moments,
+}
+
+/// How large roundings and key switches are taken to be, at an embedding with this κ.
+#[derive(Clone, Copy)]
+enum Case {
+    /// the mean over keys of the noise of key switches
+    Mean(f64),
+    /// key switches whose errors are as large as at the worst embedding, and all variances raised by a factor
+    Bound { kappa: f64, raise_log2: f64 },
+}
+
+impl LiftNoise {
+    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ, where `carried_log2` is
+    /// [`Lifted::carried_log2`](crate::Lifted::carried_log2): a bound, with all variances of roundings and key switches raised by 2^`raise_log2`.
+    pub fn planes(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
+        let case = Case::Bound { kappa, raise_log2 };
+        Self {
+            moments: rounded(params, carried_log2, ORDERS, case),
+        }
+    }
+
+    /// As [`planes`](Self::planes), of [`Evaluator::bit_pairs`](crate::Evaluator::bit_pairs).
+    pub fn pairs(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
+        let case = Case::Bound { kappa, raise_log2 };
+        Self {
+            moments: pairs(params, carried_log2, ORDERS, case),
+        }
+    }
+
+    /// log2 of the root mean square of the noise of pairs over all embeddings of a usual key.
+    pub fn pairs_rms_log2(params: &Params, carried_log2: f64) -> f64 {
+        mean(|kappa| pairs(params, carried_log2, 1, Case::Mean(kappa))[1])
+    }
+
+    /// log2 of the root mean square of the noise of planes over all embeddings of a usual key.
+    pub fn planes_rms_log2(params: &Params, carried_log2: f64) -> f64 {
+        mean(|kappa| rounded(params, carried_log2, 1, Case::Mean(kappa))[1])
+    }
+
+    /// A circular normal noise of this root mean square, with moments up to `orders`.
+    pub fn normal(rms_log2: f64, orders: usize) -> Self {
+        let nothing = (0..=orders).map(|q| if q == 0 { 0.0 } else { f64::NEG_INFINITY });
+        Self {
+            moments: with_normal(&nothing.collect::<Moments>(), 2.0 * rms_log2),
+        }
+    }
+
+    /// log2 E|μ|^2q for q = 0, 1, …, as many as are known.
+    pub fn moments(&self) -> &[f64] {
+        &self.moments
+    }
+
+    /// With an independent circular normal noise of this root mean square.
+    pub fn with_normal(&self, rms_log2: f64) -> Self {
+        Self {
+            moments: with_normal(&self.moments, 2.0 * rms_log2),
+        }
+    }
+
+    /// Times 2^`log2`.
+    pub fn scaled(&self, log2: f64) -> Self {
+        let moments = self.moments.iter().enumerate();
+        Self {
+            moments: moments.map(|(q, m)| m + 2.0 * q as f64 * log2).collect(),
+        }
+    }
+}
+
+/// Half of log2 of the mean of 2^f(κ), κ exponentially distributed up to [`KEY_PEAK`].
+fn mean(f: impl Fn(f64) -> f64) -> f64 {
+    let step = 1.0 / STEPS as f64;
+    let all = (0..STEPS * KEY_PEAK as usize).map(|i| (i as f64 + 0.5) * step);
+    let (sum, weight) = all.fold((0.0, 0.0), |(sum, weight), kappa| {
+        let w = (-kappa).exp();
+        (sum + w * f(kappa).exp2(), weight + w)
+    });
+    0.5 * (sum / weight).log2()
+}
+
+/// What a rounding adds, log2 of its variance.
+fn rounding(params: &Params, case: Case) -> f64 {
+    let (kappa, raise_log2) = match case {
+        Case::Mean(kappa) => (kappa, 0.0),
+        Case::Bound { kappa, raise_log2 } => (kappa, raise_log2),
+    };
+    2.0 * params.noise().rho_log2 + kappa.log2() + raise_log2
+}
+
+/// What a division by `plan` adds, log2 of its variance.
+fn fresh(params: &Params, plan: &SwitchPlan, case: Case) -> f64 {
+    let noise = params.noise();
+    let switch = match case {
+        Case::Mean(_) => {
+            let digits = plan.digits.len();
+            let rms = noise.key_switch_log2(1, digits, plan.log2_digit_excess());
+            2.0 * (rms - plan.log2_drop())
+        }
+        Case::Bound { raise_log2, .. } => key_switch_variance_log2(params, plan, 1) + raise_log2,
+    };
+    log2::sum(switch, rounding(params, case))
+}
+
+/// B + R_0, up to order `orders`.
+fn rounded(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Moments {
+    let carried: Moments = (0..=orders)
+        .map(|q| match q {
+            0 => 0.0,
+            q => 2.0 * q as f64 * carried_log2,
+        })
+        .collect();
+    with_normal(&carried, rounding(params, case))
+}
+
+/// Of the squares of numbers modulo 2^`log2_t` by `plan`.
+fn squared(params: &Params, x: &Moments, log2_t: u32, plan: &SwitchPlan, case: Case) -> Moments {
+    let factor = f64::from(log2_t) - 2.0 - plan.log2_drop();
+    let squares = x.iter().step_by(2).enumerate();
+    let squares: Moments = squares.map(|(q, m)| m + 2.0 * q as f64 * factor).collect();
+    with_normal(&squares, fresh(params, plan, case))
+}
+
+/// Of b_0 + 2·b_1.
+fn pairs(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Moments {
+    let most = MOST - 1;
+    let mut x = rounded(params, carried_log2, orders << most, case);
+    let mut level = LIFT_LEVEL - 1;
+    for log2_t in 1..most {
+        x = squared(params, &x, log2_t, params.switching(level), case);
+        level -= 1;
+    }
+    let even = squared(params, &x, most, params.staying(level), case);
+    // norms add
+    let root = |m: f64, q: usize| m / (2 * q).max(1) as f64;
+    let sums = even.iter().zip(&x).enumerate();
+    sums.map(|(q, (&a, &b))| match q {
+        0 => 0.0,
+        // their roundings are independent of each other
+        1 => log2::sum(a, b),
+        q => 2.0 * q as f64 * log2::sum(root(a, q), root(b, q)),
+    })
+    .collect()
+}
+
+/// Of X + R, R circular normal and independent of X: E|X + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|X|^2i.
+fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
+    let mut factorials = vec![0.0; x.len()];
+    for q in 1..x.len() {
+        factorials[q] = factorials[q - 1] + (q as f64).log2();
+    }
+    (0..x.len())
+        .map(|q| {
+            let terms = (0..=q).map(|i| {
+                let normal = match q - i {
+                    0 => 0.0,
+                    some => some as f64 * variance_log2,
+                };
+                2.0 * (factorials[q] - factorials[i]) - factorials[q - i] + normal + x[i]
+            });
+            // nothing and nothing has no logarithm
+            let some = terms.filter(|t| *t != f64::NEG_INFINITY);
+            some.fold(f64::NEG_INFINITY, log2::sum)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    /// E|R|^2q = q! v^q, and of a square of R: E = (2q)! v^2q.
+    #[test]
+    fn moments_of_a_normal_variable() {
+        let nothing = [0.0, f64::NEG_INFINITY, f64::NEG_INFINITY];
+        let got = with_normal(&nothing, 3.0);
+        for (got, want) in got.iter().zip([0.0, 3.0, 7.0]) {
+            assert!((got - want).abs() < 1e-9, "{got} {want}");
+        }
+        // a constant
+        let got = with_normal(&[0.0, 2.0, 4.0], f64::NEG_INFINITY);
+        assert_eq!(got, [0.0, 2.0, 4.0]);
+        // |1 + R|² has the mean 1 + v and the mean square 1 + 4v + 2v²
+        let got = with_normal(&[0.0, 0.0, 0.0], 0.0);
+        assert!((got[2] - 7f64.log2()).abs() < 1e-9);
+    }
+
+    /// The last square, of what is nearly a rounding noise, decides: 4X² has the mean square 16·E|X|⁴, and that of
+    /// a rounding noise is 16·4ρ⁴ over all embeddings.
+    #[test]
+    fn the_last_squaring_decides() {
+        let params = Params::new(&sets::AES192).unwrap();
+        let rho = params.noise().rho_log2;
+        let found = LiftNoise::pairs_rms_log2(&params, rho - 4.0);
+        let least = 2.0 * rho + 2.0 + 1.0;
+        println!("pairs 2^{found:.2}, of a rounding alone 2^{least:.2}");
+        assert!((least..least + 1.0).contains(&found), "{found} {least}");
+    }
+}

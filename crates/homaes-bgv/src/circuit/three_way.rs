@@ -1,0 +1,137 @@
+//! Three-way products (GHS12 appendix A): x·y·z with one key switching and one switch down by two levels.
+//!
+//! ```text
+//! (x0 + x1 s)(y0 + y1 s)(z0 + z1 s) = r0 + r1 s + r2 s² + r3 s³
+//! ```
+//!
+//! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops two
+//! levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against those:
+//! the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
+//!
+//! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
+
+use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::bounds::{cubic_bound, relinearized_bound};
+use crate::circuit::evaluate::Evaluator;
+use crate::error::{Error, Result};
+use crate::keys::Target;
+use crate::keyswitch::{Addend, Post, Shape, Summands};
+use crate::noise::bound::Bound;
+use crate::params::{Params, SwitchPlan};
+use homaes_math::kernel::{self, Tensor};
+use homaes_rns::Poly;
+use homaes_rns::Stage;
+
+/// Polynomials that are key-switched: those under s² and s³.
+const PIECES: usize = 2;
+
+impl Evaluator<'_> {
+    /// Slot-wise product of three ciphertexts, at the lowest of their levels; two levels below, as far as there are.
+    ///
+    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switching of two
+    /// polynomials.
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.
+    pub fn multiply_three(
+        &self,
+        x: &Ciphertext,
+        y: &Ciphertext,
+        z: &Ciphertext,
+    ) -> Result<Ciphertext> {
+        let params = self.params();
+        let level = x.level.min(y.level).min(z.level);
+        let most = params.rotation_level();
+        if level > most {
+            return Err(Error::NoKey {
+                what: "three-way product",
+                level,
+                most,
+                set: params.set().name.as_str(),
+            });
+        }
+        let down = |c| -> Result<Ciphertext> { self.lowered(&self.with_bound(c)?, level) };
+        let [x, y, z] = [down(x)?, down(y)?, down(z)?];
+        let plan = three_way_plan(params, level);
+        let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
+        let id = params.frobenius(0);
+        let special = self.special_constants(&plan, &[0]);
+        let addend = |second| Addend {
+            map: id,
+            by_row: &special,
+            second,
+        };
+        let shape = Shape {
+            uses: vec![
+                vec![(id, self.key().key(Target::Product(0))?)],
+                vec![(id, self.key().key(Target::Cube)?)],
+            ],
+            addends: vec![addend(false), addend(true)],
+            unscaled: false,
+        };
+        let output = [Summands::Stored {
+            pieces: vec![&r2, &r3],
+            addends: vec![&r0, &r1],
+        }];
+        let noise = x.noise.times(y.noise).times(z.noise);
+        let parts = self.pass(&plan, &shape, &output, Post::None, 1)?;
+        let mut out = self.finish(&plan, parts, &[noise], PIECES);
+        let mut out = out.pop().expect("one product in, one ciphertext out");
+        let [x, y, z] = [x, y, z].map(|c| c.bound(params));
+        out.history = History::known(three_way_bound(params, &plan, [&x, &y, &z]));
+        self.checked("three-way product", out)
+    }
+
+    /// r0 … r3, the last two times the plan's scale.
+    fn tensor_three(&self, [x, y, z]: [&Ciphertext; 3], plan: &SwitchPlan) -> Result<[Poly; 4]> {
+        for c in [x, y, z] {
+            c.fetch()?;
+        }
+        let params = self.params();
+        let n = params.ring().n();
+        let mut out = [(); 4].map(|()| Poly::scratch(n, plan.from.len()));
+        let mut scratch = Poly::scratch(n, 4).limbs;
+        for (at, &i) in plan.from.iter().enumerate() {
+            let m = params.modulus(i);
+            let [x, y, z] = [x, y, z].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
+            let [s0, s1, s2, s3] = &mut scratch[..] else {
+                continue; // there are four
+            };
+            let [r0, r1, r2, r3] = out.each_mut().map(|p| &mut p.limbs[at]);
+            let (ring, one) = (params.ring(), m.shoup(1));
+            self.meter().time(Stage::Tensor, || {
+                // x·y: parts under 1, s, s²
+                kernel::product(ring, m, [x, y], one, [s0, s1, s2]);
+                // the last part times z, twice; r0 and r1 are overwritten
+                let t = Tensor {
+                    x: [s2, s2],
+                    y: z,
+                    map: params.frobenius(0),
+                    scale: one,
+                };
+                kernel::tensor(ring, m, &t, [r0, r2, r1, r3]);
+                kernel::product(ring, m, [[s0, s1], z], one, [r0, r1, s3]);
+                kernel::scale_add(ring, m, s3, one, r2);
+                for r in [r2, r3] {
+                    kernel::scale_canonical(params.ring(), m, plan.scale[at], r);
+                }
+            });
+        }
+        Ok(out)
+    }
+}
+
+/// Key switching at `level` with the switch down by two levels, as far as there are.
+fn three_way_plan(params: &Params, level: usize) -> SwitchPlan {
+    params.switch_plan(level, level.saturating_sub(2).max(1))
+}
+
+/// Level and noise of a three-way product at `level`.
+pub(crate) fn three_way_outcome(params: &Params, level: usize, x: [&Bound; 3]) -> (usize, Bound) {
+    let plan = three_way_plan(params, level);
+    (plan.to_level, three_way_bound(params, &plan, x))
+}
+
+fn three_way_bound(params: &Params, plan: &SwitchPlan, factors: [&Bound; 3]) -> Bound {
+    relinearized_bound(params, plan, &cubic_bound(params, factors), PIECES)
+}

@@ -1,0 +1,629 @@
+//! Bound on the noise of users' circuits, for every sequence of operations.
+//!
+//! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every ciphertext carries a
+//! [`Bound`] along, and an operation is refused if its result could not be decrypted with certainty: if the bound on the
+//! probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
+//!
+//! # What is bounded
+//!
+//! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions, of
+//! roundings and of key switches. An atom's values are taken as circular normal, of variance at most
+//!
+//! - ρ²·[`KEY_PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
+//! - 4nσ² for a fresh encryption;
+//! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the errors of
+//!   a key are drawn once, the squares of their values at one embedding are exponential variables, and by Laurent and Massart's
+//!   inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64
+//!   at key generation it holds at all embeddings of all keys of a set.
+//!
+//! Outside *truncations* (below) ν_j is a sum of monomials, each a number times values of different atoms, or of one atom at
+//! different embeddings, times factors that are bounded. Atoms enter as they are, not as complex conjugates. A bound is, for q = 1 … [`ORDERS`] and
+//! at the worst embedding,
+//!
+//! - `clean`: a bound on the norm ‖C‖ = E\[|C|^2q\]^(1/2q) of the sum C of the monomials without bounded factors;
+//! - `rest`: a bound on the sum of the norms of the other monomials, their bounded factors at their largest;
+//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is that at jt.
+//!
+//! # The rules
+//!
+//! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent, with
+//! variances raised by the slack of [`atoms::Correlation`]. That is allowed: C is a holomorphic polynomial in the atoms, so |C|^2q is plurisubharmonic,
+//! and its mean can only grow if independent circular normal noise is added to them. The true covariance, plus some such noise, is the raised
+//! diagonal wherever `Correlation` admits the places; where it does not, the operation does as if nothing were known (*grounding*).
+//!
+//! - *Sum*: norms add (Minkowski's inequality), whether the terms depend on each other or not.
+//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the larger of sixteen values. A public
+//!   *summand* is a bounded factor: its largest embedding, computed; for an encrypted message the largest of any 0/1 vector,
+//!   n/π in good approximation, because bytes can be chosen.
+//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; the rest (C_x + rest_x)(C_y + rest_y) - C_x·C_y likewise.
+//! - *Switch by X, adding a new atom R*: norms over X, then E|C + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|C|^2i, since R is circular and
+//!   independent of C; the rest does not change.
+//! - *Automorphism σ_t*: the Galois elements of the atoms times t.
+//! - *Truncation*: by Markov's inequality at the best q, |ν_j| ≤ B at all embeddings outside an event of probability
+//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. An event is counted in `events`; it is
+//!   done to one factor of a product whose atoms are not disjoint, where nothing else is known, and to what a switch carries over as soon as it is small
+//!   beside the new noise, so that later products need not ask where it came from.
+//!
+//! # Which noises are the same
+//!
+//! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a public
+//! polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding by the family of c1
+//! ([`form::Form`]), a key switch by the families of its operands. Levels are no part of a name: lowering the modulus in one step or in several leaves the same
+//! last rounding, in a division of its own or in that of a key switch, and suitable multiples have the same rounding at different levels.
+//!
+//! # Decryption
+//!
+//! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3 for
+//! m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum: Markov's inequality once more, times n/2
+//! embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each truncation in the history, of which 2^32 are counted at most (no
+//! evaluation makes more). Half of Q/2 stays in hand, because `decrypt` treats less than one bit as lost.
+//!
+//! # What is proved and what is not
+//!
+//! The rules are proofs for the atoms as described. Approximations, as in [`crate::noise::runaway`]: noises at one embedding are normal;
+//! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
+//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands,
+//! constants, operands and their order may be any, but are chosen without a look at the ciphertexts: who knows c1 can compute the errors of its rounding, and
+//! choose the largest of many.
+//!
+//! # Outputs of AES
+//!
+//! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The norms of Z' are
+//! bounded by [`crate::noise::runaway`] for every accepted key ([`handed_on_limit`]; those of higher orders by a truncation). Z' is a bounded
+//! factor with norms of its own: those of different ciphertexts are independent, its values at different embeddings are not, so
+//! its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is bounded, by a truncation of R and
+//! that text's [`CARRIED_LIMIT`]. The probability is one *given* that AES went right, which has its own bound.
+
+mod atoms;
+mod form;
+
+use form::LARGEST_LOG2;
+pub(crate) use form::{Form, Scalar};
+
+use crate::noise::runaway::{self, CARRIED_LIMIT, handed_on_limit};
+use atoms::{Atoms, Correlation, WHOLE};
+use homaes_math::Ring;
+use homaes_math::sample::SIGMA;
+use std::f64::consts::{LN_2, TAU};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::OnceLock;
+
+/// log2 of the largest probability of a wrong decryption that an operation on ciphertexts may leave.
+pub(crate) const LOG2_P_FAIL: f64 = -64.0;
+
+/// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation accepts: the variance of a rounding at
+/// embedding j, over its mean. Random keys of n = 32768 exceed it with a probability of 3 %.
+pub const KEY_PEAK: f64 = 13.0;
+
+/// log2 of the probability of a truncation, negated.
+const EVENT_BITS: f64 = 100.0;
+/// Most truncations that are counted.
+const MOST_EVENTS: f64 = 4_294_967_296.0;
+/// Nats of the event that a key's errors are larger than assumed at some embedding.
+const KEY_NATS: f64 = 60.0;
+/// Half the highest order of norms.
+const ORDERS: usize = 64;
+/// log2 of the largest noise, over ρ, that is truncated when a switch carries it over: so small that eight products in a row lose about a
+/// bit of room by it.
+const SMALL_LOG2: f64 = 1.0;
+
+/// log2 of the norms of orders 2, 4, …, 2·[`ORDERS`].
+type Norms = [f64; ORDERS];
+
+const NOTHING: f64 = f64::NEG_INFINITY;
+
+/// A number that tells values apart.
+pub(crate) fn hash(what: &impl Hash) -> u64 {
+    let mut state = DefaultHasher::new();
+    what.hash(&mut state);
+    state.finish() & !WHOLE
+}
+
+/// log2(2^a + 2^b).
+fn plus(a: f64, b: f64) -> f64 {
+    let (hi, lo) = if a > b { (a, b) } else { (b, a) };
+    if lo == NOTHING {
+        return hi;
+    }
+    hi + (lo - hi).exp2().ln_1p() / LN_2
+}
+
+fn sum(a: &Norms, b: &Norms) -> Norms {
+    core::array::from_fn(|q| plus(a[q], b[q]))
+}
+
+/// The constants of a ring and a secret's weight.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BoundModel {
+    n: f64,
+    m: u32,
+    rho_log2: f64,
+    /// log2 of the largest embedding of a polynomial with coefficients 0 and 1
+    message_log2: f64,
+    /// log2 of the sum of the dual basis's embeddings
+    dual_log2: f64,
+    within: Correlation,
+}
+
+impl BoundModel {
+    pub(crate) fn new(ring: &Ring, rho_log2: f64) -> Self {
+        let m = ring.m() as u32;
+        let primes: Vec<u32> = [3, 5, 17, 257]
+            .into_iter()
+            .filter(|r| m.is_multiple_of(*r))
+            .collect();
+        let dual = primes.iter().map(|&r| {
+            let chord = |a| 2.0 * (TAU / 2.0 * f64::from(a) / f64::from(r)).sin();
+            (1..r).map(chord).sum::<f64>() / f64::from(r)
+        });
+        Self {
+            n: ring.n() as f64,
+            m,
+            rho_log2,
+            message_log2: largest_subset_sum(ring).log2(),
+            dual_log2: dual.product::<f64>().log2(),
+            within: Correlation::new(m, primes),
+        }
+    }
+
+    /// log2 of the largest embedding of a sum of this many public blocks.
+    fn blocks_log2(&self, summands: u32) -> f64 {
+        f64::from(summands).log2() + self.message_log2
+    }
+
+    /// log2 of the largest embedding of any polynomial with coefficients 0 and 1.
+    pub(crate) fn message_log2(&self) -> f64 {
+        self.message_log2
+    }
+
+    /// Norms of a normal variable of this variance's logarithm, raised by the slack.
+    fn normal(&self, variance_log2: f64) -> Norms {
+        with_normal(&[NOTHING; ORDERS], variance_log2 + self.raise())
+    }
+
+    fn raise(&self) -> f64 {
+        (1.0 + self.within.slack).log2()
+    }
+
+    /// log2 of the variance of a rounding at the worst embedding.
+    fn rounding_log2(&self) -> f64 {
+        2.0 * self.rho_log2 + KEY_PEAK.log2()
+    }
+
+    /// The number that norms exceed at some embedding with probability at most 2^-`bits`.
+    fn quantile(&self, norms: impl Fn(usize) -> f64, bits: f64) -> f64 {
+        let bits = bits + (self.n / 2.0).log2();
+        (0..ORDERS)
+            .map(|i| norms(i) + bits / (2 * (i + 1)) as f64)
+            .fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// The largest |Σ_{k ∈ S} ζ^k| over sets S of units: those of a half plane.
+fn largest_subset_sum(ring: &Ring) -> f64 {
+    let m = ring.m() as f64;
+    let units = ring.units();
+    let points: Vec<(f64, f64)> = units
+        .iter()
+        .map(|&k| (TAU * k as f64 / m).sin_cos())
+        .collect();
+    // a window of half a turn around the circle
+    let (mut end, mut sum, mut largest) = (0, (0.0, 0.0), 0.0f64);
+    for start in 0..units.len() {
+        let inside = |end: usize| {
+            let turn = ring.m() * (end / units.len()) as u64;
+            2 * (units[end % units.len()] + turn - units[start]) < ring.m()
+        };
+        while end < start + units.len() && inside(end) {
+            let (y, x) = points[end % units.len()];
+            sum = (sum.0 + y, sum.1 + x);
+            largest = largest.max(f64::hypot(sum.0, sum.1));
+            end += 1;
+        }
+        let (y, x) = points[start];
+        sum = (sum.0 - y, sum.1 - x);
+        largest = largest.max(f64::hypot(sum.0, sum.1));
+    }
+    largest
+}
+
+/// log2 of C(q,i)²·(q-i)!.
+fn weights() -> &'static [[f64; ORDERS + 1]; ORDERS + 1] {
+    static TABLE: OnceLock<Box<[[f64; ORDERS + 1]; ORDERS + 1]>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut factorial = [0.0; ORDERS + 1];
+        for k in 1..=ORDERS {
+            factorial[k] = factorial[k - 1] + (k as f64).log2();
+        }
+        let mut out = Box::new([[NOTHING; ORDERS + 1]; ORDERS + 1]);
+        for (q, row) in out.iter_mut().enumerate() {
+            for (i, w) in row[..=q].iter_mut().enumerate() {
+                *w = 2.0 * (factorial[q] - factorial[i]) - factorial[q - i];
+            }
+        }
+        out
+    })
+}
+
+/// Norms of C + R, R circular normal and independent of C.
+fn with_normal(norms: &Norms, variance_log2: f64) -> Norms {
+    let weights = weights();
+    core::array::from_fn(|at| {
+        let q = at + 1;
+        let mut terms = [NOTHING; ORDERS + 1];
+        for (i, term) in terms[..=q].iter_mut().enumerate() {
+            let power = match i {
+                0 => 0.0,
+                _ => (2 * i) as f64 * norms[i - 1],
+            };
+            *term = weights[q][i] + (q - i) as f64 * variance_log2 + power;
+        }
+        let lead = terms.iter().copied().fold(NOTHING, f64::max);
+        if !lead.is_finite() {
+            return lead;
+        }
+        // terms below 2^-70 of the largest are lost in rounding anyway
+        let terms = terms.iter().map(|t| t - lead).filter(|t| *t > -70.0);
+        (lead + terms.map(f64::exp2).sum::<f64>().log2()) / (2 * q) as f64
+    })
+}
+
+/// What a key switch or a rounding adds.
+pub(crate) struct Fresh {
+    /// log2 of the variance of key switching at the worst embedding, after the division; none if keys are not involved
+    pub(crate) key_switch_log2: f64,
+    /// what determines the digits, with the Galois element under which they enter
+    pub(crate) digits: Vec<(Option<u64>, u64)>,
+    /// what determines the rounding
+    pub(crate) rounding: Option<u64>,
+}
+
+/// See the module's text. All numbers are logarithms to base 2.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    clean: Norms,
+    rest: Norms,
+    atoms: Atoms,
+    /// truncations in the history
+    events: f64,
+    pub(crate) form: Form,
+    /// log2 of a bound on the sum of the magnitudes of the form's coefficients
+    pub(crate) size: f64,
+}
+
+impl Bound {
+    /// A trivial encryption, whose noise has no embedding above 2^`largest_log2`.
+    pub(crate) fn public(largest_log2: f64) -> Self {
+        Self {
+            clean: [NOTHING; ORDERS],
+            rest: [largest_log2; ORDERS],
+            atoms: Atoms::none(),
+            events: 0.0,
+            form: Form::TRIVIAL,
+            size: 0.0,
+        }
+    }
+
+    /// A fresh encryption by the secret key, told from others by `id`.
+    pub(crate) fn encrypted(model: &BoundModel, id: u64) -> Self {
+        Self {
+            clean: model.normal((model.n * 4.0 * SIGMA * SIGMA).log2()),
+            rest: [model.message_log2; ORDERS],
+            atoms: Atoms::new(vec![(id, 1)]),
+            events: 0.0,
+            form: Form::root(id),
+            size: 0.0,
+        }
+    }
+
+    /// A rounding noise, told from others by `id`, and an independent one of the given norms.
+    fn rounded_with(model: &BoundModel, id: u64, carried: Norms) -> Self {
+        Self {
+            rest: carried,
+            ..Self::rounded(model, id, NOTHING)
+        }
+    }
+
+    /// A rounding noise, told from others by `id`, and a carried noise with no embedding above 2^`carried_log2`.
+    pub(crate) fn rounded(model: &BoundModel, id: u64, carried_log2: f64) -> Self {
+        Self {
+            clean: model.normal(model.rounding_log2()),
+            rest: [carried_log2; ORDERS],
+            ..Self::encrypted(model, id)
+        }
+    }
+
+    /// A ciphertext of AES, `output` if it is one of the outputs of a byte layout, with public blocks added this often.
+    pub(crate) fn of_aes(model: &BoundModel, id: u64, output: bool, summands: u32) -> Self {
+        let public = model.blocks_log2(summands);
+        if !output {
+            let carried = plus(CARRIED_LIMIT.log2() + model.rho_log2, public);
+            let state = Self::rounded(model, id, carried);
+            // its rounding noise goes on into what the cipher hands on
+            return state.truncated(model);
+        }
+        let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
+        // higher norms of what is truncated where it is exceeded with probability 2^-EVENT_BITS
+        let bits = EVENT_BITS + (model.n / 2.0).log2();
+        let largest = (1..=runaway::ORDERS)
+            .map(|m| known(m) + bits / (2 * m) as f64)
+            .fold(f64::INFINITY, f64::min);
+        let carried = core::array::from_fn(|at| {
+            let (m, most) = (at + 1, runaway::ORDERS.min(at + 1));
+            let norm = (known(most) * most as f64 + largest * (m - most) as f64) / m as f64;
+            plus(norm, public)
+        });
+        Self {
+            events: 1.0,
+            // c1 is that of the state before it was finished
+            form: Form::root(id),
+            ..Self::rounded_with(model, id | WHOLE, carried)
+        }
+    }
+
+    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known, and public blocks added this
+    /// often.
+    pub(crate) fn unknown(model: &BoundModel, id: u64, largest_log2: f64, summands: u32) -> Self {
+        Self {
+            events: 1.0,
+            form: Form::root(id),
+            ..Self::public(plus(largest_log2, model.blocks_log2(summands)))
+        }
+    }
+
+    pub(crate) fn with_form(self, form: Form, size: f64) -> Self {
+        Self { form, size, ..self }.named()
+    }
+
+    /// Without a form that is too large to tell noises apart by it.
+    fn named(self) -> Self {
+        match self.size > LARGEST_LOG2 {
+            true => Self {
+                form: Form::Unknown,
+                ..self
+            },
+            false => self,
+        }
+    }
+
+    fn norm(&self, at: usize) -> f64 {
+        plus(self.clean[at], self.rest[at])
+    }
+
+    /// log2 of what no embedding exceeds outside an event of probability 2^-[`EVENT_BITS`].
+    pub(crate) fn largest_log2(&self, model: &BoundModel) -> f64 {
+        if self.atoms.is_empty() {
+            return self.norm(0);
+        }
+        model.quantile(|at| self.norm(at), EVENT_BITS)
+    }
+
+    /// log2 of the bound on the largest coefficient.
+    pub(crate) fn coefficient_log2(&self, model: &BoundModel) -> f64 {
+        self.largest_log2(model) + model.dual_log2
+    }
+
+    /// log2 of the bound on the probability that a coefficient comes within a bit of half the modulus, or that the bound does not
+    /// hold.
+    pub(crate) fn failure_log2(&self, model: &BoundModel, modulus_log2: f64) -> f64 {
+        let limit = modulus_log2 - 2.0 - model.dual_log2;
+        let largest = (0..ORDERS)
+            .map(|at| (2 * (at + 1)) as f64 * (self.norm(at) - limit))
+            .fold(0.0, f64::min);
+        let embeddings = (model.n / 2.0).log2();
+        // a bounded noise below the limit does not fail
+        // without atoms the noise is bounded
+        let largest = match self.atoms.is_empty() && largest < 0.0 {
+            true => NOTHING,
+            false => largest + embeddings,
+        };
+        plus(largest, self.events.log2() - EVENT_BITS).min(0.0)
+    }
+
+    /// The truncation of the module's text.
+    fn grounded(&self, model: &BoundModel) -> Self {
+        if self.atoms.is_empty() {
+            return self.clone();
+        }
+        self.truncated(model)
+    }
+
+    /// What names the form, if anything is known of it.
+    #[cfg(test)]
+    pub(crate) fn family(&self) -> Option<u64> {
+        self.form.family()
+    }
+
+    /// Truncations so far.
+    #[cfg(test)]
+    pub(crate) fn events(&self) -> f64 {
+        self.events
+    }
+
+    fn events_of(&self, other: &Self) -> f64 {
+        (self.events + other.events).min(MOST_EVENTS)
+    }
+
+    /// Of a sum.
+    pub(crate) fn plus(&self, other: &Self, model: &BoundModel) -> Self {
+        let sum = Self {
+            clean: sum(&self.clean, &other.clean),
+            rest: sum(&self.rest, &other.rest),
+            events: self.events_of(other),
+            form: self.form.plus(other.form),
+            size: plus(self.size, other.size),
+            atoms: self.atoms.clone(),
+        }
+        .named();
+        match self.atoms.union(&other.atoms, false, &model.within) {
+            Some(atoms) => Self { atoms, ..sum },
+            None => sum.truncated(model),
+        }
+    }
+
+    fn truncated(&self, model: &BoundModel) -> Self {
+        Self {
+            events: (self.events + 1.0).min(MOST_EVENTS),
+            form: self.form,
+            size: self.size,
+            ..Self::public(self.largest_log2(model))
+        }
+    }
+
+    /// Of Σ c_i x_i, from |c_i|² at each of the sixteen rows.
+    pub(crate) fn combination(terms: &[(&Self, [f64; 16], Scalar)], model: &BoundModel) -> Self {
+        let Some((&(first, ..), _)) = terms.split_first() else {
+            return Self::public(NOTHING);
+        };
+        // in logarithms: norms differ by more than exponents of numbers can
+        let factors = terms.iter().map(|t| t.1.map(|c| c.log2() / 2.0));
+        let factors: Vec<[f64; 16]> = factors.collect();
+        let row_sum = |norm: &dyn Fn(&Self) -> f64| {
+            let row = |row: usize| {
+                let terms = terms.iter().zip(&factors);
+                let terms = terms.filter(|(_, factor)| factor[row] > NOTHING);
+                terms.fold(NOTHING, |sum, (t, factor)| {
+                    plus(sum, factor[row] + norm(t.0))
+                })
+            };
+            let rows = (0..16).map(row);
+            rows.fold(NOTHING, |most, row| match row.is_nan() {
+                true => f64::INFINITY,
+                false => most.max(row),
+            })
+        };
+        let mut out = Self {
+            clean: core::array::from_fn(|q| row_sum(&|b| b.clean[q])),
+            rest: core::array::from_fn(|q| row_sum(&|b| b.rest[q])),
+            atoms: first.atoms.clone(),
+            events: 0.0,
+            form: Form::TRIVIAL,
+            size: NOTHING,
+        };
+        let mut known = true;
+        for (term, _, constant) in terms {
+            out.events = out.events_of(term);
+            out.form = out.form.plus(term.form.times(*constant));
+            out.size = plus(out.size, term.size + constant.1);
+            match out.atoms.union(&term.atoms, false, &model.within) {
+                Some(atoms) if known => out.atoms = atoms,
+                _ => known = false,
+            }
+        }
+        let out = out.named();
+        if known { out } else { out.truncated(model) }
+    }
+
+    /// After multiplication by something of which no embedding exceeds 2^`largest_log2`.
+    pub(crate) fn scaled(&self, largest_log2: f64, by: Scalar) -> Self {
+        Self {
+            clean: self.clean.map(|x| x + largest_log2),
+            rest: self.rest.map(|x| x + largest_log2),
+            form: self.form.times(by),
+            size: self.size + by.1,
+            ..self.clone()
+        }
+        .named()
+    }
+
+    /// With a public summand of which no embedding exceeds 2^`largest_log2`.
+    pub(crate) fn with_public(&self, largest_log2: f64) -> Self {
+        Self {
+            rest: sum(&self.rest, &[largest_log2; ORDERS]),
+            ..self.clone()
+        }
+    }
+
+    /// The noise of a product, whose form is not yet that of a ciphertext.
+    pub(crate) fn times(&self, other: &Self, model: &BoundModel) -> Self {
+        let Some(atoms) = self.atoms.union(&other.atoms, true, &model.within) else {
+            let smaller = self.largest_log2(model) < other.largest_log2(model);
+            let (cut, kept) = if smaller {
+                (self, other)
+            } else {
+                (other, self)
+            };
+            return cut.grounded(model).times(kept, model);
+        };
+        let clean: Norms = core::array::from_fn(|q| self.clean[q] + other.clean[q]);
+        let rest = |q: usize| {
+            let mixed = plus(self.clean[q] + other.rest[q], self.rest[q] + other.clean[q]);
+            plus(mixed, self.rest[q] + other.rest[q])
+        };
+        Self {
+            clean,
+            rest: core::array::from_fn(rest),
+            atoms,
+            events: self.events_of(other),
+            form: self.form,
+            size: self.size + other.size,
+        }
+    }
+
+    /// After the automorphism ζ -> ζ^`galois`; the form stays.
+    pub(crate) fn moved(&self, galois: u64, model: &BoundModel) -> Self {
+        Self {
+            atoms: self.atoms.moved(galois, model.m),
+            ..self.clone()
+        }
+    }
+
+    /// After a division by 2^`drop`.
+    pub(crate) fn divided(&self, drop: f64, fresh: &Fresh, model: &BoundModel) -> Self {
+        let divided = |norms: &Norms| norms.map(|x| x - drop);
+        let carried = Self {
+            clean: divided(&self.clean),
+            rest: divided(&self.rest),
+            ..self.clone()
+        };
+        let variance = plus(fresh.key_switch_log2, model.rounding_log2());
+        let digits = fresh
+            .digits
+            .iter()
+            .map(|&(id, t)| Some((id?, (t % u64::from(model.m)) as u32)));
+        let all = digits.chain([fresh.rounding.map(|id| (id, 1))]);
+        let new: Option<Vec<(u64, u32)>> = all.collect();
+        let Some(new) = new else {
+            // nothing is known of what is new: it is bounded
+            let noise = model.normal(variance);
+            let largest = model.quantile(|at| noise[at], EVENT_BITS);
+            // the rounding of a trivial encryption is whatever its plaintext makes it
+            let out = carried.with_public(largest.max(model.message_log2 + 1.0));
+            return Self {
+                events: (out.events + 1.0).min(MOST_EVENTS),
+                ..out
+            };
+        };
+        let new = Atoms::new(new);
+        let small = carried.largest_log2(model) <= model.rho_log2 + SMALL_LOG2;
+        let carried = if small {
+            carried.grounded(model)
+        } else {
+            carried
+        };
+        let (carried, atoms) = match carried.atoms.union(&new, true, &model.within) {
+            Some(atoms) => (carried, atoms),
+            None => (carried.grounded(model), new),
+        };
+        Self {
+            clean: with_normal(&carried.clean, variance + model.raise()),
+            atoms,
+            ..carried
+        }
+    }
+}
+
+/// The variance of a key switch at the worst embedding over its mean, at most, from the shares of its digits in that mean.
+///
+/// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this bound with a probability of at most e^-60
+/// (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1); so over n/2 = 2^14 embeddings and the keys of a set, with at most 2^-64.
+pub fn worst_key_switch_spread(shares: &[f64]) -> f64 {
+    let total: f64 = shares.iter().sum();
+    let weights = || shares.iter().map(|w| w / total);
+    let squares: f64 = weights().map(|w| w * w).sum();
+    let largest = weights().fold(0.0, f64::max);
+    1.0 + (2.0 * KEY_NATS * squares).sqrt() + KEY_NATS * largest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Polynomials in files: the canonical residues of each prime in turn, packed at its length.
+
+use crate::error::Result;
+use crate::params::Params;
+use homaes_math::Words;
+use homaes_rns::Poly;
+use homaes_wire::{Decoder, Encoder, packed_len};
+use rayon::prelude::*;
+
+/// Bytes of one polynomial modulo the primes of `basis`.
+pub(crate) fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
+    let limbs = basis.iter();
+    limbs
+        .map(|&i| packed_len(params.ring().n(), params.modulus(i).bits()) as u64)
+        .sum()
+}
+
+/// Appends a polynomial.
+pub(crate) fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
+    let mut canonical = Words::scratch(params.ring().n());
+    for (limb, &i) in poly.limbs.iter().zip(basis) {
+        let m = params.modulus(i);
+        for (c, &x) in canonical.iter_mut().zip(limb.iter()) {
+            *c = m.canonical(x);
+        }
+        out = out.residues(m.p(), &canonical);
+    }
+    out
+}
+
+/// Reads a polynomial of `what`.
+pub(crate) fn take_poly(
+    params: &Params,
+    basis: &[usize],
+    what: &'static str,
+    input: &mut Decoder<'_>,
+) -> Result<Poly> {
+    let n = params.ring().n();
+    let limbs = basis.iter().map(|&i| {
+        let mut limb = Words::scratch(n);
+        input.residues_into(what, params.modulus(i).p(), &mut limb)?;
+        Ok(limb)
+    });
+    Ok(Poly {
+        limbs: limbs.collect::<Result<_>>()?,
+    })
+}
+
+/// See [`Device::pack`](crate::device::Device::pack): on the processor.
+pub(crate) fn pack(
+    params: &Params,
+    basis: &[usize],
+    all: &[&Poly],
+    out: &mut [&mut [u8]],
+) -> Result<()> {
+    let each = all.par_iter().zip(out).with_max_len(1);
+    each.try_for_each(|(poly, out)| {
+        poly.limbs.fetch()?;
+        let packed = put_poly(params, basis, poly, Encoder::with_capacity(out.len()));
+        out.copy_from_slice(&packed.finish());
+        Ok(())
+    })
+}

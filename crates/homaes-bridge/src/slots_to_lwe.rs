@@ -1,0 +1,316 @@
+//! From lifted ciphertexts to LWE ciphertexts.
+//!
+//! With λ the functional of a slot and D its dual embedding, λ(c1·s') = Σ_k D_k c1_k s'_k over the positions k of evaluation form. s' is in the subring: it has
+//! the same values in all rows. So the sixteen rows of D·c1 are summed, and the transform of the subring, which is symmetric, turns the sums into the
+//! coefficients of λ(c1·s') = Σ_i a_i z_i: the mask. The body is Σ_k D_k c0_k. The D of other slots of a class is moved by a translation.
+
+use crate::error::{Error, Result};
+use crate::key::{BASE, BridgeKey, LEVELS, LOW};
+use crate::noise::{BATCH, CARRIED_LOG2, KEY_LOG2, switch_log2};
+use crate::weights::{Functional, centred};
+use core::cmp::Ordering;
+use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
+use homaes_math::kernel;
+use homaes_math::{GaloisMap, Modulus, Words};
+use homaes_rns::log2;
+use homaes_scheme::mismatch;
+
+/// Slots that are read together: few enough for their sums to stay in the second cache.
+pub(crate) const TOGETHER: usize = 8;
+
+/// What crosses: how the bits of a byte are numbers in slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// eight bits, modulo 2
+    Bits,
+    /// four pairs of bits, modulo 32
+    Pairs,
+}
+
+impl Numbers {
+    /// log2 of the modulus t of the numbers.
+    pub fn log2_t(self) -> u32 {
+        match self {
+            Self::Bits => 1,
+            Self::Pairs => 5,
+        }
+    }
+
+    /// How many numbers a byte has.
+    pub fn count(self) -> usize {
+        match self {
+            Self::Bits => 8,
+            Self::Pairs => 4,
+        }
+    }
+}
+
+/// A ciphertext under the key of the subring, from which slots are read.
+pub(crate) struct Switched {
+    /// c1 and c0 modulo the prime, stored and canonical
+    pub(crate) parts: [Words; 2],
+    numbers: Numbers,
+}
+
+/// The way from numbers modulo t in slots to LWE ciphertexts, prepared.
+pub struct SlotsToLwe<'k> {
+    key: &'k BridgeKey,
+    numbers: Numbers,
+    functionals: Vec<Functional>,
+    /// class and translation of every slot
+    slots: Vec<(usize, GaloisMap)>,
+}
+
+/// What is known of the noise of readings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadingNoise {
+    /// log2 of the standard deviation, on the torus
+    pub log2_sigma: f64,
+    /// log2 of a bound on the probability that a batch has a reading with more noise than half of what its numbers are apart by: a quarter of 1/t
+    pub failure_log2: f64,
+}
+
+impl<'k> SlotsToLwe<'k> {
+    /// Finds the functional of a slot of every class, and how every other slot is translated to it.
+    ///
+    /// Cost: at n = 32768, a third of a second, one thread.
+    pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Self {
+        let params = &*key.params;
+        let slots = params.slots();
+        let [n3, n5, n257] = slots.axes();
+        let classes = slots.count() / (n3 * n5 * n257);
+        let descent = Descent::new(params, 1);
+        let functionals = (0..classes)
+            .map(|class| Functional::new(params, &descent, class, numbers.log2_t()))
+            .collect();
+        let back = |e: usize, len: usize| (len - e % len) % len;
+        let [_, cols, l3, l5] = params.ring().lens();
+        let mut table = vec![None; slots.count()];
+        for class in 0..classes {
+            for step in (0..n3 * n5 * n257).map(|i| [i / (n5 * n257), i / n257 % n5, i % n257]) {
+                let [e3, e5, e257] = step;
+                let map = [back(e3, l3), back(e5, l5), back(e257, cols)];
+                table[slots.slot(class, step)] = Some((class, key.ring.translation(map)));
+            }
+        }
+        Self {
+            key,
+            numbers,
+            functionals,
+            slots: table
+                .into_iter()
+                .map(|place| place.expect("classes and translations reach every slot"))
+                .collect(),
+        }
+    }
+
+    /// What crosses.
+    pub fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
+    /// If `expected` are what crosses.
+    pub(crate) fn check(&self, expected: Numbers) -> Result<()> {
+        same_modulus(self.numbers.log2_t(), expected.log2_t())
+    }
+
+    /// Which functional reads a slot.
+    pub(crate) fn class(&self, slot: usize) -> usize {
+        self.slots[slot].0
+    }
+
+    /// The key.
+    pub fn key(&self) -> &'k BridgeKey {
+        self.key
+    }
+
+    /// Words of an LWE ciphertext: mask, then body.
+    pub fn words(&self) -> usize {
+        self.key.dimension() + 1
+    }
+
+    /// `a` under the key of the subring.
+    ///
+    /// Noise: see [`ReadingNoise`]. Cost: nine transforms of the ring from level 2, eleven from level 5.
+    ///
+    /// # Errors
+    /// If `a` holds numbers modulo another t, or belongs to another set or key.
+    pub(crate) fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
+        let params = self.params();
+        let found = (eval.params().id(), eval.key_id());
+        mismatch::check("bridge key", (params.id(), self.key.id), found)?;
+        same_modulus(a.log2_t(), self.numbers.log2_t())?;
+        let descent = Descent::new(params, a.level());
+        let [c0, mut c1] = descent.apply(eval, a)?;
+        let transform = descent.transform();
+        let (ring, m) = (params.ring(), transform.modulus());
+        transform.inverse(&mut c1);
+        let mut rest: Vec<i64> = c1.iter().map(|&x| high_part(m, x)).collect();
+        let digits: Vec<Words> = (0..LEVELS)
+            .map(|level| {
+                let mut digit = Words::scratch(rest.len());
+                for (x, rest) in digit.iter_mut().zip(&mut rest) {
+                    let d = match level + 1 == LEVELS {
+                        true => *rest,
+                        false => low_digit(*rest),
+                    };
+                    *rest = (*rest - d) >> BASE;
+                    *x = m.to_stored(m.from_signed(d));
+                }
+                transform.forward(&mut digit);
+                digit
+            })
+            .collect();
+        let [mut body, mut mask] = [(); 2].map(|()| Words::scratch(c0.len()));
+        let terms = |part: usize| -> Vec<[&[u64]; 2]> {
+            let pairs = digits.iter().zip(&self.key.pairs);
+            pairs.map(|(d, pair)| [&**d, &*pair[part]]).collect()
+        };
+        kernel::dot(ring, m, &terms(1), false, &mut mask);
+        kernel::dot(ring, m, &terms(0), false, &mut body);
+        for (x, c) in body.iter_mut().zip(c0.iter()) {
+            *x = m.add(m.canonical(*x), *c);
+        }
+        for x in mask.iter_mut() {
+            *x = m.canonical(*x);
+        }
+        Ok(Switched {
+            parts: [mask, body],
+            numbers: self.numbers,
+        })
+    }
+
+    /// The numbers in `slots` over t, as LWE ciphertexts on the torus: words of 64 bits, mask, then body, whose phase is body - <mask, key>.
+    ///
+    /// Slots that follow each other and are of one class share what is fetched. Cost of each: n products for mask and body, one transform of the subring.
+    ///
+    /// # Panics
+    /// If there are not as many outputs of [`words`](Self::words), or there is no such slot.
+    pub(crate) fn read(
+        &self,
+        c: &Switched,
+        slots: &[usize],
+        scratch: &mut ReadScratch,
+        out: &mut [&mut [u64]],
+    ) {
+        assert!(out.len() == slots.len() && c.numbers == self.numbers);
+        let (ring, transform) = (&self.key.ring, &self.key.transform);
+        let m = transform.modulus();
+        let [mask, body] = c.parts.each_ref().map(|part| &**part);
+        let mut out = out.iter_mut();
+        let same = |a: &usize, b: &usize| self.slots[*a].0 == self.slots[*b].0;
+        for slots in slots.chunk_by(same).flat_map(|some| some.chunks(TOGETHER)) {
+            let class = self.slots[slots[0]].0;
+            let maps: Vec<&GaloisMap> = slots.iter().map(|&slot| &self.slots[slot].1).collect();
+            let pairs = scratch.0.iter_mut().take(maps.len());
+            let mut sums: Vec<[&mut [u64]; 2]> = pairs
+                .map(|pair| pair.each_mut().map(|sum| &mut sum[..]))
+                .collect();
+            let dual = &self.functionals[class].dual;
+            kernel::row_sums(ring, m, dual, [mask, body], &maps, &mut sums);
+            for [a, b] in sums {
+                transform.forward(a);
+                let (mask, last) = out.next().expect("as many as slots").split_at_mut(ring.n());
+                kernel::to_torus(ring, m, a, mask);
+                // canonical residues: 2^17 of them fit a word
+                b[0] = b.iter().sum::<u64>() % m.p();
+                let lanes = ring.lanes();
+                b[1..lanes].fill(0);
+                kernel::to_torus(ring, m, &b[..lanes], &mut a[..lanes]);
+                last[0] = a[0].wrapping_neg();
+            }
+        }
+    }
+
+    /// Memory that [`read`](Self::read) works in.
+    pub(crate) fn scratch(&self) -> ReadScratch {
+        let n = self.key.ring.n();
+        let pair = || [(); 2].map(|()| Words::scratch(n));
+        ReadScratch((0..TOGETHER).map(|_| pair()).collect())
+    }
+
+    pub(crate) fn params(&self) -> &'k Params {
+        &self.key.params
+    }
+
+    /// Of readings of all slots of one ciphertext, lifted from planes like `a`: the bound on their failure is that of the key.
+    ///
+    /// # Errors
+    /// If the planes were handed more than the key allows for.
+    pub(crate) fn noise(&self, a: &Lifted) -> Result<ReadingNoise> {
+        let (params, found) = (self.params(), a.carried_log2());
+        // a figure that is no number is refused
+        if !matches!(
+            found.partial_cmp(&CARRIED_LOG2),
+            Some(Ordering::Less | Ordering::Equal)
+        ) {
+            let most = CARRIED_LOG2;
+            return Err(Error::Handed { found, most });
+        }
+        let gain = Descent::new(params, a.level()).gain_log2();
+        let rms = match self.numbers {
+            Numbers::Bits => LiftNoise::planes_rms_log2(params, a.carried_log2()),
+            Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
+        };
+        let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
+        // bits have mostly the noise of roundings of c1, times s, and pairs that of their squares
+        let variances = self.functionals.iter().map(|f| match self.numbers {
+            Numbers::Bits => f.of_products,
+            Numbers::Pairs => f.of_squares,
+        });
+        let energy = variances.sum::<f64>() / self.functionals.len() as f64;
+        Ok(ReadingNoise {
+            log2_sigma: rms + 0.5 * energy.log2() - self.unit_log2(),
+            failure_log2: KEY_LOG2 - (BATCH as f64).log2(),
+        })
+    }
+
+    /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.
+    pub(crate) fn unit_log2(&self) -> f64 {
+        self.key.transform.modulus().log2() + 1.0
+    }
+
+    /// log2 of the noise that the bound on failures is for: a quarter of 1/t, where half of it would be read wrongly.
+    pub(crate) fn limit_log2(&self) -> f64 {
+        -f64::from(self.numbers.log2_t()) - 2.0
+    }
+
+    /// log2 of the most that noise grows by on its way to the other ring.
+    pub(crate) fn largest_gain_log2(&self) -> f64 {
+        let level = match self.numbers {
+            Numbers::Bits => 1,
+            Numbers::Pairs => 2,
+        };
+        Descent::new(self.params(), level).gain_log2()
+    }
+
+    /// |D_j| of every slot, up to the translation beside it.
+    pub(crate) fn slots(&self) -> Vec<(&[f64], &GaloisMap)> {
+        let slots = self.slots.iter();
+        slots
+            .map(|(class, map)| (&self.functionals[*class].magnitudes[..], map))
+            .collect()
+    }
+}
+
+fn same_modulus(found: u32, expected: u32) -> Result<()> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Modulus { found, expected }),
+    }
+}
+
+/// The working memory of a reading.
+pub(crate) struct ReadScratch(Vec<[Words; 2]>);
+
+/// A stored lazy residue, centred, without its lowest bits, rounded.
+fn high_part(m: &Modulus, x: u64) -> i64 {
+    let x = centred(m, m.from_stored(m.canonical(x)));
+    (x + (1 << (LOW - 1))) >> LOW
+}
+
+/// The lowest digit, centred.
+fn low_digit(x: i64) -> i64 {
+    let half = 1 << (BASE - 1);
+    (x + half).rem_euclid(1 << BASE) - half
+}

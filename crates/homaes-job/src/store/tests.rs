@@ -1,0 +1,124 @@
+//! The same tests over every store, and those of one alone. Tests that need other processes run this program again, as [`process`].
+
+mod cache;
+mod local;
+mod location;
+#[cfg(feature = "s3")]
+mod s3;
+mod suite;
+
+use crate::store::{Created, Local, Location, Memory, Store, cached, open};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::{env, fs};
+use tempfile::TempDir;
+
+/// An empty store.
+struct Place {
+    store: Arc<dyn Store>,
+    /// Where other processes find it; memory is one process's.
+    location: Option<Location>,
+    _folder: Option<TempDir>,
+}
+
+fn in_a_folder() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made/with the first object");
+    Place {
+        store: Arc::new(Local::new(&path)),
+        location: Some(Location::Local(path)),
+        _folder: Some(folder),
+    }
+}
+
+fn in_memory() -> Place {
+    Place {
+        store: Arc::new(Memory::new()),
+        location: None,
+        _folder: None,
+    }
+}
+
+/// The content of object `number` by writer `writer`: every byte tells the writer.
+fn content(writer: u8, number: usize) -> Vec<u8> {
+    vec![writer; 100_000 + number]
+}
+
+/// What [`process`] is asked to do, one word a line.
+const TASK: &str = "HOMAES_STORE_TEST_TASK";
+
+/// Starts this program again for a task; the answer comes on standard output, after what the test harness prints.
+fn start(task: &[&str]) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args([
+            "store::tests::process",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(TASK, task.join("\n"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The line that a process answers with.
+fn answer(child: Child) -> String {
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success(), "{}", out.status);
+    let text = String::from_utf8(out.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.split_once("answer: "));
+    line.unwrap_or_else(|| panic!("no answer in {text}"))
+        .1
+        .to_owned()
+}
+
+#[test]
+#[ignore = "a task of other tests, not a test"]
+fn process() {
+    let Ok(task) = env::var(TASK) else {
+        return;
+    };
+    let words: Vec<&str> = task.split('\n').collect();
+    match words[..] {
+        // writes objects, and says how many were new
+        ["create", location, writer, count] => {
+            let store = open(&Location::parse(location).unwrap()).unwrap();
+            let writer = writer.parse().unwrap();
+            let new = (0..count.parse().unwrap()).filter(|&number| {
+                let created = store.create(&format!("race/{number}"), &content(writer, number));
+                created.unwrap() == Created::New
+            });
+            println!("\nanswer: {}", new.count());
+        }
+        // writes one object, and says why not
+        ["fail", location] => {
+            let store = open(&Location::parse(location).unwrap()).unwrap();
+            let error = store.create("large", &vec![1; 1 << 20]).unwrap_err();
+            println!("\nanswer: {} {error}", error.is_temporary());
+        }
+        // fetches a copy, and says which file it is
+        ["cached", cache, location, digest, bytes] => {
+            let digest = blake3::Hash::from_hex(digest).unwrap();
+            let location = Location::parse(location).unwrap();
+            let bytes = bytes.parse().unwrap();
+            let path = cached(Path::new(cache), &location, digest.as_bytes(), bytes).unwrap();
+            println!("\nanswer: {}", inode(&path));
+        }
+        _ => panic!("{words:?}"),
+    }
+}
+
+/// Which file is at a path: another one has another number while both are there.
+fn inode(path: &Path) -> u64 {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+    }
+    #[cfg(not(unix))]
+    {
+        fs::metadata(path).unwrap().len()
+    }
+}

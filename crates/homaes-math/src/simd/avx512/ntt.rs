@@ -1,0 +1,685 @@
+//! The transform in AVX-512 IFMA: radix 16 in registers, eight lanes of the axes 3 and 5 per vector.
+//!
+//! Range discipline for p < 2^47: every product by a constant is below 2p whatever 52-bit value it was given, so four butterfly levels on
+//! values below 2p stay below 32p < 2^52 and need no conditional subtraction; what leaves a radix-16 block is multiplied by a constant, or
+//! reduced by the constant 1.
+//!
+//! Words are right modulo 2^52 only: a multiplication reads no more of them, and sums and differences keep that. The last step alone clears
+//! the rest, so what is given back is below 2p as it stands.
+//!
+//! A difference needs a multiple of p added to it, so that it is not negative. Where its first operand is a product, or a difference itself,
+//! that multiple is in the operand already (its *bias*), which costs nothing: a product is added to something anyway. Comments give the range
+//! of values in p.
+//!
+//! The last level of the first DFT of an axis, the product in the middle and the first level of the second DFT are one 2 × 2 matrix, whose
+//! sums of two products cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the product is joined with the
+//! correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
+
+use super::{TensorPart, set1, stream, sub_if_ge};
+use crate::float_lanes::array;
+use crate::kernel::Tensor;
+use crate::modulus::{MASK, Modulus, Shoup};
+use crate::simd::Tables as Plain;
+use crate::transform::{Kernels, Source};
+use core::arch::x86_64::*;
+
+/// Position of output k of a radix-16 block.
+const REV: [usize; 16] = [0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15];
+
+/// Lanes of the second half on the axis of 3.
+const UPPER: __mmask8 = 0xf0;
+
+/// One direction of the transform.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    plain: Plain,
+    /// the matrices of [`pairs`] in rows, at 8 k1 + j for outputs j and j + 8 of row k1
+    pairs: Vec<[Shoup; 4]>,
+    /// of every row the diagonals of the matrix of [`five`]: constants and quotients
+    five: Vec<[[[u64; 8]; 2]; 4]>,
+}
+
+impl Tables {
+    pub(in crate::simd) fn new(m: &Modulus, plain: Plain, k: &Kernels) -> Self {
+        let middle = plain.middle257.as_chunks::<16>().0.iter();
+        let pairs = middle.flat_map(|middle| {
+            (0..8).map(|j| {
+                let (x, y) = (middle[j].w, middle[j + 8].w);
+                let (sum, difference, w) = (m.add(x, y), m.sub(x, y), plain.root16[0][j].w);
+                [sum, difference, m.mul(w, difference), m.mul(w, sum)].map(|c| m.shoup(c))
+            })
+        });
+        let (three, five) = (&k.direct[2], &k.direct[3]);
+        let three = [m.add(three[0], three[1]), m.sub(three[0], three[1])];
+        let rows = (0..plain.rows).map(|row| {
+            let middle = if plain.rows > 1 {
+                plain.middle17[row].w
+            } else {
+                1
+            };
+            core::array::from_fn(|g| {
+                let diagonal: [Shoup; 8] = core::array::from_fn(|lane| {
+                    let e = (lane ^ g) % 4 + lane % 4;
+                    m.shoup(m.mul(m.mul(middle, three[lane / 4]), five[e % 4]))
+                });
+                [diagonal.map(|c| c.w), diagonal.map(|c| c.q)]
+            })
+        });
+        let (pairs, five) = (pairs.collect(), rows.collect());
+        Self { plain, pairs, five }
+    }
+}
+
+/// Multiples of p that keep differences positive.
+struct Multiples<W> {
+    p2: W,
+    p4: W,
+    p8: W,
+    p10: W,
+    p16: W,
+}
+
+/// What the butterflies are made of: vectors, or in tests ranges of their words.
+trait Arithmetic {
+    type Word: Copy;
+
+    fn multiples(&self) -> &Multiples<Self::Word>;
+
+    unsafe fn zero(&self) -> Self::Word;
+
+    unsafe fn add(&self, x: Self::Word, y: Self::Word) -> Self::Word;
+
+    unsafe fn sub(&self, x: Self::Word, y: Self::Word) -> Self::Word;
+
+    /// Σ x·c mod p over the pairs, plus `bias`: below 2p for each, plus it, for any 52-bit x.
+    unsafe fn products<const N: usize>(
+        &self,
+        bias: Self::Word,
+        terms: [(Self::Word, &Shoup); N],
+    ) -> Self::Word;
+}
+
+struct Consts {
+    neg_p: __m512i,
+    mask: __m512i,
+    one_q: __m512i,
+    multiples: Multiples<__m512i>,
+}
+
+impl Consts {
+    #[inline(always)]
+    unsafe fn new(m: &Modulus) -> Self {
+        let p = m.p();
+        // SAFETY: inlined into functions compiled for AVX-512; register arithmetic only.
+        unsafe {
+            Self {
+                neg_p: set1((1 << 52) - p),
+                mask: set1(MASK),
+                one_q: set1(m.shoup(1).q),
+                multiples: Multiples {
+                    p2: set1(2 * p),
+                    p4: set1(4 * p),
+                    p8: set1(8 * p),
+                    p10: set1(10 * p),
+                    p16: set1(16 * p),
+                },
+            }
+        }
+    }
+
+    /// Σ x·w mod p over words with constants and their quotients, plus `bias`.
+    #[inline(always)]
+    unsafe fn sum<const N: usize>(&self, bias: __m512i, terms: [[__m512i; 3]; N]) -> __m512i {
+        // SAFETY: inlined into functions compiled for AVX-512 IFMA; register arithmetic only.
+        unsafe {
+            let (mut quotient, mut low) = (_mm512_setzero_si512(), bias);
+            for [x, w, q] in terms {
+                quotient = _mm512_madd52hi_epu64(quotient, x, q);
+                low = _mm512_madd52lo_epu64(low, x, w);
+            }
+            _mm512_madd52lo_epu64(low, quotient, self.neg_p)
+        }
+    }
+}
+
+impl Arithmetic for Consts {
+    type Word = __m512i;
+
+    #[inline(always)]
+    fn multiples(&self) -> &Multiples<__m512i> {
+        &self.multiples
+    }
+
+    #[inline(always)]
+    unsafe fn zero(&self) -> __m512i {
+        // SAFETY: inlined into functions compiled for AVX-512.
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    unsafe fn add(&self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: as in `zero`.
+        unsafe { _mm512_add_epi64(x, y) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(&self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: as in `zero`.
+        unsafe { _mm512_sub_epi64(x, y) }
+    }
+
+    #[inline(always)]
+    unsafe fn products<const N: usize>(
+        &self,
+        bias: __m512i,
+        terms: [(__m512i, &Shoup); N],
+    ) -> __m512i {
+        // SAFETY: as in `sum`.
+        unsafe {
+            let zero = self.zero();
+            self.sum(
+                bias,
+                array!(N, [zero; 3], |i| [
+                    terms[i].0,
+                    set1(terms[i].1.w),
+                    set1(terms[i].1.q)
+                ]),
+            )
+        }
+    }
+}
+
+/// x mod p, below 2p, for any 52-bit x (the product by 1, one multiplication fewer).
+#[inline(always)]
+unsafe fn reduce(k: &Consts, x: __m512i) -> __m512i {
+    // SAFETY: as in `Consts::sum`.
+    unsafe {
+        let quotient = _mm512_madd52hi_epu64(k.zero(), x, k.one_q);
+        _mm512_and_si512(_mm512_madd52lo_epu64(x, quotient, k.neg_p), k.mask)
+    }
+}
+
+/// `[e(0), …, e(15)]`, unrolled: a loop would keep its vectors in memory.
+macro_rules! sixteen {
+    (|$i:ident| $e:expr) => {
+        sixteen!(|$i| $e; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (|$i:ident| $e:expr; $($n:literal)*) => {
+        [$({ let $i: usize = $n; $e }),*]
+    };
+}
+
+/// Butterflies of the entries a and b of `x`: their sum, and `x[a] - x[b] + offset`, times a constant plus a bias where these are given. Without
+/// an offset the bias of `x[a]` is enough.
+macro_rules! butterflies {
+    ($k:ident, $w:ident, $x:ident: $($a:literal - $b:literal $(+ $offset:ident)? $(=> $t:literal $($bias:ident)?)?;)*) => {$(
+        let (s, t) = ($x[$a], $x[$b]);
+        $x[$a] = $k.add(s, t);
+        $(let s = $k.add(s, $k.multiples().$offset);)?
+        $x[$b] = $k.sub(s, t);
+        $($x[$b] = $k.products(bias!($k $($bias)?), [($x[$b], &$w[$t])]);)?
+    )*};
+}
+
+macro_rules! bias {
+    ($k:ident) => {
+        $k.zero()
+    };
+    ($k:ident $bias:ident) => {
+        $k.multiples().$bias
+    };
+}
+
+/// The last three levels of [`dft16`], on both of its halves: below 4p in, below 32p out.
+#[inline(always)]
+unsafe fn two_dft8<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
+    // SAFETY: those of the arithmetic; that of vectors is inlined into functions compiled for AVX-512 IFMA, and has register arithmetic only.
+    unsafe {
+        // sums below 8; 4 in (6, 14), 5 in (2, 4), 6 and 7 below 2, and the other half alike
+        butterflies!(k, w, x: 0 - 4 + p10; 1 - 5 + p4 => 2 p2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+        butterflies!(k, w, x: 8 - 12 + p10; 9 - 13 + p4 => 2 p2; 10 - 14 + p4 => 4; 11 - 15 + p4 => 6;);
+        // 0 and 1 below 16, 2 in (2, 18), 3 below 2, 4 in (6, 16), 5 in (2, 6), 6 in (4, 14), 7 below 2
+        butterflies!(k, w, x: 0 - 2 + p10; 1 - 3 + p8 => 4; 4 - 6; 5 - 7 => 4;);
+        butterflies!(k, w, x: 8 - 10 + p10; 9 - 11 + p8 => 4; 12 - 14; 13 - 15 => 4;);
+        butterflies!(k, w, x: 0 - 1 + p16; 2 - 3; 4 - 5; 6 - 7;);
+        butterflies!(k, w, x: 8 - 9 + p16; 10 - 11; 12 - 13; 14 - 15;);
+    }
+}
+
+/// DFT of length 16, decimated in frequency: below 2p in, below 32p out, output k at position `REV[k]`.
+#[inline(always)]
+unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
+    // SAFETY: as in `two_dft8`.
+    unsafe {
+        // sums below 4; 8 in (8, 12), 9 to 11 in (2, 4), the rest below 2
+        butterflies!(k, w, x: 0 - 8 + p10; 1 - 9 + p2 => 1 p2; 2 - 10 + p2 => 2 p2; 3 - 11 + p2 => 3 p2;);
+        butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
+        // the first half as in `two_dft8`; 8 in (8, 14), 9 to 11 in (2, 6), 12 in (6, 12), 13 in (2, 4), 14 and 15 below 2
+        butterflies!(k, w, x: 0 - 4 + p10; 1 - 5 + p4 => 2 p2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+        butterflies!(k, w, x: 8 - 12; 9 - 13 => 2 p2; 10 - 14 => 4; 11 - 15 => 6;);
+        // 8 in (10, 20), 9 in (4, 12), 10 in (2, 12), 11 below 2, 12 in (6, 14), 13 in (2, 6), 14 in (4, 12), 15 below 2
+        butterflies!(k, w, x: 0 - 2 + p10; 1 - 3 + p8 => 4; 4 - 6; 5 - 7 => 4;);
+        butterflies!(k, w, x: 8 - 10; 9 - 11 + p4 => 4; 12 - 14; 13 - 15 => 4;);
+        butterflies!(k, w, x: 0 - 1 + p16; 2 - 3; 4 - 5; 6 - 7;);
+        butterflies!(k, w, x: 8 - 9 + p2; 10 - 11; 12 - 13; 14 - 15;);
+    }
+}
+
+/// Bias of input j of [`pairs`], in p.
+const BIAS: [u64; 16] = [6, 6, 6, 6, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A correlation of length 16 times constants: a DFT, a product, and a DFT again, of which the levels beside the product are made with it, as 2 × 2
+/// matrices.
+///
+/// In: below 2p, plus [`BIAS`]. Out: below 32p, output k at position `REV[k]`.
+#[inline(always)]
+unsafe fn pairs<A: Arithmetic>(
+    k: &A,
+    w: &[Shoup; 8],
+    matrices: &[[Shoup; 4]; 8],
+    x: &mut [A::Word; 16],
+) {
+    // SAFETY: as in `two_dft8`.
+    unsafe {
+        // 0 to 3 in (6, 10), 4 to 7 in (2, 6), 8 in (4, 8), 9 to 11 in (2, 4), the rest below 2
+        butterflies!(k, w, x: 0 - 8; 1 - 9 => 1 p2; 2 - 10 => 2 p2; 3 - 11 => 3 p2;);
+        butterflies!(k, w, x: 4 - 12 => 4; 5 - 13 => 5; 6 - 14 => 6; 7 - 15 => 7;);
+        // 0 to 3 in (8, 16), 4 below 8, 5 in (2, 4), 6 and 7 below 2, 8 in (4, 10), 9 to 11 in (2, 6), 12 in (2, 8), 13 in (2, 4), 14 and 15 below 2
+        butterflies!(k, w, x: 0 - 4; 1 - 5 => 2 p2; 2 - 6 => 4; 3 - 7 => 6;);
+        butterflies!(k, w, x: 8 - 12; 9 - 13 => 2 p2; 10 - 14 => 4; 11 - 15 => 6;);
+        // below 32
+        butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 => 4;);
+        butterflies!(k, w, x: 8 - 10 + p2; 9 - 11 + p4 => 4; 12 - 14; 13 - 15 => 4;);
+        let entries = *x;
+        for (j, matrix) in matrices.iter().enumerate() {
+            let [a, b] = [entries[REV[j]], entries[REV[j + 8]]];
+            let [c0, c1, c2, c3] = matrix;
+            x[j] = k.products(k.zero(), [(a, c0), (b, c1)]);
+            x[j + 8] = k.products(k.zero(), [(a, c2), (b, c3)]);
+        }
+        two_dft8(k, w, x);
+    }
+}
+
+/// The level of butterflies on the axis of 3: halves to sum and difference, plus `offset`; twice it is twice the input.
+#[inline(always)]
+unsafe fn halves(offset: __m512i, a: __m512i) -> __m512i {
+    // SAFETY: inlined into functions compiled for AVX-512.
+    unsafe {
+        let other = _mm512_shuffle_i64x2::<0b01_00_11_10>(a, a);
+        _mm512_add_epi64(_mm512_mask_sub_epi64(a, UPPER, offset, a), other)
+    }
+}
+
+/// The correlation on the axis of 5 of both halves, times constants: any 52-bit values in, below 8p out.
+#[inline(always)]
+unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
+    // SAFETY: as in `Consts::sum`; loads from arrays of eight only.
+    unsafe {
+        let moved = [
+            a,
+            _mm512_shuffle_epi32::<0b01_00_11_10>(a),
+            _mm512_permutex_epi64::<0b01_00_11_10>(a),
+            _mm512_permutex_epi64::<0b00_01_10_11>(a),
+        ];
+        let mut terms = [[k.zero(); 3]; 4];
+        for ((term, x), diagonal) in terms.iter_mut().zip(moved).zip(matrix) {
+            let [w, q] = diagonal
+                .each_ref()
+                .map(|c| _mm512_loadu_si512(c.as_ptr().cast()));
+            *term = [x, w, q];
+        }
+        k.sum(k.zero(), terms)
+    }
+}
+
+/// The first half of the transform of `16 × 256`, `16 × 1` or `1 × 256` vectors: the axis of 257, of some rows.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(in crate::simd) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
+    let source = rows.as_ptr();
+    // SAFETY: the processor has the features, and a vector is read before it is written.
+    unsafe {
+        rows_of(m, t, rows, |v| _mm512_loadu_si512(source.add(8 * v).cast()));
+    }
+}
+
+/// The first half, from another limb.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
+    assert_eq!(source.len(), out.len());
+    // SAFETY: the processor has the features, and `source` as many vectors as `out`.
+    unsafe {
+        rows_of(m, t, out, |v| stream::<ROW>(source.as_ptr().add(8 * v)));
+    }
+}
+
+/// The first half, of a part of a product.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn rows_of_product(
+    m: &Modulus,
+    t: &Tables,
+    (product, part): (&Tensor<'_>, usize),
+    out: &mut [u64],
+) {
+    let (rows, cols) = (t.plain.rows, t.plain.cols);
+    assert_eq!(out.len(), rows * cols * 8);
+    // SAFETY: the processor has the features, and v < rows · cols, as `out` has that many vectors.
+    unsafe {
+        let part = TensorPart::new(m, product, part, (rows, cols));
+        rows_of(m, t, out, |v| part.vector::<ROW>(v));
+    }
+}
+
+/// Words of a row, where it is long: how far ahead the first pass over it fetches. It reads every sixteenth vector, which the processor does not
+/// foresee.
+const ROW: usize = 8 * 256;
+
+/// The first half, of what `load` gives for every vector's number, each once.
+///
+/// # Safety
+/// That of `load`, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize) -> __m512i) {
+    assert!(out.len().is_multiple_of(t.plain.cols * 8));
+    // SAFETY: a row has 256 vectors, or all of `out` is written vector by vector.
+    unsafe {
+        if t.plain.cols == 256 {
+            let k = Consts::new(m);
+            for (number, row) in out.chunks_exact_mut(256 * 8).enumerate() {
+                axis257(m, &k, t, row, |v| load(256 * number + v));
+            }
+        } else {
+            for (v, out) in out.chunks_exact_mut(8).enumerate() {
+                _mm512_storeu_si512(out.as_mut_ptr().cast(), load(v));
+            }
+        }
+    }
+}
+
+/// The second half: the axis of 17 and the lanes.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(in crate::simd) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
+    // SAFETY: the processor has the features.
+    unsafe {
+        let k = Consts::new(m);
+        whole_columns(&k, t, a, |_, x| reduce(&k, x));
+    }
+}
+
+/// The second half, plus `c·source`.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(in crate::simd) unsafe fn columns_plus(
+    m: &Modulus,
+    t: &Tables,
+    source: &[u64],
+    c: Shoup,
+    a: &mut [u64],
+) {
+    assert_eq!(source.len(), a.len());
+    // SAFETY: the processor has the features, and `source` as many vectors as `a`.
+    unsafe {
+        let k = Consts::new(m);
+        let (w, q) = (set1(c.w), set1(c.q));
+        whole_columns(&k, t, a, |v, x| {
+            let y = _mm512_loadu_si512(source.as_ptr().add(8 * v).cast());
+            let quotient = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, k.one_q);
+            let quotient = _mm512_madd52hi_epu64(quotient, y, q);
+            let low = _mm512_madd52lo_epu64(x, y, w);
+            let sum = _mm512_madd52lo_epu64(low, quotient, k.neg_p);
+            sub_if_ge(_mm512_and_si512(sum, k.mask), k.multiples.p2)
+        });
+    }
+}
+
+/// The second half, times c, canonical.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
+    // SAFETY: the processor has the features.
+    unsafe {
+        let k = Consts::new(m);
+        let (p, w, q) = (set1(m.p()), set1(c.w), set1(c.q));
+        whole_columns(&k, t, a, |_, x| {
+            let product = k.sum(k.zero(), [[x, w, q]]);
+            sub_if_ge(_mm512_and_si512(product, k.mask), p)
+        });
+    }
+}
+
+/// Both halves, of `source`, times c, canonical.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(in crate::simd) unsafe fn transform_scaled(
+    m: &Modulus,
+    t: &Tables,
+    source: Source<'_>,
+    c: Shoup,
+    out: &mut [u64],
+) {
+    // SAFETY: the processor has the features.
+    unsafe {
+        match source {
+            Source::InPlace => rows(m, t, out),
+            Source::Limb(source) => rows_from(m, t, source, out),
+            Source::Product(product, part) => rows_of_product(m, t, (product, part), out),
+        }
+        columns_scaled(m, t, c, out);
+    }
+}
+
+/// [`axis17_and_lanes`] of a whole limb, in place.
+///
+/// # Safety
+/// That of `end` for every vector of the limb, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn whole_columns(
+    k: &Consts,
+    t: &Tables,
+    a: &mut [u64],
+    end: impl Fn(usize, __m512i) -> __m512i,
+) {
+    let (rows, cols) = (t.plain.rows, t.plain.cols);
+    assert_eq!(a.len(), rows * cols * 8);
+    let base = a.as_mut_ptr();
+    // SAFETY: `a` has rows × cols vectors.
+    unsafe { axis17_and_lanes(k, t, cols, (base, cols), (base, cols), end) }
+}
+
+/// One row: the axis of 257, in three passes through the first-level cache, of which the first takes what `source` gives for a vector's number.
+///
+/// # Safety
+/// That of `source`, and AVX-512 F, DQ and IFMA.
+#[inline(always)]
+unsafe fn axis257(
+    m: &Modulus,
+    k: &Consts,
+    t: &Tables,
+    row: &mut [u64],
+    source: impl Fn(usize) -> __m512i,
+) {
+    let Tables {
+        plain,
+        pairs: matrices,
+        ..
+    } = t;
+    assert!(row.len() == 2048 && plain.twiddle.len() == 256);
+    let (matrices, _) = matrices.as_chunks::<8>();
+    let (twiddles, _) = plain.twiddle.as_chunks::<16>();
+    assert!(matrices.len() == 16 && twiddles.len() == 16);
+    let base = row.as_mut_ptr();
+    let w = &plain.root16[0];
+    // SAFETY: vector index 16 i + j with i, j < 16 is below 256 = the row's vectors. One exclusive borrow underlies all accesses.
+    unsafe {
+        let load = |v: usize| _mm512_loadu_si512(base.add(8 * v).cast());
+        let store = |v: usize, x| _mm512_storeu_si512(base.add(8 * v).cast(), x);
+        for (j, twiddles) in twiddles.iter().enumerate() {
+            let mut x = sixteen!(|i| source(16 * i + j));
+            dft16(k, w, &mut x);
+            let bias = set1(BIAS[j] * m.p());
+            sixteen!(|i| store(16 * i + j, k.products(bias, [(x[REV[i]], &twiddles[i])])));
+        }
+        for (i, (twiddles, matrices)) in twiddles.iter().zip(matrices).enumerate() {
+            let mut x = sixteen!(|j| load(16 * i + j));
+            pairs(k, w, matrices, &mut x);
+            sixteen!(|j| store(
+                16 * i + j,
+                k.products(k.zero(), [(x[REV[j]], &twiddles[j])])
+            ));
+        }
+        for j in 0..16 {
+            let mut x = sixteen!(|i| load(16 * i + j));
+            dft16(k, w, &mut x);
+            sixteen!(|i| store(16 * i + j, reduce(k, x[REV[i]])));
+        }
+    }
+}
+
+/// The second half for the columns from `start` on of the limb `a`, as many as `out` holds, where they are a narrower limb.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA.
+#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
+pub(in crate::simd) unsafe fn some_columns(
+    m: &Modulus,
+    t: &Tables,
+    a: &[u64],
+    start: usize,
+    out: &mut [u64],
+) {
+    let width = out.len() / (8 * t.plain.rows);
+    assert!(a.len() == t.plain.rows * t.plain.cols * 8 && out.len() == t.plain.rows * width * 8);
+    assert!(start + width <= t.plain.cols);
+    let (from, to) = (a.as_ptr(), out.as_mut_ptr());
+    // SAFETY: the processor has the features; columns start to start + width are within the limb, and those from 0 to width within `out`.
+    unsafe {
+        let k = Consts::new(m);
+        let from = (from.add(8 * start), t.plain.cols);
+        axis17_and_lanes(&k, t, width, from, (to, width), |_, x| reduce(&k, x));
+    }
+}
+
+/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and
+/// by the number of vectors from row to row. What is stored is what `end` makes of a vector's number and of its words, any 52-bit ones.
+///
+/// # Safety
+/// The processor must have AVX-512 F, DQ and IFMA; both must have these columns in all rows, of which those of `to` may be written.
+#[inline(always)]
+unsafe fn axis17_and_lanes(
+    k: &Consts,
+    t: &Tables,
+    count: usize,
+    (from, from_step): (*const u64, usize),
+    (to, to_step): (*mut u64, usize),
+    end: impl Fn(usize, __m512i) -> __m512i,
+) {
+    assert_eq!(t.five.len(), t.plain.rows);
+    // SAFETY: the caller vouches for vector i·step + c with i < rows and c < count.
+    unsafe {
+        let load = |v: usize| _mm512_loadu_si512(from.add(8 * v).cast());
+        let store = |v: usize, x| _mm512_storeu_si512(to.add(8 * v).cast(), end(v, x));
+        // below 8p to below 16p
+        let joined = |x| halves(k.multiples.p8, x);
+        let [single] = &t.five[..] else {
+            let (matrices, _) = t.five.as_chunks::<16>();
+            assert_eq!(matrices.len(), 1);
+            let (w, matrices) = (&t.plain.root16[1], &matrices[0]);
+            for c in 0..count {
+                let mut x =
+                    sixteen!(|i| reduce(k, halves(k.multiples.p2, load(i * from_step + c))));
+                dft16(k, w, &mut x);
+                let mut y = sixteen!(|j| reduce(k, joined(five(k, &matrices[j], x[REV[j]]))));
+                dft16(k, w, &mut y);
+                sixteen!(|i| store(i * to_step + c, y[REV[i]]));
+            }
+            return;
+        };
+        for c in 0..count {
+            store(c, joined(five(k, single, halves(k.multiples.p2, load(c)))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ranges of words: from the first multiple of p, inclusive, to the second.
+    struct Ranges(Multiples<[u64; 2]>);
+
+    impl Arithmetic for Ranges {
+        type Word = [u64; 2];
+
+        fn multiples(&self) -> &Multiples<[u64; 2]> {
+            &self.0
+        }
+
+        unsafe fn zero(&self) -> [u64; 2] {
+            [0; 2]
+        }
+
+        unsafe fn add(&self, x: [u64; 2], y: [u64; 2]) -> [u64; 2] {
+            [x[0] + y[0], x[1] + y[1]]
+        }
+
+        unsafe fn sub(&self, x: [u64; 2], y: [u64; 2]) -> [u64; 2] {
+            assert!(x[0] >= y[1], "{x:?} - {y:?} may be negative");
+            [x[0] - y[1], x[1] - y[0]]
+        }
+
+        unsafe fn products<const N: usize>(
+            &self,
+            bias: [u64; 2],
+            terms: [([u64; 2], &Shoup); N],
+        ) -> [u64; 2] {
+            for (x, _) in terms {
+                assert!(x[1] <= 32, "{x:?} may not be below 2^52");
+            }
+            [bias[0], bias[1] + 2 * N as u64]
+        }
+    }
+
+    /// No difference of the butterflies is negative, and no word leaves the 52 bits that a multiplication reads, for any input.
+    #[test]
+    fn words_stay_within_their_ranges() {
+        let multiple = |n| [n; 2];
+        let ranges = Ranges(Multiples {
+            p2: multiple(2),
+            p4: multiple(4),
+            p8: multiple(8),
+            p10: multiple(10),
+            p16: multiple(16),
+        });
+        let (w, matrices) = ([Shoup::default(); 8], [[Shoup::default(); 4]; 8]);
+        let checked = |input: [[u64; 2]; 16], f: &dyn Fn(&mut [[u64; 2]; 16])| {
+            let mut x = input;
+            f(&mut x);
+            assert!(x.iter().all(|x| x[1] <= 32), "{x:?}");
+        };
+        let biased = BIAS.map(|bias| [bias, bias + 2]);
+        // SAFETY: ranges are no vectors, and want no features.
+        unsafe {
+            checked([[0, 2]; 16], &|x| dft16(&ranges, &w, x));
+            checked([[0, 4]; 16], &|x| two_dft8(&ranges, &w, x));
+            checked(biased, &|x| pairs(&ranges, &w, &matrices, x));
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The transform in double precision, on the numbers of [`super`]: the passes of the one in AVX-512 IFMA, two levels of butterflies at a time.
+//!
+//! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1, and at most 32 may be multiplied by a
+//! constant, which gives 3/4 at most. So passes of the axis of 257 stay within 16.
+//!
+//! On the axis of 17 the product in the middle is joined with the correlations on the axes of 3 and 5 ([`lanes`]), which butterflies on these
+//! axes make sums of two products. The first DFT begins with a butterfly of 3, within 2, and leaves at most 8, as five entries in its midst are
+//! reduced; so a butterfly of 5 leaves 16, two of which a sum may have. Sums are within 5/4, and within 5 after both butterflies. The second DFT
+//! reduces one entry and leaves at most 61: below 2^53, so exact, and good for a reduction.
+
+use super::{Consts, Doubles, Factor, centred_words};
+use crate::float_lanes::array;
+use crate::modulus::{Modulus, Shoup};
+use crate::transform::Kernels;
+use core::ops::{Add, Sub};
+
+/// One direction of the transform.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    rows: usize,
+    cols: usize,
+    root16: [[Factor; 8]; 2],
+    twiddle: Vec<Factor>,
+    middle257: Vec<Factor>,
+    /// of every row what [`lanes`] multiplies by: w and w/p by lane, of either term
+    lanes: Vec<[[[f64; 8]; 2]; 2]>,
+}
+
+impl Tables {
+    pub(in crate::simd) fn new(m: &Modulus, t: &crate::simd::Tables, k: &Kernels) -> Self {
+        let factor = |s: &Shoup| Factor::new(m, s.w);
+        let lanes = |row: usize| {
+            let terms =
+                crate::simd::joined(m, t, k, row).map(|term| term.map(|w| Factor::new(m, w)));
+            terms.map(|term| [term.map(|f| f.w), term.map(|f| f.q)])
+        };
+        Self {
+            rows: t.rows,
+            cols: t.cols,
+            root16: t.root16.each_ref().map(|r| r.each_ref().map(factor)),
+            twiddle: t.twiddle.iter().map(factor).collect(),
+            middle257: t.middle257.iter().map(factor).collect(),
+            lanes: (0..t.rows).map(lanes).collect(),
+        }
+    }
+}
+
+/// What the butterflies are made of: vectors, or in tests bounds of their numbers.
+trait Arithmetic {
+    type Word: Copy + Add<Output = Self::Word> + Sub<Output = Self::Word>;
+
+    /// x·c mod p
+    unsafe fn product(&self, x: Self::Word, c: &Factor) -> Self::Word;
+
+    /// x mod p
+    unsafe fn reduce(&self, x: Self::Word) -> Self::Word;
+}
+
+struct Vectors<V, const H: usize>(Consts<V>);
+
+impl<V: Doubles<H>, const H: usize> Arithmetic for Vectors<V, H> {
+    type Word = V;
+
+    #[inline(always)]
+    unsafe fn product(&self, x: V, c: &Factor) -> V {
+        // SAFETY: see `Consts::new`.
+        unsafe { self.0.mul_const(x, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn reduce(&self, x: V) -> V {
+        // SAFETY: see `Consts::new`.
+        unsafe { self.0.reduce(x) }
+    }
+}
+
+/// DFT of length 16, two levels at a time, so that few registers are in use: sum and difference of inputs i and i + 8 by `pair`, output k given to `put`.
+/// Of the entries between two levels and two, those of the set `REDUCED` are reduced.
+#[inline(always)]
+unsafe fn dft16<A: Arithmetic, const REDUCED: u16>(
+    k: &A,
+    w: &[Factor; 8],
+    pair: impl Fn(usize) -> [A::Word; 2],
+    mut put: impl FnMut(usize, A::Word),
+) {
+    // SAFETY: that of the arithmetic.
+    unsafe {
+        let mut x = [pair(0)[0]; 16];
+        macro_rules! first {
+            ($($i:literal)*) => {$(
+                let ([s, mut u], [t, v]) = (pair($i), pair($i + 4));
+                if $i > 0 {
+                    u = k.product(u, &w[$i]);
+                }
+                let v = k.product(v, &w[$i + 4]);
+                x[$i] = s + t;
+                x[$i + 8] = u + v;
+                let (mut y, mut z) = (s - t, u - v);
+                if $i > 0 {
+                    y = k.product(y, &w[2 * $i]);
+                    z = k.product(z, &w[2 * $i]);
+                }
+                x[$i + 4] = y;
+                x[$i + 12] = z;
+            )*};
+        }
+        first!(0 1 2 3);
+        macro_rules! reduced {
+            ($($i:literal)*) => {$(
+                if REDUCED >> $i & 1 == 1 {
+                    x[$i] = k.reduce(x[$i]);
+                }
+            )*};
+        }
+        reduced!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        macro_rules! second {
+            ($($i:literal, $out:literal;)*) => {$(
+                let (a, b, c, d) = (x[$i], x[$i + 1], x[$i + 2], x[$i + 3]);
+                let (s, t) = (a + c, b + d);
+                let (u, v) = (a - c, k.product(b - d, &w[4]));
+                put($out, s + t);
+                put($out + 8, s - t);
+                put($out + 4, u + v);
+                put($out + 12, u - v);
+            )*};
+        }
+        second!(0, 0; 4, 2; 8, 1; 12, 3;);
+    }
+}
+
+/// Correlations on the axes of 3 and 5, times constants, of what [`Doubles::three`] gave.
+///
+/// Input within 8p, output within 5p.
+#[inline(always)]
+unsafe fn lanes<V: Doubles<H>, const H: usize>(
+    k: &Consts<V>,
+    factors: &[[[f64; 8]; 2]; 2],
+    x: [V; H],
+) -> [V; H] {
+    // SAFETY: see `Consts::new`; constants are read from arrays of eight.
+    unsafe {
+        let [own, other] = factors;
+        let z = V::five(x);
+        let sums = array!(H, x[0], |h| {
+            let at = h * (8 / H);
+            let [own, other] =
+                [own, other].map(|f| f.each_ref().map(|f| V::load(f.as_ptr().add(at))));
+            k.sum([(z[h], own), (z[h].next(), other)])
+        });
+        V::three(V::five(sums))
+    }
+}
+
+/// See [`crate::simd::rows`].
+#[inline(always)]
+pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    t: &Tables,
+    rows: &mut [u64],
+) {
+    assert!(rows.len().is_multiple_of(t.cols * 8));
+    if t.cols == 256 {
+        // SAFETY: see `Consts::new`; a row has 256 vectors of eight, the tables 256 entries.
+        unsafe {
+            let k = Vectors(Consts::<V>::new(m));
+            for row in rows.chunks_exact_mut(256 * 8) {
+                for h in 0..H {
+                    axis257(&k, t, row, h * (8 / H));
+                }
+            }
+        }
+    }
+}
+
+/// The axis of 257 of some lanes of one row.
+#[inline(always)]
+unsafe fn axis257<V: Doubles<H>, const H: usize>(
+    k: &Vectors<V, H>,
+    t: &Tables,
+    row: &mut [u64],
+    lane: usize,
+) {
+    assert!(row.len() == 2048 && t.twiddle.len() == 256 && t.middle257.len() == 256 && lane < 8);
+    let w = &t.root16[0];
+    // SAFETY: see `Consts::new`; vector index 16 i + j with i, j < 16 is below 256, and so are those of the tables. One exclusive borrow underlies all
+    // accesses.
+    unsafe {
+        let base = row.as_mut_ptr().add(lane);
+        let at = |v: usize| base.add(8 * v);
+        let values = |v: usize| at(v).cast::<f64>();
+        let pair = |v: usize, w: usize| {
+            let (a, b) = (V::load(values(v)), V::load(values(w)));
+            [a + b, a - b]
+        };
+        for j in 0..16 {
+            let tw = t.twiddle.as_ptr().add(16 * j);
+            dft16::<_, 0>(
+                k,
+                w,
+                |i| {
+                    let [a, b] = [i, i + 8].map(|i| centred_words(&k.0, at(16 * i + j)));
+                    [a + b, a - b]
+                },
+                |i, x| k.product(x, &*tw.add(i)).store(values(16 * i + j)),
+            );
+        }
+        for i in 0..16 {
+            let mid = t.middle257.as_ptr().add(16 * i);
+            dft16::<_, 0>(
+                k,
+                w,
+                |j| pair(16 * i + j, 16 * i + j + 8),
+                |j, x| k.product(x, &*mid.add(j)).store(values(16 * i + j)),
+            );
+            let tw = t.twiddle.as_ptr().add(16 * i);
+            dft16::<_, 0>(
+                k,
+                w,
+                |j| pair(16 * i + j, 16 * i + j + 8),
+                |j, x| k.product(x, &*tw.add(j)).store(values(16 * i + j)),
+            );
+        }
+        for j in 0..16 {
+            dft16::<_, 0>(
+                k,
+                w,
+                |i| pair(16 * i + j, 16 * i + j + 128),
+                |i, x| k.0.store(k.reduce(x), at(16 * i + j)),
+            );
+        }
+    }
+}
+
+/// Entries reduced in the DFTs of the axis of 17, before [`lanes`] and after.
+const BEFORE_LANES: u16 = 0b1_1111;
+const AFTER_LANES: u16 = 0b10;
+
+/// Columns at once, which are independent: one alone would wait between its levels.
+const WIDTH: usize = 4;
+
+/// Some columns, side by side: in a limb the sixteen lines of one are in the same set of the first-level cache, which holds eight of them.
+#[repr(align(64))]
+struct Columns([[[f64; 8]; WIDTH]; 16]);
+
+/// See [`crate::simd::columns`].
+#[inline(always)]
+pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    t: &Tables,
+    a: &mut [u64],
+) {
+    assert!(a.len() == t.rows * t.cols * 8 && t.lanes.len() == t.rows);
+    let base = a.as_mut_ptr();
+    // SAFETY: see `Consts::new`; vector index i·cols + c with i < rows and c < cols is below rows·cols = a.len()/8, and 16 · WIDTH vectors are in `Columns`. One
+    // exclusive borrow underlies all accesses.
+    unsafe {
+        let k = Vectors(Consts::<V>::new(m));
+        let step = 8 / H;
+        let words = |v: usize| {
+            let at = base.add(8 * v);
+            V::three(array!(H, k.0.p, |h| centred_words(&k.0, at.add(h * step))))
+        };
+        let [single] = &t.lanes[..] else {
+            let (matrices, _) = t.lanes.as_chunks::<16>();
+            assert_eq!(matrices.len(), 1);
+            let w = &t.root16[1];
+            let mut columns = Columns([[[0.0; 8]; WIDTH]; 16]);
+            let columns = columns.0.as_mut_ptr().cast::<f64>();
+            let width = WIDTH.min(t.cols);
+            assert!(t.cols.is_multiple_of(width));
+            for first in (0..t.cols).step_by(width) {
+                let at = |i: usize, part: usize| columns.add(8 * WIDTH * i + part * step);
+                let pair = |i: usize, part: usize| {
+                    let (a, b) = (V::load(at(i, part)), V::load(at(i + 8, part)));
+                    [a + b, a - b]
+                };
+                for i in 0..16 {
+                    for c in 0..width {
+                        let x = words(i * t.cols + first + c);
+                        for (h, x) in x.into_iter().enumerate() {
+                            x.store(at(i, c * H + h));
+                        }
+                    }
+                }
+                for part in 0..H * width {
+                    dft16::<_, BEFORE_LANES>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
+                }
+                for (i, matrix) in matrices[0].iter().enumerate() {
+                    for c in 0..width {
+                        let x = array!(H, k.0.p, |h| V::load(at(i, c * H + h)));
+                        let y = lanes(&k.0, matrix, x);
+                        for (h, y) in y.into_iter().enumerate() {
+                            y.store(at(i, c * H + h));
+                        }
+                    }
+                }
+                for part in 0..H * width {
+                    dft16::<_, AFTER_LANES>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
+                }
+                for i in 0..16 {
+                    for part in 0..H * width {
+                        let to = base.add((i * t.cols + first) * 8 + part * step);
+                        k.0.store(k.reduce(V::load(at(i, part))), to);
+                    }
+                }
+            }
+            return;
+        };
+        for c in 0..t.cols {
+            let y = lanes(&k.0, single, words(c));
+            for (h, y) in y.into_iter().enumerate() {
+                k.0.store(k.reduce(y), base.add(8 * c + h * step));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bound of a number, in p.
+    #[derive(Clone, Copy, Debug)]
+    struct Bound(f64);
+
+    impl Add for Bound {
+        type Output = Self;
+
+        fn add(self, other: Self) -> Self {
+            Self(self.0 + other.0)
+        }
+    }
+
+    impl Sub for Bound {
+        type Output = Self;
+
+        fn sub(self, other: Self) -> Self {
+            self.add(other)
+        }
+    }
+
+    struct Bounds;
+
+    impl Arithmetic for Bounds {
+        type Word = Bound;
+
+        /// The quotient is off by 1/2 and, as 128 p < 2^54, by x/128.
+        unsafe fn product(&self, x: Bound, _: &Factor) -> Bound {
+            assert!(x.0 <= 32.0, "{x:?} is not within 2^52");
+            Bound(0.5 + x.0 / 128.0)
+        }
+
+        unsafe fn reduce(&self, x: Bound) -> Bound {
+            assert!(x.0 <= 64.0, "{x:?} is not within 2^53");
+            Bound(0.625)
+        }
+    }
+
+    /// The largest output of a DFT of numbers within `input`, where entries are reduced.
+    fn dft<const REDUCED: u16>(input: f64) -> f64 {
+        let mut largest: f64 = 0.0;
+        // SAFETY: bounds are no vectors, and want no features.
+        unsafe {
+            dft16::<_, REDUCED>(
+                &Bounds,
+                &[Factor::default(); 8],
+                |_| [Bound(2.0 * input); 2],
+                |_, x| largest = largest.max(x.0),
+            );
+        }
+        largest
+    }
+
+    /// No number is too large for what is done to it, for any input.
+    #[test]
+    fn numbers_stay_within_their_bounds() {
+        // the axis of 257: from words, then from products
+        assert!(dft::<0>(1.0) <= 16.0 && dft::<0>(0.75) <= 16.0);
+        // a butterfly of 5, and two in a sum, whose quotient is off by 1 and 32/128
+        let before = dft::<BEFORE_LANES>(2.0);
+        assert!(2.0 * (2.0 * before) <= 32.0, "{before}");
+        let after = dft::<AFTER_LANES>(4.0 * 1.25);
+        assert!(after <= 64.0, "{after}");
+    }
+}

@@ -1,0 +1,54 @@
+//! A ring with primes.
+
+use homaes_math::{Modulus, Ring, Transform};
+
+/// A ring and the primes of a parameter set, with their transforms. Its users name primes by their places here.
+pub struct RnsContext {
+    ring: Ring,
+    primes: Vec<Transform>,
+}
+
+impl RnsContext {
+    /// The transforms of `primes`, which costs some milliseconds each.
+    ///
+    /// # Errors
+    /// The first prime that the ring has no transform for.
+    pub fn new(ring: Ring, primes: &[u64]) -> Result<Self, u64> {
+        let transforms = primes.iter().map(|&p| Transform::new(&ring, p).ok_or(p));
+        let primes = transforms.collect::<Result<_, _>>()?;
+        Ok(Self { ring, primes })
+    }
+
+    /// The ring.
+    #[inline]
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Number of primes.
+    pub fn count(&self) -> usize {
+        self.primes.len()
+    }
+
+    /// The transform modulo prime `i`.
+    #[inline]
+    pub fn transform(&self, i: usize) -> &Transform {
+        &self.primes[i]
+    }
+
+    /// Prime `i`.
+    #[inline]
+    pub fn modulus(&self, i: usize) -> &Modulus {
+        self.primes[i].modulus()
+    }
+
+    /// The product of primes modulo `m`.
+    pub fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
+        primes.fold(1, |acc, i| m.mul(acc, self.modulus(i).p() % m.p()))
+    }
+
+    /// log2 of the product of primes.
+    pub fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
+        primes.map(|i| self.modulus(i).log2()).sum()
+    }
+}

@@ -1,0 +1,100 @@
+//! Key switching merged with a modulus switch, worked out once per pair of bases.
+
+use crate::context::RnsContext;
+use crate::digit::Digit;
+use crate::mod_switch::ModSwitch;
+use homaes_math::Shoup;
+use std::ops::Range;
+
+/// How the keys of a set are made: special primes, and the digit of every other prime.
+pub struct Gadget<'a> {
+    /// Places of the special primes.
+    pub special: Range<usize>,
+    /// Digit of the prime at a place.
+    pub digit_of: &'a dyn Fn(usize) -> usize,
+    /// Bits by which a digit may exceed the special modulus in use.
+    pub excess_bits: f64,
+}
+
+/// Key switching from one basis, followed by the switch to another, which has no special primes.
+///
+/// Only as many special primes are used as the largest digit needs: with P the product of all and P_l of those in use, an element is first
+/// multiplied by (P/P_l)⁻¹, and its digits then meet keys that contain P.
+pub struct SwitchPlan {
+    /// The basis of the element.
+    pub from: Vec<usize>,
+    /// `from`, then the special primes in use.
+    pub extended: Vec<usize>,
+    /// The digits that have primes of `from`.
+    pub digits: Vec<Digit>,
+    /// (P/P_l)⁻¹ per prime of `from`.
+    pub scale: Vec<Shoup>,
+    /// Whether all special primes are in use, so that `scale` is 1.
+    pub all_special: bool,
+    /// The switch to the target.
+    pub down: ModSwitch,
+    /// log2 of every digit's modulus over P_l.
+    pub excesses: Vec<f64>,
+    /// log2 of P_l.
+    pub log2_special: f64,
+}
+
+impl SwitchPlan {
+    /// From the basis `from` to the basis `to`.
+    pub fn new(rns: &RnsContext, from: &[usize], to: &[usize], gadget: &Gadget<'_>) -> Self {
+        let numbers: Vec<usize> = from.iter().map(|&i| (gadget.digit_of)(i)).collect();
+        let count = numbers.iter().max().map_or(0, |d| d + 1);
+        let own = |d: usize| -> Vec<usize> {
+            let places = 0..from.len();
+            places.filter(|&i| numbers[i] == d).collect()
+        };
+        let sets = (0..count).map(|d| (d, own(d)));
+        let sets: Vec<(usize, Vec<usize>)> = sets.filter(|(_, own)| !own.is_empty()).collect();
+        let bits = |own: &[usize]| rns.log2(own.iter().map(|&i| from[i]));
+        let largest = sets.iter().map(|(_, own)| bits(own)).fold(0.0, f64::max);
+        let Range { start, end } = gadget.special;
+        let special_bits = |k: usize| rns.log2(start..start + k);
+        let special = (1..end - start)
+            .find(|&k| special_bits(k) + gadget.excess_bits >= largest)
+            .unwrap_or(end - start);
+        let used = start..start + special;
+        let extended: Vec<usize> = from.iter().copied().chain(used.clone()).collect();
+        let log2_special = rns.log2(used.clone());
+        let scale = from.iter().map(|&i| {
+            let m = rns.modulus(i);
+            m.shoup(m.inv(rns.product(m, used.end..end)))
+        });
+        Self {
+            scale: scale.collect(),
+            all_special: used.end == end,
+            down: ModSwitch::new(rns, &extended, to),
+            excesses: sets
+                .iter()
+                .map(|(_, own)| bits(own) - log2_special)
+                .collect(),
+            digits: sets
+                .into_iter()
+                .map(|(number, own)| Digit::new(rns, number, own, from, &extended))
+                .collect(),
+            log2_special,
+            from: from.to_vec(),
+            extended,
+        }
+    }
+
+    /// Number of special primes in use.
+    pub fn special(&self) -> usize {
+        self.extended.len() - self.from.len()
+    }
+
+    /// log2 of the root mean square over the digits of their moduli over P_l.
+    pub fn log2_digit_excess(&self) -> f64 {
+        let squares = self.excesses.iter().map(|bits| (2.0 * bits).exp2());
+        0.5 * (squares.sum::<f64>() / self.excesses.len() as f64).log2()
+    }
+
+    /// Bits by which the switch lowers the modulus.
+    pub fn log2_drop(&self) -> f64 {
+        self.down.log2_drop() - self.log2_special
+    }
+}

@@ -1,0 +1,239 @@
+use super::*;
+use homaes_math::prime::is_prime;
+use homaes_math::transform::Source;
+use homaes_math::{Ring, Words};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The ring of conductor 255 with four primes just below 2^42.
+fn rns() -> RnsContext {
+    let ring = Ring::new(255).unwrap();
+    let step = ring.modulus_step();
+    let candidates = (1..).map(|k| ((1 << 42) / step - k) * step + 1);
+    let primes: Vec<u64> = candidates.filter(|&p| is_prime(p)).take(4).collect();
+    RnsContext::new(ring, &primes).unwrap()
+}
+
+/// Integers of either sign and all sizes up to 2^62.
+fn integers(n: usize) -> Vec<i64> {
+    let spread = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64;
+    (0..n).map(|i| spread(i) >> (1 + i % 40)).collect()
+}
+
+/// The polynomial of integers, limb by limb.
+fn poly(rns: &RnsContext, basis: &[usize], integers: &[i64]) -> Poly {
+    let limbs = basis.iter().map(|&i| {
+        let m = *rns.modulus(i);
+        let residue = |&x: &i64| x.rem_euclid(m.p() as i64);
+        let residues: Vec<i64> = integers.iter().map(residue).collect();
+        Poly::from_signed(rns, &[i], &residues).limbs.remove(0)
+    });
+    Poly {
+        limbs: limbs.collect(),
+    }
+}
+
+/// The coefficients of a limb, canonical.
+fn coefficients(rns: &RnsContext, prime: usize, limb: &Words) -> Vec<u64> {
+    let mut limb = limb.clone();
+    rns.transform(prime).inverse(&mut limb);
+    let m = rns.modulus(prime);
+    limb.iter()
+        .map(|&x| m.from_stored(m.canonical(x)))
+        .collect()
+}
+
+#[test]
+fn lowering_divides_and_keeps_parities() {
+    let rns = rns();
+    let meter = Meter::default();
+    let c = integers(rns.ring().n());
+    let plan = ModSwitch::new(&rns, &[2, 0, 1], &[0, 1]);
+    assert_eq!((plan.dropped(), plan.to()), (&[0][..], &[0, 1][..]));
+    assert_eq!([plan.source(0), plan.source(1)], [Some(1), Some(2)]);
+    let lower = plan.apply(&rns, &meter, &poly(&rns, &[2, 0, 1], &c));
+    let p = rns.modulus(2).p() as i64;
+    assert!((plan.log2_drop() - (p as f64).log2()).abs() < 1e-9);
+    let moduli = [0, 1].map(|i| rns.modulus(i).p());
+    let limbs = [0, 1].map(|i| coefficients(&rns, i, &lower.limbs[i]));
+    for (i, &c) in c.iter().enumerate() {
+        // the quotient is small: its residue modulo one prime is itself, the other agrees
+        let centred = |at: usize| {
+            let (x, q) = (limbs[at][i] as i64, moduli[at] as i64);
+            if x > q / 2 { x - q } else { x }
+        };
+        let quotient = centred(0);
+        assert_eq!(quotient, centred(1));
+        assert_eq!(quotient.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+        let error = i128::from(quotient) * i128::from(p) - i128::from(c);
+        assert!(error.abs() <= i128::from(p), "{c} became {quotient}");
+    }
+    assert_eq!(meter.read().count("transforms"), 3);
+}
+
+#[test]
+fn lowering_to_further_primes_multiplies() {
+    let rns = rns();
+    // times p_3, over p_1 p_2
+    let plan = ModSwitch::new(&rns, &[0, 1, 2], &[0, 3]);
+    assert_eq!(plan.dropped(), [1, 2]);
+    assert_eq!([plan.source(0), plan.source(1)], [Some(0), None]);
+    let log2 = |i: usize| rns.modulus(i).log2();
+    let drop = log2(1) + log2(2) - log2(3);
+    assert!((plan.log2_drop() - drop).abs() < 1e-9);
+    let c = integers(rns.ring().n());
+    let lower = plan.apply(&rns, &Meter::default(), &poly(&rns, &[0, 1, 2], &c));
+    let ratio = (-drop).exp2();
+    for (place, prime) in [0, 3].into_iter().enumerate() {
+        let found = coefficients(&rns, prime, &lower.limbs[place]);
+        for (&x, &c) in found.iter().zip(&c) {
+            let q = rns.modulus(prime).p();
+            let x = if x > q / 2 {
+                x as i64 - q as i64
+            } else {
+                x as i64
+            };
+            assert!((x as f64 - c as f64 * ratio).abs() <= 1.001);
+            assert_eq!(x.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+        }
+    }
+}
+
+#[test]
+fn digits_are_centred_residues() {
+    let rns = rns();
+    let meter = Meter::default();
+    let c = integers(rns.ring().n());
+    let (from, extended) = ([0, 1, 2], [0, 1, 2, 3]);
+    // c is below p_0 p_1 / 2, so that it is its own first digit; its second is the centred residue modulo p_2
+    let digits = [(0, vec![0, 1]), (1, vec![2])];
+    let digits = digits.map(|(number, own)| Digit::new(&rns, number, own, &from, &extended));
+    let limbs = poly(&rns, &from, &c).limbs;
+    let words = limbs.into_iter().zip(from).enumerate();
+    let words = words.map(|(at, (mut limb, i))| {
+        Coefficients::words_of(&rns, &meter, &digits, (at, i), Source::InPlace, &mut limb);
+        limb
+    });
+    let prepared = Coefficients::new(&rns, &meter, words.collect(), &digits);
+    let p2 = rns.modulus(2).p() as i64;
+    let centred = |x: &i64| {
+        let x = x.rem_euclid(p2);
+        if x > p2 / 2 { x - p2 } else { x }
+    };
+    let wants = [c.clone(), c.iter().map(centred).collect()];
+    for (number, (digit, want)) in digits.iter().zip(wants).enumerate() {
+        for (at, &prime) in extended.iter().enumerate() {
+            assert_eq!(digit.owns(at), digit.own.contains(&at));
+            if digit.owns(at) {
+                continue;
+            }
+            let mut found = Words::scratch(rns.ring().n());
+            let places = [(at, prime)];
+            let extend = |axes, found: &mut Words| {
+                let out = &mut [&mut found[..]];
+                digit.extend(&rns, &meter, (&places, axes), &prepared, number, out);
+            };
+            let mut by_halves = Words::scratch(rns.ring().n());
+            extend(Axes::First, &mut by_halves);
+            rns.transform(prime).forward_columns(&mut by_halves);
+            extend(Axes::All, &mut found);
+            assert!(found[..] == by_halves[..]);
+            let want = poly(&rns, &[prime], &want);
+            let [found, want] = [&found, &want.limbs[0]].map(|l| coefficients(&rns, prime, l));
+            assert_eq!(found, want, "digit {number} modulo prime {prime}");
+        }
+    }
+}
+
+#[test]
+fn a_prime_without_a_transform_is_named() {
+    let ring = Ring::new(255).unwrap();
+    assert_eq!(RnsContext::new(ring, &[12289]).err(), Some(12289));
+}
+
+/// Fails until it is told not to.
+#[derive(Clone)]
+struct Moody(Arc<AtomicBool>);
+
+impl Moody {
+    fn new(fails: bool) -> Self {
+        Self(Arc::new(AtomicBool::new(fails)))
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Resident for Moody {
+    fn download(&self) -> Result<Vec<Words>, Fault> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(out_of_order()),
+            false => Ok(vec![Words::zeroed(3)]),
+        }
+    }
+}
+
+fn out_of_order() -> Fault {
+    Fault("out of order".into())
+}
+
+#[test]
+fn limbs_that_a_device_does_not_give_can_be_asked_for_again() {
+    let device = Moody::new(true);
+    let limbs = Limbs::on_device(Arc::new(device.clone()));
+    assert_eq!(limbs.fetch(), Err(out_of_order()));
+    let copy = limbs.clone();
+    device.0.store(false, Ordering::Relaxed);
+    assert_eq!((limbs.fetch(), copy.fetch()), (Ok(()), Ok(())));
+    device.0.store(true, Ordering::Relaxed);
+    assert_eq!((limbs.len(), copy[0].len()), (1, 3));
+}
+
+#[test]
+fn limbs_have_one_copy_on_each_device() {
+    let limbs: Limbs = [Words::zeroed(2)].into_iter().collect();
+    let [first, second] = [Moody::new(false), Moody::new(false)];
+    let on = |device: &Moody, uploads: bool| {
+        let found: Result<Moody, Fault> = limbs.resident(
+            |there: &Moody| there.is(device),
+            |words| {
+                assert!(uploads && words[0].len() == 2);
+                Ok(device.clone())
+            },
+        );
+        assert!(found.unwrap().is(device));
+    };
+    // an upload that fails leaves no copy
+    let failed = limbs.resident(|_: &Moody| true, |_| Err(out_of_order()));
+    assert_eq!(failed.err(), Some(out_of_order()));
+    on(&first, true);
+    on(&first, false);
+    on(&second, true);
+    on(&first, false);
+    on(&second, false);
+    // what another device has alone comes over memory, if it can be had
+    let away = Limbs::on_device(Arc::new(second.clone()));
+    let own = |there: &Moody| there.is(&first);
+    let moved = |away: &Limbs| away.resident(own, |words| Ok(Moody::new(words.len() != 1)));
+    second.0.store(true, Ordering::Relaxed);
+    assert_eq!(moved(&away).err(), Some(out_of_order()));
+    second.0.store(false, Ordering::Relaxed);
+    assert!(!moved(&away).unwrap().0.load(Ordering::Relaxed));
+}
+
+#[test]
+fn zeros_are_zeros_and_known_until_they_are_looked_at() {
+    let zero = Limbs::zero(4, 3);
+    let copy = zero.clone();
+    assert!(zero.is_zero() && copy.is_zero());
+    assert_eq!(zero.len(), 3);
+    assert!(zero.iter().all(|limb| limb[..] == [0; 4]));
+    assert!(!zero.is_zero() && copy.is_zero());
+    let mut changed = copy;
+    changed[1][2] = 5;
+    assert!(!changed.is_zero());
+    assert_eq!(changed[1][..], [0, 0, 5, 0]);
+    let here: Limbs = [Words::zeroed(4)].into_iter().collect();
+    assert!(!here.is_zero());
+}

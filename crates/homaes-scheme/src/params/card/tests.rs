@@ -1,0 +1,128 @@
+use super::*;
+use crate::params::rlwe;
+
+fn secure() -> SetCard {
+    let weight = SecretWeight::Hamming(256);
+    let line = |what: &'static str, modulus_bits: f64| Published {
+        what: what.into(),
+        dimension: 32768,
+        log2_sigma: 3.2f64.log2() - modulus_bits,
+        ring_degree: 32768,
+        modulus_bits,
+        estimate: rlwe::estimate(32768, weight, modulus_bits, 3.2),
+    };
+    SetCard {
+        name: SetName::from_static("bgv/test"),
+        scheme: "bgv",
+        paper: "GHS12",
+        purpose: Purpose::Secure,
+        security_bits_claimed: Some(128),
+        log2_p_fail: -80.0,
+        slots: 2048,
+        blocks_per_batch: 2048,
+        eval_key_bytes: 1 << 30,
+        wrapped_key_bytes: 1 << 24,
+        ciphertext_bytes_per_batch: 1 << 20,
+        secret_key_bytes: 9000,
+        ring: Some(Ring { m: 65535, n: 32768 }),
+        secret_weight: Some(weight),
+        sigma: Some(3.2),
+        log2_qp: Some(790.0),
+        published: vec![
+            line("public key", 700.0),
+            line("relinearisation key", 790.0),
+        ],
+        assumptions: Vec::new(),
+    }
+}
+
+#[test]
+fn a_sound_card_passes() {
+    let card = secure();
+    assert_eq!(card.check(), Ok(()));
+    assert_eq!(card.security_bits_estimated(), Some(134.4));
+    assert_eq!(card.security_bits_with_rotations(), Some(128.01));
+    assert_eq!(card.least(|estimate| estimate.quantum), Some(120.46));
+}
+
+/// One broken rule each, with the message a reader sees.
+#[test]
+fn broken_secure_cards_are_named() {
+    type Break = fn(&mut SetCard);
+    let cases: [(Break, &str); 9] = [
+        (
+            |c| c.scheme = "tfhe",
+            "set bgv/test: scheme is tfhe, expected bgv",
+        ),
+        (
+            |c| c.security_bits_claimed = Some(127),
+            "set bgv/test claims 127 bits, a secure set needs at least 128",
+        ),
+        (
+            |c| c.security_bits_claimed = None,
+            "set bgv/test claims 0 bits, a secure set needs at least 128",
+        ),
+        (
+            |c| c.published.clear(),
+            "set bgv/test lists nothing published, so nothing supports its claim",
+        ),
+        (
+            |c| c.published[1].estimate = None,
+            "set bgv/test: relinearisation key has no usable estimate",
+        ),
+        (
+            |c| c.published[0].modulus_bits = 811.5,
+            "set bgv/test: public key has 811.5 modulus bits, the card says at most 790",
+        ),
+        (
+            |c| c.security_bits_claimed = Some(129),
+            "set bgv/test: relinearisation key is estimated at 128.0 bits, below the claim of 129",
+        ),
+        (
+            |c| c.log2_p_fail = -63.5,
+            "set bgv/test: log2 of the failure probability is -63.5, a secure set needs at most -64",
+        ),
+        (
+            |c| c.log2_p_fail = f64::NAN,
+            "set bgv/test: log2 of the failure probability is NaN, a secure set needs at most -64",
+        ),
+    ];
+    for (damage, message) in cases {
+        let mut card = secure();
+        damage(&mut card);
+        assert_eq!(card.check().unwrap_err().to_string(), message);
+    }
+    let mut card = secure();
+    card.published[0].estimate =
+        rlwe::estimate(32768, SecretWeight::Ternary, 1.0, 3.2).map(|estimate| Estimate {
+            with_rotations: f64::NAN,
+            ..estimate
+        });
+    assert!(matches!(card.check(), Err(CardError::NoEstimate { .. })));
+}
+
+#[test]
+fn toys_claim_nothing_and_papers_may_fall_short() {
+    let mut card = secure();
+    card.purpose = Purpose::Toy;
+    assert_eq!(
+        card.check().unwrap_err().to_string(),
+        "set bgv/test is a toy but claims 128 bits"
+    );
+    card.security_bits_claimed = None;
+    card.log2_p_fail = 0.0;
+    card.published[0].estimate = None;
+    assert_eq!(card.check(), Ok(()));
+    assert_eq!(card.security_bits_estimated(), None);
+    card.purpose = Purpose::Paper;
+    card.security_bits_claimed = Some(192);
+    assert_eq!(card.check(), Ok(()));
+    card.published.clear();
+    assert_eq!(card.security_bits_estimated(), None);
+}
+
+#[test]
+fn purposes_have_their_json_words() {
+    let words = [Purpose::Toy, Purpose::Paper, Purpose::Secure].map(|purpose| purpose.to_string());
+    assert_eq!(words, ["toy", "paper", "secure"]);
+}

@@ -1,0 +1,49 @@
+//! What a wrapped key holds.
+
+use crate::Expansion;
+use homaes_aes::{Direction, KeySize, Layout};
+
+/// What a wrapped key holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrappedKeyInfo {
+    /// Size of the AES key.
+    pub key_size: KeySize,
+    /// Direction of the cipher.
+    pub direction: Direction,
+    /// Who expands the key.
+    pub expansion: Expansion,
+    /// The layouts there are round keys for, with the level of the output of AES in each: one more than the
+    /// multiplications left, if the scheme has levels.
+    pub layouts: Vec<(Layout, usize)>,
+}
+
+impl WrappedKeyInfo {
+    /// One that the client has expanded.
+    #[must_use]
+    pub fn expanded(
+        key_size: KeySize,
+        direction: Direction,
+        layouts: Vec<(Layout, usize)>,
+    ) -> Self {
+        Self {
+            key_size,
+            direction,
+            expansion: Expansion::Client,
+            layouts,
+        }
+    }
+
+    /// The layouts there are round keys for.
+    #[must_use]
+    pub fn layouts(&self) -> Vec<Layout> {
+        self.layouts.iter().map(|&(layout, _)| layout).collect()
+    }
+
+    /// Level of the output of AES in `layout`, if there are round keys for it.
+    #[must_use]
+    pub fn output_level(&self, layout: Layout) -> Option<usize> {
+        let mut layouts = self.layouts.iter();
+        let found = layouts.find(|(found, _)| *found == layout);
+        found.map(|&(_, level)| level)
+    }
+}

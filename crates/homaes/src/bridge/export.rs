@@ -1,0 +1,186 @@
+//! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
+
+use crate::bridge::lwe_file::LweFile;
+use crate::bridge::values_log2_p_fail;
+use crate::machine::disk;
+use crate::machine::pool::Pool;
+use crate::output::folder_of;
+use crate::{Error, Output, Result, SchemeError, Set};
+use homaes_bridge::{Numbers, decode_lwes};
+use homaes_wire::{Kind, Reader};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::Path;
+use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
+use tfhe::{ClientKey, FheUint8};
+use zeroize::Zeroizing;
+
+/// Most bytes of a serialised value: 65,560 words and what describes them.
+const VALUE_BYTES: u64 = 1 << 20;
+
+/// Most bytes of a serialised client key.
+const CLIENT_KEY_BYTES: u64 = 1 << 28;
+
+/// The client key in a file that `tfhe::safe_serialization::safe_serialize` wrote.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Keys`] if it holds something else.
+pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
+    let path = path.as_ref();
+    let other = || Error::ClientKey {
+        path: path.to_owned(),
+    };
+    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
+    let bytes = file.metadata().map_err(|source| Error::io(path, source))?;
+    if !bytes.is_file() || bytes.len() > CLIENT_KEY_BYTES {
+        return Err(other());
+    }
+    // of its whole length at once: a vector that grows leaves copies behind
+    let mut bytes = Zeroizing::new(vec![0; bytes.len() as usize]);
+    let read = file.read_exact(&mut bytes);
+    read.map_err(|source| Error::io(path, source))?;
+    // What that crate says of a damaged key quotes the key.
+    let mut rest: &[u8] = &bytes;
+    let key = safe_deserialize(&mut rest, CLIENT_KEY_BYTES);
+    let key = key.map_err(|reason| {
+        drop(Zeroizing::new(reason));
+        other()
+    })?;
+    match rest {
+        [] => Ok(key),
+        _ => Err(other()),
+    }
+}
+
+/// What [`export_fheuint8`] wrote.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Number of values.
+    pub values: u64,
+    /// log2 of the bound on the probability that any of them is wrong, or has too much noise for a first bootstrap;
+    /// `None` without values.
+    pub log2_p_fail: Option<f64>,
+}
+
+/// Writes the bytes of the message in the `.hlw` file `path`, or of its part of this name, or those of them numbered `range`, as `tfhe::FheUint8`, each by
+/// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all.
+///
+/// # Errors
+/// The first thing that is wrong with the file, [`Error::Range`]; `output` then does not appear.
+pub fn export_fheuint8(
+    path: impl AsRef<Path>,
+    part: Option<&str>,
+    range: Option<Range<u64>>,
+    mut output: Output,
+    tick: &mut dyn FnMut(u64, u64),
+) -> Result<Exported> {
+    let path = path.as_ref();
+    let serialised = |value: FheUint8| {
+        let mut out = Vec::new();
+        let written = safe_serialize(&value, &mut out, VALUE_BYTES);
+        written.map_err(|reason| Error::io(path, io::Error::other(reason)))?;
+        Ok(out)
+    };
+    let (mut done, mut all) = (0, 0);
+    let log2_p_fail = each(path, part, range, serialised, &mut |parts, count| {
+        if let Some(part) = parts.first().filter(|_| done == 0) {
+            let bytes = count.saturating_mul(part.len() as u64);
+            disk::check(folder_of(output.path()), bytes, 0)?;
+        }
+        for part in &parts {
+            let written = output.write_all(part);
+            written.map_err(|source| Error::io(output.path(), source))?;
+        }
+        (done, all) = (done + parts.len() as u64, count);
+        tick(done, all);
+        Ok(())
+    })?;
+    output.commit()?;
+    Ok(Exported {
+        values: done,
+        log2_p_fail,
+    })
+}
+
+/// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
+///
+/// # Errors
+/// The first thing that is wrong with the file, [`Error::Range`].
+pub fn read_fheuint8(
+    path: impl AsRef<Path>,
+    part: Option<&str>,
+    range: Range<u64>,
+) -> Result<Vec<FheUint8>> {
+    let mut out = Vec::new();
+    each(path.as_ref(), part, Some(range), Ok, &mut |values, _| {
+        out.extend(values);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// What `make` makes of each value, by records: `take` gets those of one and the number of all. Gives log2 of the bound
+/// on the probability that any is wrong.
+fn each<T: Send>(
+    path: &Path,
+    part: Option<&str>,
+    range: Option<Range<u64>>,
+    make: impl Fn(FheUint8) -> Result<T> + Sync,
+    take: &mut dyn FnMut(Vec<T>, u64) -> Result<()>,
+) -> Result<Option<f64>> {
+    let error = |source| Error::file(path, source);
+    let content = |error: homaes_bridge::Error| Error::content(path, SchemeError::of(error));
+    let reader = Reader::open(path, Kind::Values).map_err(error)?;
+    let set = Set::of_file(path, reader.header().set())?;
+    reader.check_set(set.name(), set.digest()).map_err(error)?;
+    let mut values = LweFile::new(reader.boxed(), set.clone())?;
+    let format = values.user.format().map_err(content)?;
+    let split = values.meta().split;
+    let part = values.meta().chosen(path, part)?;
+    let (first, bytes) = (16 * part.first_block, part.bytes);
+    let range = range.unwrap_or(0..bytes);
+    if range.start > range.end || range.end > bytes {
+        return Err(Error::Range {
+            path: path.to_owned(),
+            found: range,
+            bytes,
+        });
+    }
+    let range = first + range.start..first + range.end;
+    let count = range.end - range.start;
+    let blocks = range.start / 16..range.end.div_ceil(16);
+    let log2_p_fail = values_log2_p_fail(&set, blocks).filter(|_| count > 0);
+    let pool = Pool::new(0);
+    take(Vec::new(), count)?;
+    let mut first = 0;
+    // All records are read, whatever the range: only then are the checksums right to the end.
+    while let Some(batch) = values.next()? {
+        let own = first..first + split.batch_bytes(batch.index());
+        first = own.end;
+        let some = range.start.clamp(own.start, own.end)..range.end.clamp(own.start, own.end);
+        if some.is_empty() {
+            continue;
+        }
+        let lwes = decode_lwes(batch.bytes());
+        // four blocks of as many words a byte
+        let value = lwes.len() / (16 * batch.blocks());
+        let block = value / Numbers::Pairs.count();
+        let places = (some.start - own.start) as usize..(some.end - own.start) as usize;
+        let some = &lwes[places.start * value..places.end * value];
+        let made = |value: &[u64]| {
+            let blocks = value.chunks_exact(block).map(<[u64]>::to_vec);
+            let value = format.value(blocks);
+            make(value.map_err(|error| content(error.into()))?)
+        };
+        let made = pool.install(|| {
+            some.par_chunks_exact(value)
+                .map(made)
+                .collect::<Result<_>>()
+        });
+        take(made?, count)?;
+    }
+    Ok(log2_p_fail)
+}

@@ -1,0 +1,78 @@
+//! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
+
+use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
+use crate::results::ciphertexts::{Batch, Batches, Ciphertexts};
+use crate::results::meta::{Meta, TAG_TARGET};
+use crate::scheme::Input;
+use crate::{Error, Result, Set, Step};
+use homaes_aes::Layout;
+use homaes_bridge::{MOST_OTHER_BYTES, Other};
+use homaes_wire::WireError;
+
+/// The records of an `.hlw` file in order.
+pub(crate) struct LweFile<'r> {
+    records: Batches<'r>,
+    /// Whose they are.
+    pub(crate) user: Other,
+}
+
+impl<'r> LweFile<'r> {
+    /// Reads the first two records; the set is the file's.
+    pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
+        let mut file = Ciphertexts::framed(reader, set, 1)?;
+        file.check_cut(BLOCKS_PER_RECORD)?;
+        if (file.meta().layout, file.meta().level) != (Layout::Bits, 1) {
+            return Err(file.error(WireError::Malformed {
+                what: "layout or level",
+                expected: "bits at level 1",
+            }));
+        }
+        if !file.set().has_bridges() {
+            return Err(file.error(WireError::Malformed {
+                what: "set",
+                expected: "one with bridges",
+            }));
+        }
+        let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
+        match user {
+            Other::User { .. } => Ok(Self {
+                records: file.into_iter(),
+                user,
+            }),
+            Other::Set(_) => Err(file.error(WireError::Malformed {
+                what: "other side of the bridge",
+                expected: "a user of the crate tfhe",
+            })),
+        }
+    }
+
+    /// What they are the encryption of.
+    #[cfg(feature = "tfhe-rs")]
+    pub(crate) fn meta(&self) -> &Meta {
+        self.records.meta()
+    }
+
+    /// The next record; none after the last one, when all was read.
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+        let mut expected = 0;
+        let batch = self.records.next_of(|set, shape| {
+            expected = record_bytes(set, shape);
+            expected
+        })?;
+        match batch {
+            Some(batch) if batch.bytes().len() as u64 != expected => {
+                let source = WireError::Malformed {
+                    what: "LWE ciphertexts",
+                    expected: "as many as the blocks of their record have",
+                };
+                Err(Error::file(&batch.path(), source))
+            }
+            batch => Ok(batch),
+        }
+    }
+
+    /// What they were the encryption of, and the steps of AES; for who has come to the end.
+    pub(crate) fn into_parts(self) -> (Meta, Vec<Step>) {
+        self.records.into_parts()
+    }
+}

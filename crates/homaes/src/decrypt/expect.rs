@@ -1,0 +1,253 @@
+//! What a client expects of a message, held against what its file says before anything is decrypted.
+
+use crate::error::quoted;
+use crate::{Error, PartMeta, Result};
+use homaes_wire::hex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What the client knows of the message that it asked for. What is `None` may be anything.
+///
+/// The file comes from the server. If the tag of a GCM message is checked, a message that passes is one that the holder of
+/// the AES key encrypted with this nonce, these associated data and this length. Without a tag the server can write here
+/// what is expected and return other bytes: then this finds mistakes, not attacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expect<'e> {
+    /// [Name](homaes_aes::Mode::name) of the mode.
+    pub mode: Option<&'e str>,
+    /// The nonce of GCM (12 bytes), the initial counter block of CTR or the IV of CBC or CFB (16 bytes).
+    pub nonce: Option<&'e [u8]>,
+    /// The associated data of GCM.
+    pub aad: Option<&'e [u8]>,
+    /// Length of the decrypted file: without padding, if that is removed.
+    pub bytes: Option<u64>,
+}
+
+impl Expect<'_> {
+    /// Checks everything that is known without decrypting; `unpad`: padding will be removed.
+    pub(crate) fn check(&self, path: &Path, part: &PartMeta, unpad: bool) -> Result<()> {
+        let mode = part.mode.name();
+        let refuse = |what, found: String, expected: String| {
+            Err(Error::Unexpected {
+                path: path.to_owned(),
+                what,
+                found,
+                expected,
+            })
+        };
+        if let Some(expected) = self.mode
+            && expected != mode
+        {
+            return refuse("mode", mode.to_owned(), expected.to_owned());
+        }
+        if let Some(expected) = self.nonce
+            && expected != part.mode.iv()
+        {
+            let found = match part.mode.iv() {
+                [] => format!("none (mode {mode})"),
+                iv => format!("{} (mode {mode})", hex(iv)),
+            };
+            return refuse("nonce or IV", found, hex(expected));
+        }
+        if let Some(expected) = self.aad
+            && (part.tag.is_none() || expected != part.aad)
+        {
+            let found = match part.tag {
+                None => format!("none (mode {mode})"),
+                Some(_) => data(&part.aad),
+            };
+            return refuse("associated data", found, data(expected));
+        }
+        let found = part.bytes;
+        match self.bytes {
+            // n bytes are followed by 1 to 16 bytes of padding
+            Some(expected)
+                if unpad && found != (expected / 16).saturating_add(1).saturating_mul(16) =>
+            {
+                refuse(
+                    LENGTH,
+                    format!("{found} bytes with padding"),
+                    format!("{expected} bytes and padding up to the next multiple of 16"),
+                )
+            }
+            Some(expected) if !unpad && found != expected => self.length(path, found),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the length that is left when padding is removed.
+    pub(crate) fn length(&self, path: &Path, found: u64) -> Result<()> {
+        match self.bytes {
+            Some(expected) if found != expected => Err(Error::Unexpected {
+                path: path.to_owned(),
+                what: LENGTH,
+                found: format!("{found} bytes"),
+                expected: format!("{expected} bytes"),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks that a message of many parts has those that are expected, and no others.
+pub(crate) fn check_names<'p>(
+    path: &Path,
+    expected: &BTreeMap<String, Expect<'_>>,
+    found: impl Iterator<Item = &'p str>,
+) -> Result<()> {
+    let refuse = |found: String, expected: &str| {
+        Err(Error::Unexpected {
+            path: path.to_owned(),
+            what: "parts",
+            found,
+            expected: expected.to_owned(),
+        })
+    };
+    let mut missing: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
+    for name in found {
+        if !missing.remove(name) {
+            return refuse(quoted(name), "no part of this name");
+        }
+    }
+    match missing.first() {
+        Some(name) => refuse(format!("no part {}", quoted(name)), "one"),
+        None => Ok(()),
+    }
+}
+
+const LENGTH: &str = "length of the message";
+
+/// Associated data may be long: their length and hash name them.
+fn data(aad: &[u8]) -> String {
+    let hash = hex(&crate::input::part_meta::sha256(aad));
+    format!("{} bytes with SHA-256 {hash}", aad.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_aes::Mode;
+
+    fn meta(mode: Mode, bytes: u64) -> PartMeta {
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        PartMeta {
+            name: None,
+            mode,
+            tag: gcm.then_some([1; 16]),
+            aad: if gcm { b"abc".to_vec() } else { Vec::new() },
+            bytes,
+            first_block: 0,
+        }
+    }
+
+    #[track_caller]
+    fn refused(expect: Expect<'_>, part: &PartMeta, unpad: bool) -> String {
+        let error = expect.check(Path::new("f"), part, unpad).unwrap_err();
+        assert!(!error.remedy().is_empty());
+        error.to_string()
+    }
+
+    #[test]
+    fn what_is_expected_passes_and_anything_else_is_named() {
+        let nonce = [7; 12];
+        let gcm = meta(Mode::Gcm { nonce }, 20);
+        let right = Expect {
+            mode: Some("gcm"),
+            nonce: Some(&nonce),
+            aad: Some(b"abc"),
+            bytes: Some(20),
+        };
+        right.check(Path::new("f"), &gcm, false).unwrap();
+        let any = Expect::default();
+        any.check(Path::new("f"), &gcm, false).unwrap();
+        // SHA-256 of "abc": FIPS 180-4, example
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        for (expect, words) in [
+            (
+                Expect {
+                    mode: Some("ctr"),
+                    ..any
+                },
+                "f: mode: found gcm, expected ctr".to_owned(),
+            ),
+            (
+                Expect {
+                    nonce: Some(&[7; 16]),
+                    ..any
+                },
+                format!(
+                    "f: nonce or IV: found {} (mode gcm), expected {}",
+                    "07".repeat(12),
+                    "07".repeat(16)
+                ),
+            ),
+            (
+                Expect {
+                    aad: Some(b""),
+                    ..any
+                },
+                format!(
+                    "f: associated data: found 3 bytes with SHA-256 {abc}, expected 0 bytes with SHA-256 e3b0"
+                ),
+            ),
+            (
+                Expect {
+                    bytes: Some(21),
+                    ..any
+                },
+                "f: length of the message: found 20 bytes, expected 21 bytes".to_owned(),
+            ),
+        ] {
+            let error = refused(expect, &gcm, false);
+            assert!(error.starts_with(&words), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_mode_does_not_have_is_never_as_expected() {
+        let any = Expect::default();
+        let ecb = meta(Mode::Ecb, 32);
+        let none: &[u8] = &[];
+        // An empty expectation would equal the empty fields of the file.
+        assert!(
+            refused(
+                Expect {
+                    aad: Some(none),
+                    ..any
+                },
+                &ecb,
+                false
+            )
+            .contains("found none (mode ecb)")
+        );
+        assert!(
+            refused(
+                Expect {
+                    nonce: Some(&[0; 16]),
+                    ..any
+                },
+                &ecb,
+                false
+            )
+            .contains("found none (mode ecb)")
+        );
+    }
+
+    #[test]
+    fn lengths_without_padding_fit_the_padded_length() {
+        let cbc = meta(Mode::Cbc { iv: [0; 16] }, 32);
+        let bytes = |n| Expect {
+            bytes: Some(n),
+            ..Expect::default()
+        };
+        for n in 16..32 {
+            bytes(n).check(Path::new("f"), &cbc, true).unwrap();
+        }
+        for n in [0, 15, 32, u64::MAX] {
+            let error = refused(bytes(n), &cbc, true);
+            assert!(error.contains("found 32 bytes with padding"), "{error}");
+        }
+        assert!(bytes(17).length(Path::new("f"), 17).is_ok());
+        assert!(bytes(17).length(Path::new("f"), 18).is_err());
+    }
+}

@@ -1,0 +1,21 @@
+//! The input of a run: AES ciphertexts, of files or memory, checked and cut into batches.
+//!
+//! | module | content |
+//! |---|---|
+//! | `source` | bytes read by their place |
+//! | `aes_input` | one part or many that share batches, checked before any work starts |
+//! | `part_meta` | what is public about a part: name, mode, tag, associated data |
+//! | `counters` | blocks that two parts would encrypt with the same counter |
+//! | `split`, `batch` | the cut into batches, and their blocks |
+
+pub(crate) mod aes_input;
+pub(crate) mod batch;
+mod counters;
+pub(crate) mod part_meta;
+pub(crate) mod source;
+pub(crate) mod split;
+
+pub use aes_input::{AesFile, AesInput};
+pub use part_meta::{MAX_AAD_BYTES, PartMeta};
+pub use source::{FileSource, Memory, Reopened, Source};
+pub use split::Split;

@@ -1,0 +1,613 @@
+//! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
+
+use crate::error::foreign::{Foreign, HEAD_BYTES};
+use crate::error::quoted;
+use crate::input::counters::overlap;
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
+use crate::input::source::{CachedSource, FileSource, Source};
+use crate::input::split::Split;
+use crate::{Error, Result};
+use homaes_aes::{Block, Mode};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Length of a GCM tag; shorter ones are not taken.
+const TAG_BYTES: u64 = 16;
+
+/// Length of a GCM nonce.
+const NONCE_BYTES: u64 = 12;
+
+/// Bytes read at a time for a digest.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// One AES ciphertext and how it was encrypted.
+///
+/// | mode | content | length of the message |
+/// |---|---|---|
+/// | ECB, CBC | ciphertext | a multiple of 16 bytes, 0 included |
+/// | CFB, CTR | ciphertext | any; at most 2^36 bytes for counters of 32 bits |
+/// | GCM | ciphertext ‖ tag, or nonce ‖ ciphertext ‖ tag | at most 2^36 - 32 bytes, 0 included |
+///
+/// The tag of GCM (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file:
+/// they can be checked only with the AES key, at decryption.
+#[derive(Clone)]
+pub struct AesFile {
+    name: Option<String>,
+    source: Arc<dyn Source>,
+    /// Of the ciphertext in the source.
+    offset: u64,
+    bytes: u64,
+    public: Public,
+}
+
+/// What is public about a message beside its ciphertext.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Public {
+    mode: Mode,
+    /// There for GCM only.
+    tag: Option<Block>,
+    /// Empty for other modes than GCM.
+    aad: Vec<u8>,
+}
+
+impl AesFile {
+    /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// mode; [`Error::Io`] if the file cannot be read or is not a regular file: its length must be known in advance.
+    pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
+        Self::of(FileSource::open(path.as_ref())?, mode)
+    }
+
+    /// Opens a file that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with_nonce(path: impl AsRef<Path>) -> Result<Self> {
+        Self::with_nonce(FileSource::open(path.as_ref())?)
+    }
+
+    /// As [`open`](Self::open), from the start of a regular file that is open already; `name` names it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file(file: File, name: impl AsRef<Path>, mode: Mode) -> Result<Self> {
+        Self::of(FileSource::of(file, name.as_ref())?, mode)
+    }
+
+    /// As [`open_with_nonce`](Self::open_with_nonce), from the start of a regular file that is open already; `name` names
+    /// it in errors.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_file_with_nonce(file: File, name: impl AsRef<Path>) -> Result<Self> {
+        Self::with_nonce(FileSource::of(file, name.as_ref())?)
+    }
+
+    /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// mode; [`Error::Io`].
+    pub fn of(source: impl Source + 'static, mode: Mode) -> Result<Self> {
+        refuse_foreign(&source)?;
+        Self::raw(source, mode)
+    }
+
+    /// As [`of`](Self::of), whatever the source begins like.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), without [`Error::Foreign`].
+    pub fn raw(source: impl Source + 'static, mode: Mode) -> Result<Self> {
+        Self::with(Arc::new(source), 0, mode)
+    }
+
+    /// All of a source that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn with_nonce(source: impl Source + 'static) -> Result<Self> {
+        refuse_foreign(&source)?;
+        Self::raw_with_nonce(source)
+    }
+
+    /// As [`with_nonce`](Self::with_nonce), whatever the source begins like.
+    ///
+    /// # Errors
+    /// As [`with_nonce`](Self::with_nonce), without [`Error::Foreign`].
+    pub fn raw_with_nonce(source: impl Source + 'static) -> Result<Self> {
+        let found = source.bytes();
+        if found < NONCE_BYTES + TAG_BYTES {
+            let expected = "at least 28: a nonce of 12 bytes, the ciphertext and a tag of 16";
+            return Err(length(source.name(), "gcm", found, expected));
+        }
+        let mut nonce = [0; NONCE_BYTES as usize];
+        let read = source.read_at(0, &mut nonce);
+        read.map_err(|error| Error::io(source.name(), error))?;
+        Self::with(Arc::new(source), NONCE_BYTES, Mode::Gcm { nonce })
+    }
+
+    /// A part of which everything is known, so that nothing is read: what of `source` comes from `offset` on, with mode, tag, associated data and length as in
+    /// `meta`, whose name and place are left aside.
+    ///
+    /// # Errors
+    /// [`Error::MessageLength`] if the length does not fit the mode or the source; [`Error::Aad`].
+    pub fn described(source: impl Source + 'static, offset: u64, meta: &PartMeta) -> Result<Self> {
+        let PartMeta { mode, bytes, .. } = *meta;
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        let all = offset
+            .checked_add(bytes)
+            .and_then(|end| end.checked_add(if gcm { TAG_BYTES } else { 0 }));
+        if gcm != meta.tag.is_some() || all != Some(source.bytes()) {
+            let expected = "the ciphertext, and in mode gcm a tag of 16 bytes";
+            return Err(length(source.name(), mode.name(), source.bytes(), expected));
+        }
+        let part = Self {
+            name: None,
+            source: Arc::new(source),
+            offset,
+            bytes,
+            public: Public {
+                mode,
+                tag: meta.tag,
+                aad: Vec::new(),
+            },
+        };
+        part.check_length()?;
+        match meta.aad.is_empty() {
+            true => Ok(part),
+            false => part.with_aad(meta.aad.clone()),
+        }
+    }
+
+    /// Whether so many bytes can be of the mode.
+    fn check_length(&self) -> Result<()> {
+        let mode = self.public.mode;
+        let expected = match mode {
+            _ if mode.whole_blocks() && !self.bytes.is_multiple_of(16) => "a multiple of 16",
+            _ if self.bytes <= mode.most_bytes() => return Ok(()),
+            Mode::Gcm { .. } => "at most 2^36 - 32 of a message, and a tag of 16",
+            _ => "at most 2^36, after which its counter would come again",
+        };
+        let tag = self.public.tag.map_or(0, |_| TAG_BYTES);
+        Err(length(self.path(), mode.name(), self.bytes + tag, expected))
+    }
+
+    /// Adds the associated data of GCM, which the tag covers.
+    ///
+    /// # Errors
+    /// [`Error::Aad`] for another mode, or if there are more than [`MAX_AAD_BYTES`].
+    pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
+        if self.public.tag.is_none() || aad.len() > MAX_AAD_BYTES {
+            return Err(Error::Aad {
+                mode: self.public.mode.name(),
+                found: aad.len(),
+                expected: MAX_AAD_BYTES,
+            });
+        }
+        self.public.aad = aad;
+        Ok(self)
+    }
+
+    /// What of `source` comes from `offset` on.
+    fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
+        let left = source.bytes() - offset;
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        let bytes = left.checked_sub(if gcm { TAG_BYTES } else { 0 });
+        let bytes = bytes.ok_or_else(|| {
+            let expected = "at least 16: the ciphertext and a tag of 16 bytes";
+            length(source.name(), mode.name(), left, expected)
+        })?;
+        let aad = Vec::new();
+        let public = Public {
+            mode,
+            tag: gcm.then_some([0; 16]),
+            aad,
+        };
+        let mut part = Self {
+            name: None,
+            source,
+            offset,
+            bytes,
+            public,
+        };
+        part.check_length()?;
+        if gcm {
+            let tag = part.read_tag();
+            part.public.tag = Some(tag.map_err(|error| part.error(error))?);
+        }
+        Ok(part)
+    }
+
+    /// The file, or what else it comes from.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.source.name()
+    }
+
+    /// The mode with its public parameters.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.public.mode
+    }
+
+    /// Length of the message.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// AES blocks; the last one may be partial.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(16)
+    }
+
+    /// Where the ciphertext begins in its source.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn meta(&self, first_block: u64) -> PartMeta {
+        let Public { mode, tag, aad } = self.public.clone();
+        PartMeta {
+            name: self.name.clone(),
+            mode,
+            tag,
+            aad,
+            bytes: self.bytes,
+            first_block,
+        }
+    }
+
+    /// Bytes of its entry in the table of parts, at most.
+    fn table_bytes(&self) -> usize {
+        128 + self.name.as_ref().map_or(0, String::len) + self.public.aad.len()
+    }
+
+    /// The tag behind the ciphertext.
+    fn read_tag(&self) -> io::Result<Block> {
+        let mut tag = [0; TAG_BYTES as usize];
+        self.source.read_at(self.offset + self.bytes, &mut tag)?;
+        Ok(tag)
+    }
+
+    /// `count` blocks from number `first` on, and the one before them, if there is one; zeros complete the last one of the message.
+    pub(crate) fn read(&self, first: u64, count: usize) -> Result<(Option<Block>, Vec<Block>)> {
+        let window = self.window(first..first + count as u64);
+        let mut blocks = vec![[0; 16]; count + usize::from(first > 0)];
+        let len = (window.end - window.start) as usize;
+        self.fill(window.start, &mut blocks.as_flattened_mut()[..len])?;
+        let before = (first > 0).then(|| blocks.remove(0));
+        Ok((before, blocks))
+    }
+
+    /// Where the bytes are that [`read`](Self::read) reads.
+    fn window(&self, blocks: Range<u64>) -> Range<u64> {
+        16 * blocks.start.saturating_sub(1)..self.bytes.min(16 * blocks.end)
+    }
+
+    /// The same part, with these of its bytes in memory.
+    fn held(&self, from: u64, bytes: Vec<u8>) -> Self {
+        let (inner, from) = (Arc::clone(&self.source), self.offset + from);
+        let held = CachedSource { inner, from, bytes };
+        Self {
+            source: Arc::new(held),
+            ..self.clone()
+        }
+    }
+
+    /// BLAKE3 of the ciphertext.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn digest(&self) -> Result<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        let mut piece = vec![0; PIECE_BYTES.min(self.bytes) as usize];
+        let mut at = 0;
+        while at < self.bytes {
+            let len = PIECE_BYTES.min(self.bytes - at);
+            let some = &mut piece[..len as usize];
+            self.fill(at, some)?;
+            hasher.update(some);
+            at += len;
+        }
+        Ok(hasher.finalize().into())
+    }
+
+    /// Reads bytes of the ciphertext.
+    fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let read = self.source.read_at(self.offset + at, into);
+        read.map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.error(changed()),
+            _ => self.error(source),
+        })
+    }
+
+    /// Checks that the source ends as it did, right after the message.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let same_tag = match self.public.tag {
+            None => Ok(true),
+            tag => self.read_tag().map(|found| Some(found) == tag),
+        };
+        let whole = self
+            .source
+            .is_whole()
+            .and_then(|whole| Ok(whole && same_tag?));
+        match whole {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.error(changed())),
+            Err(source) => Err(self.error(source)),
+        }
+    }
+
+    fn error(&self, source: io::Error) -> Error {
+        Error::io(self.source.name(), source)
+    }
+}
+
+/// Parts under one AES key, one after the other: each starts on a block, and a batch may hold blocks of several.
+#[derive(Debug, Clone)]
+pub struct AesInput {
+    parts: Vec<AesFile>,
+    /// Number of the first block of each part.
+    starts: Vec<u64>,
+    /// The parts that are read.
+    read: Range<usize>,
+}
+
+impl From<AesFile> for AesInput {
+    fn from(part: AesFile) -> Self {
+        Self::new(vec![part])
+    }
+}
+
+impl AesInput {
+    fn new(parts: Vec<AesFile>) -> Self {
+        let starts = parts.iter().scan(0, |next, part| {
+            let start = *next;
+            *next += part.blocks();
+            Some(start)
+        });
+        let starts = starts.collect();
+        let read = 0..parts.len();
+        Self {
+            parts,
+            starts,
+            read,
+        }
+    }
+
+    /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
+    ///
+    /// # Errors
+    /// [`Error::PartNames`] if there are none, or one has no such name, or two have the same.
+    pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
+        let named = parts.into_iter().map(|(name, part)| AesFile {
+            name: Some(name),
+            ..part
+        });
+        let message = Self::new(named.collect());
+        let names = message.parts.iter().filter_map(|part| part.name.as_deref());
+        let checked = check_names(names);
+        let bytes: usize = message.parts.iter().map(AesFile::table_bytes).sum();
+        let (found, expected) = match checked {
+            Err((name, expected)) => (quoted(name), expected),
+            Ok(()) if message.parts.is_empty() => ("none".to_owned(), "at least one part"),
+            Ok(()) if bytes as u64 > MAX_PARTS_BYTES => {
+                let found = format!("{bytes} bytes of names and associated data");
+                (found, "256 MiB at most")
+            }
+            Ok(()) => return Ok(message),
+        };
+        Err(Error::PartNames { found, expected })
+    }
+
+    /// What is written of the parts.
+    pub(crate) fn meta(&self) -> Vec<PartMeta> {
+        let parts = self.parts.iter().zip(&self.starts);
+        parts.map(|(part, &start)| part.meta(start)).collect()
+    }
+
+    /// Bytes of all parts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(AesFile::bytes).sum()
+    }
+
+    /// BLAKE3 of the ciphertext of each part; all of them are read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn digests(&self) -> Result<Vec<[u8; 32]>> {
+        self.parts.iter().map(AesFile::digest).collect()
+    }
+
+    /// Where its parts are read from.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(AesFile::path)
+    }
+
+    /// Whether two parts put the same counter block into the cipher, or the same IV of CFB, as files do that are encrypted under one nonce, or whose nonces are
+    /// closer than they are long: whoever sees their AES ciphertexts learns how the messages differ.
+    #[must_use]
+    pub fn shares_counters(&self) -> bool {
+        overlap(self.parts.iter().map(|part| (part.mode(), part.blocks())))
+    }
+
+    /// The parts in their order.
+    #[must_use]
+    pub fn parts(&self) -> &[AesFile] {
+        &self.parts
+    }
+
+    /// AES blocks of all parts.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.parts.iter().map(AesFile::blocks).sum()
+    }
+
+    /// How it is cut into batches: parts fill their last blocks, but for the last one.
+    pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
+        let last = self.parts.last().map_or(0, |part| part.bytes);
+        let missing = last.wrapping_neg() % 16;
+        Split {
+            bytes: 16 * self.blocks() - missing,
+            blocks_per_batch,
+        }
+    }
+
+    /// Those parts with blocks of `blocks`, by their numbers.
+    #[must_use]
+    pub fn parts_of(&self, blocks: Range<u64>) -> Range<usize> {
+        let first = self.starts.partition_point(|&start| start <= blocks.start);
+        let end = self.starts.partition_point(|&start| start < blocks.end);
+        first.saturating_sub(1)..end.max(first.saturating_sub(1))
+    }
+
+    /// What is public about `count` blocks from number `first` on.
+    pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
+        let mut out = PublicBlocks::default();
+        for (number, own) in self.pieces(first..first + count as u64) {
+            let part = &self.parts[number];
+            let (before, text) = part.read(own.start, (own.end - own.start) as usize)?;
+            out.add(part.mode(), own.start, before, &text);
+        }
+        Ok(out)
+    }
+
+    /// What parts have of `blocks`: the numbers of parts and of blocks in them.
+    fn pieces(&self, blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
+        self.parts_of(blocks.clone()).filter_map(move |number| {
+            let start = self.starts[number];
+            let end = blocks.end.min(start + self.parts[number].blocks());
+            let first = blocks.start.max(start);
+            (first < end).then(|| (number, first - start..end - start))
+        })
+    }
+
+    /// Reads the ciphertext that `blocks` are evaluated from, and hands it on part by part, with where it is in the part; BLAKE3 of all of it.
+    fn ciphertext(
+        &self,
+        blocks: Range<u64>,
+        mut each: impl FnMut(usize, u64, Vec<u8>),
+    ) -> Result<[u8; 32]> {
+        let mut hasher = blake3::Hasher::new();
+        for (number, own) in self.pieces(blocks) {
+            let part = &self.parts[number];
+            let window = part.window(own);
+            let mut bytes = vec![0; (window.end - window.start) as usize];
+            part.fill(window.start, &mut bytes)?;
+            for head in [number as u64, window.start, window.end] {
+                hasher.update(&head.to_le_bytes());
+            }
+            hasher.update(&bytes);
+            each(number, window.start, bytes);
+        }
+        Ok(hasher.finalize().into())
+    }
+
+    /// BLAKE3 of the ciphertext that `blocks` are evaluated from, and of where it is in which part.
+    pub(crate) fn digest_of(&self, blocks: Range<u64>) -> Result<[u8; 32]> {
+        self.ciphertext(blocks, |_, _, _| ())
+    }
+
+    /// The same message with the ciphertext that `blocks` are evaluated from in memory, and its [`digest_of`](Self::digest_of).
+    pub(crate) fn held(&self, blocks: Range<u64>) -> Result<(Self, [u8; 32])> {
+        let mut held = self.clone();
+        held.read = self.parts_of(blocks.clone());
+        let digest = self.ciphertext(blocks, |number, from, bytes| {
+            held.parts[number] = self.parts[number].held(from, bytes);
+        })?;
+        Ok((held, digest))
+    }
+
+    /// That blocks, some of `blocks`, are not what they were.
+    pub(crate) fn changed(&self, blocks: Range<u64>) -> Error {
+        let parts = &self.parts[self.parts_of(blocks)];
+        let wrong = parts.iter().find_map(|part| part.finish().err());
+        let named = || match parts {
+            [one] => one.error(changed()),
+            _ => Error::io(Path::new("one of the files"), changed()),
+        };
+        wrong.unwrap_or_else(named)
+    }
+
+    /// Checks that the sources that are read end as they did.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let parts = &self.parts[self.read.clone()];
+        parts.iter().try_for_each(AesFile::finish)
+    }
+}
+
+/// What enters the cipher, and what is added to its result.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct PublicBlocks {
+    pub(crate) input: Vec<Block>,
+    /// empty if there is nothing to add
+    pub(crate) mask: Vec<Block>,
+}
+
+impl PublicBlocks {
+    /// Adds the blocks `text` of a part, from its number `first` on.
+    fn add(&mut self, mode: Mode, first: u64, before: Option<Block>, text: &[Block]) {
+        let mask = mode.mask(before, text);
+        if !mask.is_empty() {
+            self.mask.resize(self.input.len(), [0; 16]);
+            self.mask.extend_from_slice(&mask);
+        }
+        self.input
+            .extend_from_slice(&mode.input(first, before, text));
+        if !self.mask.is_empty() {
+            self.mask.resize(self.input.len(), [0; 16]);
+        }
+    }
+}
+
+impl fmt::Debug for AesFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AesFile")
+            .field("name", &self.name)
+            .field("source", &self.source.name())
+            .field("offset", &self.offset)
+            .field("bytes", &self.bytes)
+            .field("public", &self.public)
+            .finish()
+    }
+}
+
+/// Refuses a source that begins like another format.
+fn refuse_foreign(source: &dyn Source) -> Result<()> {
+    let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];
+    let read = source.read_at(0, &mut head);
+    read.map_err(|error| Error::io(source.name(), error))?;
+    match Foreign::of_head(&head) {
+        None => Ok(()),
+        Some(format) => Err(Error::Foreign {
+            path: source.name().to_owned(),
+            format,
+        }),
+    }
+}
+
+fn changed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it changed while it was read")
+}
+
+fn length(path: &Path, mode: &'static str, found: u64, expected: &'static str) -> Error {
+    Error::MessageLength {
+        path: path.to_owned(),
+        mode,
+        found,
+        expected,
+    }
+}
+
+#[cfg(test)]
+mod tests;

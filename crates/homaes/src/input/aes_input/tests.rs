@@ -1,0 +1,278 @@
+//! Parts of messages: lengths, tags, nonces.
+
+use super::*;
+use crate::Memory;
+use homaes_aes::mode::MAX_GCM_BYTES;
+use std::collections::HashSet;
+use std::fs;
+use std::io::{Seek, SeekFrom};
+
+fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), bytes).unwrap();
+    file
+}
+
+#[test]
+fn lengths_must_fit_the_mode() {
+    let iv = [1; 16];
+    for len in 0..70usize {
+        let file = file(&vec![9; len]);
+        let bytes = |mode| {
+            AesFile::open(file.path(), mode)
+                .ok()
+                .map(|part| part.bytes())
+        };
+        let whole = len.is_multiple_of(16).then_some(len as u64);
+        assert_eq!(bytes(Mode::Ecb), whole);
+        assert_eq!(bytes(Mode::Cbc { iv }), whole);
+        assert_eq!(bytes(Mode::Ctr { iv }), Some(len as u64));
+        let tagged = len.checked_sub(16).map(|len| len as u64);
+        assert_eq!(bytes(Mode::Gcm { nonce: [1; 12] }), tagged);
+        let own = AesFile::open_with_nonce(file.path()).ok();
+        let expected = len.checked_sub(28).map(|len| len as u64);
+        assert_eq!(own.map(|part| part.bytes()), expected);
+    }
+}
+
+#[test]
+fn too_long_gcm_messages_are_refused() {
+    let file = file(b"");
+    let mode = Mode::Gcm { nonce: [1; 12] };
+    let handle = file.reopen().unwrap();
+    let grown = handle.set_len(MAX_GCM_BYTES + 17);
+    // Not every file system has room for a sparse file.
+    if grown.is_ok() {
+        let error = AesFile::open(file.path(), mode).unwrap_err();
+        assert!(error.to_string().contains("2^36 - 32"), "{error}");
+        handle.set_len(MAX_GCM_BYTES + 16).unwrap();
+        assert_eq!(
+            AesFile::open(file.path(), mode).unwrap().bytes(),
+            MAX_GCM_BYTES
+        );
+    }
+}
+
+#[test]
+fn nonce_and_tag_are_read_from_the_file() {
+    let bytes: Vec<u8> = (0..48).collect();
+    let file = file(&bytes);
+    let part = AesFile::open_with_nonce(file.path()).unwrap();
+    let nonce = core::array::from_fn(|i| i as u8);
+    assert_eq!((part.mode(), part.bytes()), (Mode::Gcm { nonce }, 20));
+    let part = part.with_aad(vec![1]).unwrap();
+    assert_eq!(part.public.tag.unwrap()[..], bytes[32..]);
+    assert_eq!(part.public.aad, [1]);
+    let (before, blocks) = part.read(1, 1).unwrap();
+    assert_eq!(before.unwrap()[..], bytes[12..28]);
+    assert_eq!(blocks[0][..4], bytes[28..32]);
+    assert_eq!(blocks[0][4..], [0; 12]);
+    part.finish().unwrap();
+}
+
+#[test]
+fn a_file_that_changed_is_noticed() {
+    let bytes: Vec<u8> = (0..48).collect();
+    let mode = Mode::Gcm { nonce: [1; 12] };
+    let mut other_tag = bytes.clone();
+    other_tag[40] ^= 1;
+    let unchanged = file(&bytes);
+    let part = AesFile::open(unchanged.path(), mode).unwrap();
+    part.finish().unwrap();
+    // whoever writes may have written other bytes before
+    for found in [
+        &bytes[..],
+        &bytes[..47],
+        &[&bytes[..], &[0]].concat(),
+        &other_tag,
+    ] {
+        let file = file(&bytes);
+        let part = AesFile::open(file.path(), mode).unwrap();
+        fs::write(file.path(), found).unwrap();
+        // where the clock of the file system is slow
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+        file.as_file().set_modified(later).unwrap();
+        assert!(part.finish().is_err());
+    }
+    let file = file(&bytes);
+    let part = AesFile::open(file.path(), Mode::Ctr { iv: [0; 16] }).unwrap();
+    fs::write(file.path(), &bytes[..30]).unwrap();
+    let error = part.read(1, 2).unwrap_err().to_string();
+    assert!(error.contains("changed while it was read"), "{error}");
+}
+
+/// What enters the cipher for many parts is what enters it for each, and so is what is added: zeros where a part has nothing to add.
+#[test]
+fn parts_follow_each_other() {
+    let iv = [7; 16];
+    let text = |len: usize| (0..len).map(|i| (i * i / 3) as u8).collect::<Vec<u8>>();
+    let lengths = [33, 17, 0, 16, 80];
+    for modes in [
+        [Mode::Ctr { iv }, Mode::Cfb { iv }],
+        [Mode::Ecb, Mode::Cbc { iv }],
+    ] {
+        let parts = lengths.iter().enumerate().map(|(i, len)| {
+            let mode = modes[i % 2];
+            let len = match mode.whole_blocks() {
+                true => len / 16 * 16,
+                false => *len,
+            };
+            AesFile::of(Memory::new(text(len), format!("{i}")), mode).unwrap()
+        });
+        let message = AesInput::new(parts.collect());
+        let mut whole = PublicBlocks::default();
+        for part in message.parts() {
+            let (before, blocks) = part.read(0, part.blocks() as usize).unwrap();
+            assert_eq!(before, None);
+            whole.add(part.mode(), 0, None, &blocks);
+        }
+        let blocks = message.blocks() as usize;
+        assert_eq!((whole.input.len(), whole.mask.len()), (blocks, blocks));
+        assert_eq!(message.split(4).blocks(), blocks as u64);
+        for first in 0..blocks {
+            for count in 0..=blocks - first {
+                let found = message.read(first as u64, count).unwrap();
+                assert_eq!(found.input, whole.input[first..first + count]);
+                let expected = &whole.mask[first..first + count];
+                match found.mask.is_empty() {
+                    true => assert!(expected.iter().all(|block| *block == [0; 16])),
+                    false => assert_eq!(found.mask, expected),
+                }
+            }
+        }
+        message.finish().unwrap();
+    }
+}
+
+#[test]
+fn open_files_are_read_from_their_start() {
+    let file = file(&[7; 48]);
+    let mut handle = file.reopen().unwrap();
+    handle.seek(SeekFrom::Start(40)).unwrap();
+    let other = || handle.try_clone().unwrap();
+    let part = AesFile::from_file(other(), "standard input", Mode::Ecb).unwrap();
+    assert_eq!(
+        (part.bytes(), part.path()),
+        (48, Path::new("standard input"))
+    );
+    let part = AesFile::from_file_with_nonce(other(), "standard input").unwrap();
+    assert_eq!(
+        (part.bytes(), part.mode()),
+        (20, Mode::Gcm { nonce: [7; 12] })
+    );
+    let folder = File::open(std::env::temp_dir());
+    // Not every system opens folders.
+    if let Ok(folder) = folder {
+        assert!(AesFile::from_file(folder, "f", Mode::Ecb).is_err());
+    }
+}
+
+#[test]
+fn associated_data_belongs_to_gcm_and_is_bounded() {
+    let file = file(&[0; 32]);
+    let open = |mode| AesFile::open(file.path(), mode).unwrap();
+    assert!(open(Mode::Ecb).with_aad(vec![1]).is_err());
+    let gcm = || open(Mode::Gcm { nonce: [0; 12] });
+    assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
+    assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES + 1]).is_err());
+}
+
+#[test]
+fn described_parts_are_the_ones_that_were_opened() {
+    let bytes: Vec<u8> = (0..64).collect();
+    let memory = || Memory::new(bytes.clone(), "m");
+    let nonce = [1; 12];
+    let opened = [
+        AesFile::of(memory(), Mode::Ecb).unwrap(),
+        AesFile::of(memory(), Mode::Ctr { iv: [7; 16] }).unwrap(),
+        AesFile::of(memory(), Mode::Gcm { nonce }).unwrap(),
+        AesFile::with_nonce(memory())
+            .unwrap()
+            .with_aad(vec![5])
+            .unwrap(),
+    ];
+    for part in opened {
+        let meta = part.meta(0);
+        let again = AesFile::described(memory(), part.offset(), &meta).unwrap();
+        assert_eq!(again.meta(0), meta);
+        assert_eq!(again.digest().unwrap(), part.digest().unwrap());
+        again.finish().unwrap();
+        // another length, another tag, or none where there must be one
+        let shorter = PartMeta {
+            bytes: meta.bytes - 16,
+            ..meta.clone()
+        };
+        assert!(AesFile::described(memory(), part.offset(), &shorter).is_err());
+        let tag = match meta.tag {
+            None => Some([0; 16]),
+            Some(_) => None,
+        };
+        let other = PartMeta { tag, ..meta };
+        assert!(AesFile::described(memory(), part.offset(), &other).is_err());
+        assert!(AesFile::described(memory(), u64::MAX, &other).is_err());
+    }
+}
+
+/// A source whose bytes change after so many reads.
+struct Changing {
+    reads: std::sync::atomic::AtomicUsize,
+    from: usize,
+}
+
+impl Source for Changing {
+    fn name(&self) -> &Path {
+        Path::new("changing")
+    }
+
+    fn bytes(&self) -> u64 {
+        160
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let read = self
+            .reads
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        into.fill(if read < self.from { offset as u8 } else { 0xff });
+        Ok(())
+    }
+}
+
+#[test]
+fn held_ciphertext_is_what_its_digest_is_of() {
+    let iv = [3; 16];
+    let text: Vec<u8> = (0..160).collect();
+    for mode in [
+        Mode::Ecb,
+        Mode::Cbc { iv },
+        Mode::Ctr { iv },
+        Mode::Cfb { iv },
+    ] {
+        let parts = [&text[..64], &[], &text[64..96], &text[96..]];
+        let parts = parts.iter().enumerate().map(|(number, part)| {
+            let part = Memory::new(part.to_vec(), format!("part {number}"));
+            (number.to_string(), AesFile::of(part, mode).unwrap())
+        });
+        let message = AesInput::of_parts(parts).unwrap();
+        let mut digests = HashSet::new();
+        for blocks in [0..10, 0..1, 1..2, 3..7, 4..6, 9..10, 5..5] {
+            let (held, digest) = message.held(blocks.clone()).unwrap();
+            assert_eq!(digest, message.digest_of(blocks.clone()).unwrap());
+            let count = (blocks.end - blocks.start) as usize;
+            let of = |message: &AesInput| message.read(blocks.start, count).unwrap();
+            assert_eq!(of(&held), of(&message));
+            held.finish().unwrap();
+            assert!(digests.insert(digest), "{blocks:?}");
+        }
+        let source = |from| Changing {
+            reads: 0.into(),
+            from,
+        };
+        // no head is read
+        let right = AesInput::from(AesFile::raw(source(usize::MAX), mode).unwrap());
+        let changed = AesInput::from(AesFile::raw(source(1), mode).unwrap());
+        let (held, digest) = changed.held(2..4).unwrap();
+        assert_eq!(digest, right.digest_of(2..4).unwrap());
+        assert_ne!(digest, changed.digest_of(2..4).unwrap());
+        assert_eq!(held.read(2, 2).unwrap(), right.read(2, 2).unwrap());
+    }
+}

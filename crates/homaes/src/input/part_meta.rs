@@ -1,0 +1,113 @@
+//! What is public about a part of a message: its name, mode, tag, associated data and length.
+
+use crate::error::printable;
+use crate::output::is_unfinished_name;
+use homaes_aes::{Block, Mode};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Longest associated data that a run carries: 1 MiB.
+pub const MAX_AAD_BYTES: usize = 1 << 20;
+
+/// Longest table of parts.
+pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
+
+/// Longest name of a part.
+pub(crate) const MAX_NAME_BYTES: usize = 1024;
+
+/// What a file says about a part of its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartMeta {
+    /// Its name: a path below a folder, with `/` between folders. `None` if the message has one part only, without a name.
+    pub name: Option<String>,
+    /// The mode with its public parameters.
+    pub mode: Mode,
+    /// The tag of GCM; `None` for other modes.
+    pub tag: Option<Block>,
+    /// The associated data of GCM; empty for other modes.
+    pub aad: Vec<u8>,
+    /// Length.
+    pub bytes: u64,
+    /// Number of its first block among those of the message.
+    pub first_block: u64,
+}
+
+impl PartMeta {
+    /// Of a message of one part without a name, tag and associated data.
+    #[must_use]
+    pub fn new(mode: Mode, bytes: u64) -> Self {
+        Self {
+            name: None,
+            mode,
+            tag: None,
+            aad: Vec::new(),
+            bytes,
+            first_block: 0,
+        }
+    }
+
+    /// SHA-256 of the associated data, as `sha256sum` prints it.
+    #[must_use]
+    pub fn aad_sha256(&self) -> [u8; 32] {
+        sha256(&self.aad)
+    }
+
+    /// How errors name it: the file that it is in, and its name.
+    pub(crate) fn place(&self, file: &Path) -> PathBuf {
+        let mut place = file.as_os_str().to_owned();
+        if let Some(name) = &self.name {
+            place.push(": part ");
+            place.push(printable(name));
+        }
+        place.into()
+    }
+
+    /// AES blocks; the last one may be partial.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.bytes.div_ceil(16)
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// What names of parts must be, unless they are: each one a path below a folder, and none of them below another.
+///
+/// # Errors
+/// The name, and what it must be.
+pub(crate) fn check_names<'n>(
+    names: impl Iterator<Item = &'n str>,
+) -> Result<(), (&'n str, &'static str)> {
+    let mut all: Vec<&str> = names.collect();
+    let is_path = |name: &str| {
+        let within = |part: &str| !matches!(part, "" | "." | "..");
+        let plain = |c: char| !c.is_control() && c != '\\';
+        name.len() <= MAX_NAME_BYTES && name.split('/').all(within) && name.chars().all(plain)
+    };
+    if let Some(name) = all.iter().find(|name| !is_path(name)) {
+        let expected = "a path of at most 1024 bytes below a folder, with / between folders, without backslashes and control characters";
+        return Err((name, expected));
+    }
+    let is_unfinished =
+        |name: &str| is_unfinished_name(name.rsplit('/').next().unwrap_or(name).as_ref());
+    if let Some(name) = all.iter().find(|name| is_unfinished(name)) {
+        return Err((name, "a name that no unfinished output has"));
+    }
+    all.sort_unstable();
+    if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err((pair[0], "another name for each part"));
+    }
+    let folders = all.iter().flat_map(|name| {
+        let ends = name.match_indices('/').map(|(end, _)| end);
+        ends.map(|end| &name[..end])
+    });
+    let mut folders: Vec<&str> = folders.collect();
+    folders.sort_unstable();
+    match all.iter().find(|name| folders.binary_search(name).is_ok()) {
+        Some(name) => Err((name, "no part that is a folder of another")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,265 @@
+//! Where AES ciphertext comes from: bytes that are read by their place.
+
+use crate::{Error, Result};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Bytes that are read by their place, and whose number is known: a file, a part of memory, an object of a store.
+///
+/// What is read twice must be the same: a run that is resumed, and another worker, read it again.
+pub trait Source: Send + Sync {
+    /// Names it in errors.
+    fn name(&self) -> &Path;
+
+    /// Their number.
+    fn bytes(&self) -> u64;
+
+    /// Fills `into` with the bytes from number `offset` on.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Whether nothing has changed since the start, as far as that can be told: the number of bytes, of a file also the time of its last modification. Asked
+    /// at the end of a run.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// A regular file.
+#[derive(Debug)]
+pub struct FileSource {
+    file: File,
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// By which a file is told from what it is after somebody has written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    /// Nothing where the system has no such time.
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            bytes: found.len(),
+            modified: found.modified().ok(),
+        }
+    }
+}
+
+impl FileSource {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let error = |source| Error::io(path, source);
+        // Asked before opening: opening a pipe would wait for its writer.
+        if !fs::metadata(path).map_err(error)?.is_file() {
+            return Err(not_regular(path));
+        }
+        Self::of(File::open(path).map_err(error)?, path)
+    }
+
+    /// A regular file that is open; `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of(file: File, path: &Path) -> Result<Self> {
+        let data = file.metadata();
+        let data = data.map_err(|source| Error::io(path, source))?;
+        match data.is_file() {
+            true => Ok(Self {
+                file,
+                path: path.to_owned(),
+                stamp: Stamp::of(&data),
+            }),
+            false => Err(not_regular(path)),
+        }
+    }
+}
+
+pub(crate) const NOT_REGULAR: &str = "not a regular file";
+
+fn not_regular(path: &Path) -> Error {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR);
+    Error::io(path, error)
+}
+
+impl Source for FileSource {
+    fn name(&self) -> &Path {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.stamp.bytes
+    }
+
+    /// Batches are read one at a time, where the system moves the place of a file for it.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        homaes_wire::read_exact_at(&self.file, into, offset)
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(Stamp::of(&self.file.metadata()?) == self.stamp)
+    }
+}
+
+/// A regular file that is opened anew for each read: for messages of more files than a process may have open.
+#[derive(Debug, Clone)]
+pub struct Reopened {
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+impl Reopened {
+    /// The file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it is no regular file, or cannot be read.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let stamp = FileSource::open(&path)?.stamp;
+        Ok(Self { path, stamp })
+    }
+}
+
+impl Source for Reopened {
+    fn name(&self) -> &Path {
+        &self.path
+    }
+
+    fn bytes(&self) -> u64 {
+        self.stamp.bytes
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        // opening a pipe that has taken its place would wait for a writer
+        if !fs::metadata(&self.path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
+        }
+        homaes_wire::read_exact_at(&File::open(&self.path)?, into, offset)
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        Ok(Stamp::of(&fs::metadata(&self.path)?) == self.stamp)
+    }
+}
+
+/// Bytes in memory: a vector, a slice, a buffer that somebody else has.
+#[derive(Debug, Clone)]
+pub struct Memory<B> {
+    bytes: B,
+    name: PathBuf,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Memory<B> {
+    /// These bytes; `name` names them in errors.
+    pub fn new(bytes: B, name: impl Into<PathBuf>) -> Self {
+        let name = name.into();
+        Self { bytes, name }
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
+    fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.as_ref().len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let bytes = self.bytes.as_ref();
+        let start = usize::try_from(offset).ok();
+        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
+        let found = range.and_then(|range| bytes.get(range));
+        into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// A source some bytes of which are in memory, and are read from there.
+pub(crate) struct CachedSource {
+    pub(crate) inner: Arc<dyn Source>,
+    /// Where these are.
+    pub(crate) from: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Source for CachedSource {
+    fn name(&self) -> &Path {
+        self.inner.name()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let start = offset.checked_sub(self.from);
+        let start = start.and_then(|start| usize::try_from(start).ok());
+        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
+        match range.and_then(|range| self.bytes.get(range)) {
+            Some(held) => into.copy_from_slice(held),
+            None => self.inner.read_at(offset, into)?,
+        }
+        Ok(())
+    }
+
+    fn is_whole(&self) -> io::Result<bool> {
+        self.inner.is_whole()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_by_their_place() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &bytes).unwrap();
+        let sources: [&dyn Source; 3] = [
+            &FileSource::open(file.path()).unwrap(),
+            &Reopened::new(file.path()).unwrap(),
+            &Memory::new(&bytes[..], "memory"),
+        ];
+        for source in sources {
+            assert_eq!(source.bytes(), 100);
+            for (offset, len) in [(0, 100), (7, 3), (100, 0), (99, 1)] {
+                let mut into = vec![0; len];
+                source.read_at(offset, &mut into).unwrap();
+                assert_eq!(into, bytes[offset as usize..][..len]);
+            }
+            for (offset, len) in [(0, 101), (100, 1), (u64::MAX, 2)] {
+                assert!(source.read_at(offset, &mut vec![0; len]).is_err());
+            }
+            assert!(source.is_whole().unwrap());
+        }
+        let source = FileSource::open(file.path()).unwrap();
+        let reopened = Reopened::new(file.path()).unwrap();
+        fs::write(file.path(), b"shorter than it was").unwrap();
+        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
+        // other bytes, as many as before
+        let source = FileSource::open(file.path()).unwrap();
+        let reopened = Reopened::new(file.path()).unwrap();
+        let later = SystemTime::now() + std::time::Duration::from_secs(1);
+        file.as_file().set_modified(later).unwrap();
+        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
+        assert!(FileSource::open(&std::env::temp_dir()).is_err());
+    }
+}

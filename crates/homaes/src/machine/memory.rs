@@ -1,0 +1,97 @@
+//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts.
+//! [`overwrite_stack`] clears the stack of keys.
+//!
+//! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
+//! happens.
+
+use crate::{Error, Result, Scheme, Set};
+use homaes_wire::{Header, Reader};
+use std::hint::black_box;
+use std::path::Path;
+use zeroize::Zeroizing;
+
+/// 8-byte words of the stack that what is called from a function may have used.
+const STACK_WORDS: usize = 1 << 15;
+
+/// Overwrites 256 KiB of the calling thread's stack that are not in use.
+///
+/// Moving a key leaves copies in the frames of functions that have returned. Zeroising does not reach these, and later
+/// values may carry them into memory that lasts. Call it where keys were read or dropped, from a function whose own
+/// frame never held one.
+#[inline(never)]
+pub fn overwrite_stack() {
+    let mut unused = Zeroizing::new([0_u64; STACK_WORDS]);
+    black_box(&mut unused);
+}
+
+/// Refuses work for which this process cannot have `bytes` of memory.
+pub(crate) fn check(bytes: u64) -> Result<()> {
+    let available = usize::try_from(bytes).is_ok_and(homaes_math::memory::is_available);
+    match available {
+        true => Ok(()),
+        false => Err(Error::Memory { wanted: bytes }),
+    }
+}
+
+/// Refuses to read a key for which this process cannot have the memory.
+pub(crate) fn check_read(set: &Set, header: &Header) -> Result<()> {
+    let scheme = set.scheme();
+    check(scheme.memory_of_key(header.kind(), header.file_bytes()))
+}
+
+/// Refuses the use of these key files together for which this process cannot have the memory, by their headers.
+///
+/// # Errors
+/// [`Error::Memory`]; what is wrong with a header.
+pub fn check_keys(paths: &[&Path]) -> Result<()> {
+    let mut wanted: u64 = 0;
+    for path in paths {
+        let reader = Reader::open_any(path).map_err(|source| Error::file(path, source))?;
+        let header = reader.header();
+        if let Some(scheme) = Scheme::of_set(header.set()) {
+            let bytes = scheme.memory_of_key(header.kind(), header.file_bytes());
+            wanted = wanted.saturating_add(bytes);
+        }
+    }
+    check(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AesKey, KeySet, Layout, WrapOptions, WrappedKey};
+    use homaes_wire::Kind;
+
+    #[test]
+    fn amounts_are_those_of_the_keys_and_never_more() {
+        // limbs as counted in ARCHITECTURE.md: 2602 of 192 KiB in the evaluation key
+        let set = Set::named("bgv/aes128").unwrap();
+        let (limb, key_limb) = (256 << 10, 192 << 10);
+        let key = Scheme::Bgv.memory_of_key(Kind::EvalKey, set.card().eval_key_bytes);
+        let limbs = key / key_limb;
+        assert!((2400..2602).contains(&limbs), "{limbs}");
+        // a sliced state at the top: 352 limbs of 256 KiB
+        let run = set.memory_of_run(Layout::Sliced);
+        assert!((4 * 320 * limb..=4 * 352 * limb).contains(&run));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_bytes_wanted() {
+        check(1 << 20).unwrap();
+        let error = check(1 << 60).unwrap_err().to_string();
+        assert!(error.contains(&(1u64 << 60).to_string()), "{error}");
+        assert!(check(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn files_are_asked_for_by_their_headers() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let set = Set::named("bgv/toy-255").unwrap();
+        let keys = KeySet::create(&set, folder.path(), false).unwrap();
+        let aes = AesKey::from_bytes(&[1; 16]).unwrap();
+        WrappedKey::create(&keys.secret, &aes, &WrapOptions::default(), at("w"), false).unwrap();
+        check_keys(&[&at("eval.hek"), &at("w")]).unwrap();
+        assert!(check_keys(&[&at("none")]).is_err());
+    }
+}

@@ -1,0 +1,452 @@
+//! `.hcv` files: values that a program computed on results, each a list of numbers under a label.
+//!
+//! ```text
+//! tag 1, index 0   values (8); per value label (text) ‖ form (text) ‖ numbers (8) ‖ bits of a number (1) ‖ ciphertexts (8)
+//! tag 2, index i   ciphertext i of all values, in the scheme's encoding
+//! ```
+//!
+//! Every ciphertext holds bytes. Numbers wider than a byte are in groups of ciphertexts, one for each byte, the lowest first.
+
+use crate::decrypt::MIN_MARGIN_BITS;
+use crate::machine::pool::Pool;
+use crate::results::meta::{TAG_BATCH, TAG_META};
+use crate::scheme::{Input, Params, ValueCodec};
+use crate::{Error, EvalKey, Output, Result, SchemeError, SecretKey, Set};
+use core::fmt;
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
+use std::any::{Any, type_name};
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Longest label.
+const MAX_LABEL_BYTES: usize = 256;
+/// Most values of a file.
+const MAX_VALUES: usize = 1 << 16;
+/// Longest first record that is read.
+const MAX_TABLE_BYTES: u64 = 1 << 26;
+/// Bytes of an entry of the table, at least.
+const ENTRY_BYTES: usize = 4 + 1 + 4 + 8 + 1 + 8;
+/// Longest name of a form.
+const MAX_FORM_BYTES: usize = 32;
+
+const LABEL: &str = "1 to 256 bytes without control characters, another one for each value";
+const WIDTH: &str = "1 to 64 bits a number";
+const CIPHERTEXTS: &str = "as many ciphertexts as its numbers fill";
+const VALUES: &str = "at most 65536 values";
+
+/// What a file says about a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValueMeta {
+    /// Its name.
+    pub label: String,
+    /// How ciphertexts hold it: `bgv slots` or `tfhe bits`.
+    pub form: String,
+    /// How many numbers it has.
+    pub count: u64,
+    /// Bits of a number, 1 to 64.
+    pub width: u8,
+    /// Its ciphertexts.
+    pub ciphertexts: u64,
+}
+
+impl ValueMeta {
+    /// Ciphertexts that hold a number together.
+    fn planes(&self) -> u64 {
+        u64::from(self.width.div_ceil(8))
+    }
+
+    /// What is wrong with one of its ciphertexts.
+    fn wrong(&self, path: &Path, source: SchemeError) -> Error {
+        Error::Ciphertext {
+            path: path.to_owned(),
+            label: self.label.clone(),
+            source: source.into(),
+        }
+    }
+
+    /// The largest number that it can have.
+    fn most(&self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.width))
+    }
+
+    /// Whether ciphertexts that hold so many bytes, in order, hold its numbers and nothing is missing or left.
+    fn fits(&self, held: &[usize]) -> bool {
+        let groups = held.chunks(self.planes() as usize);
+        let even = |group: &[usize]| {
+            group.len() as u64 == self.planes() && group.iter().all(|held| *held == group[0])
+        };
+        let sizes = groups.clone().map(|group| group[0] as u64);
+        let (all, last) = sizes.fold((0_u64, 0), |(all, _), size| {
+            (all.saturating_add(size), size)
+        });
+        let needed = self.count > all - last || held.is_empty();
+        groups.clone().all(even) && self.count <= all && needed
+    }
+}
+
+/// Values on their way to a file, under one key.
+///
+/// ```
+/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
+/// use homaes::Computed;
+/// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
+/// # let aes_key = AesKey::from_bytes(&[7; 16])?;
+/// # let wrapping = WrapOptions { levels_left: Some(5), ..WrapOptions::default() };
+/// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping)?;
+/// # let part = AesFile::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
+/// # let (output, results) = Output::memory();
+/// # Transcipher::new(&keys.eval, &wrapped)?.run(part, output)?;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("x.hcv");
+/// # let batch = Ciphertexts::of_source(Memory::new(results.take(), "results"))?.into_iter().next().unwrap()?;
+/// # let state: homaes_bgv::State = batch.state()?;
+/// // server: `state` is a batch of results
+/// let eval = keys.eval.of_scheme().ok_or("not a key of BGV")?;
+/// let evaluator = homaes_bgv::Evaluator::new(eval);
+/// let circuit = homaes_bgv::Circuit::new(&evaluator);
+/// let first = &state.ciphertexts()[0]; // byte 0 of every block
+/// let found = circuit.equals_byte(first, b'A')?;
+/// let mut computed = Computed::new(&keys.eval);
+/// computed.add("found", batch.blocks() as u64, 1, [&found])?;
+/// computed.add("byte 0", batch.blocks() as u64, 8, [first])?;
+/// computed.write(Output::create(&path, false)?)?;
+///
+/// // client
+/// let values = keys.secret.open_values(&path)?;
+/// assert_eq!((&*values[0].meta.label, values[0].numbers.len()), ("found", 2));
+/// let is_a = values[1].numbers.iter().map(|&byte| u64::from(byte == u64::from(b'A')));
+/// assert!(is_a.eq(values[0].numbers.iter().copied()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Computed {
+    set: Set,
+    key: KeyId,
+    /// Where the evaluation key was read from.
+    key_path: PathBuf,
+    values: Vec<ValueMeta>,
+    /// Bytes of the table so far.
+    table_bytes: u64,
+    records: Vec<Vec<u8>>,
+}
+
+impl fmt::Debug for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Computed")
+            .field("set", &self.set)
+            .field("values", &self.values)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Computed {
+    /// No values yet, of what was computed with `eval`.
+    #[must_use]
+    pub fn new(eval: &EvalKey) -> Self {
+        Self {
+            set: eval.set().clone(),
+            key: eval.key_id(),
+            key_path: eval.path().to_owned(),
+            values: Vec::new(),
+            table_bytes: 8,
+            records: Vec::new(),
+        }
+    }
+
+    /// Adds the value `label`: `count` numbers of `width` bits in `ciphertexts`.
+    ///
+    /// A ciphertext holds a byte of several numbers: a `homaes_bgv::Ciphertext` one in each slot, a `homaes_tfhe::State` 16 in each block, one after the other. Where
+    /// `width` is above 8, ciphertexts follow each other from the lowest byte of the numbers to the highest; then come those for the next numbers. What
+    /// the last ones hold beyond `count` numbers is in the file too, but is not shown when it is opened: multiply it by zero if the owner of the key must not see it.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if the label is there already or cannot be one, or the numbers do not fill the ciphertexts; [`Error::OtherState`] if
+    /// these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or may decrypt wrongly.
+    pub fn add<'c, C: Any>(
+        &mut self,
+        label: &str,
+        count: u64,
+        width: u8,
+        ciphertexts: impl IntoIterator<Item = &'c C>,
+    ) -> Result<()> {
+        let wrong = |expected| Error::Value {
+            label: label.to_owned(),
+            expected,
+        };
+        let params = self.set.params();
+        let other = || Error::OtherState {
+            path: "<memory>".into(),
+            set: self.set.name(),
+            expected: type_name::<C>(),
+        };
+        let form = params.values().ok_or_else(other)?;
+        let taken = self.values.iter().any(|value| value.label == label);
+        if taken || !is_label(label) {
+            return Err(wrong(LABEL));
+        }
+        if !(1..=64).contains(&width) {
+            return Err(wrong(WIDTH));
+        }
+        let (mut records, mut held) = (Vec::new(), Vec::new());
+        for ciphertext in ciphertexts {
+            let record = form.encode(self.key, ciphertext).ok_or_else(other)?;
+            let record = record.map_err(Error::Keys)?;
+            held.push(form.held(&record).map_err(Error::Keys)?);
+            records.push(record);
+        }
+        let value = ValueMeta {
+            label: label.to_owned(),
+            form: form.form().to_owned(),
+            count,
+            width,
+            ciphertexts: records.len() as u64,
+        };
+        if !value.fits(&held) {
+            return Err(wrong(CIPHERTEXTS));
+        }
+        let entry = encode(std::slice::from_ref(&value)).len() as u64 - 8;
+        if self.values.len() == MAX_VALUES || self.table_bytes + entry > MAX_TABLE_BYTES {
+            return Err(wrong(VALUES));
+        }
+        self.table_bytes += entry;
+        self.values.push(value);
+        self.records.append(&mut records);
+        Ok(())
+    }
+
+    /// Writes all of them to a file.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`], [`Error::Io`], or [`Error::OwnInput`] where the output is the evaluation key.
+    pub fn write(&self, output: Output) -> Result<()> {
+        output.refuse_own_input([&*self.key_path])?;
+        let table = encode(&self.values);
+        let contents = Contents::default().record(table.len() as u64);
+        let lengths = self.records.iter().map(|record| record.len() as u64);
+        let contents = lengths.fold(contents, Contents::record);
+        let header = Header::new(
+            Kind::Computed,
+            self.set.name(),
+            *self.set.digest(),
+            self.key,
+            contents,
+        );
+        let header = header.map_err(|source| Error::output(output.path(), source))?;
+        let mut file = output.container(header)?;
+        file.record(TAG_META, 0, &table)?;
+        for (index, record) in (0..).zip(&self.records) {
+            file.record(TAG_BATCH, index, record)?;
+        }
+        file.commit()
+    }
+}
+
+/// A value, decrypted.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Numbers {
+    /// What the file says about it.
+    pub meta: ValueMeta,
+    /// Its numbers, each below 2^width.
+    pub numbers: Zeroizing<Vec<u64>>,
+}
+
+/// Without the numbers, which are secret.
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Numbers")
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SecretKey {
+    /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file, another set or another secret key included; [`Error::NoisyValue`] if the noise
+    /// of a ciphertext has come too close to failure; [`Error::Wide`] if a number has more bits than its value says.
+    pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
+        let path = path.as_ref();
+        let reader = Reader::open(path, Kind::Computed);
+        self.values_of(reader.map_err(|source| Error::file(path, source))?.boxed())
+    }
+
+    /// As [`open_values`](Self::open_values), of the file that `read` gives from now to its end; `name` names it in errors.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_values_of(
+        &self,
+        read: impl Read + Send,
+        name: impl AsRef<Path>,
+    ) -> Result<Vec<Numbers>> {
+        let name = name.as_ref();
+        let reader = Reader::of_read(read, None, Kind::Computed, name);
+        self.values_of(reader.map_err(|source| Error::file(name, source))?.boxed())
+    }
+
+    fn values_of(&self, reader: Input<'_>) -> Result<Vec<Numbers>> {
+        let set = reader.check_set(self.set.name(), self.set.digest());
+        let checked = set.and_then(|()| reader.check_key(self.id()));
+        checked.map_err(|source| Error::file(reader.path(), source))?;
+        let pool = Pool::new(0);
+        let mut all = Vec::new();
+        each_value(reader, &self.set, &mut |path, form, meta, bodies| {
+            let mut planes = Vec::new();
+            for body in bodies {
+                let decrypted = pool.install(|| form.decrypt(&*self.key, &body));
+                let (bytes, found) = decrypted.map_err(|source| meta.wrong(path, source))?;
+                if found < MIN_MARGIN_BITS {
+                    return Err(Error::NoisyValue {
+                        path: path.to_owned(),
+                        label: meta.label.clone(),
+                        found,
+                        expected: MIN_MARGIN_BITS,
+                    });
+                }
+                planes.push(Zeroizing::new(bytes));
+            }
+            let numbers = Zeroizing::new(numbers(meta, &planes));
+            if numbers.iter().any(|&number| number > meta.most()) {
+                return Err(Error::Wide {
+                    path: path.to_owned(),
+                    label: meta.label.clone(),
+                    expected: meta.width,
+                });
+            }
+            let meta = meta.clone();
+            all.push(Numbers { meta, numbers });
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// The numbers whose bytes these are.
+fn numbers(meta: &ValueMeta, planes: &[Zeroizing<Vec<u8>>]) -> Vec<u64> {
+    let mut out = Vec::with_capacity(planes.iter().map(|plane| plane.len()).sum());
+    for group in planes.chunks(meta.planes() as usize) {
+        let number = |j: usize| {
+            let bytes = group.iter().rev().map(|plane| u64::from(plane[j]));
+            bytes.fold(0, |number, byte| number << 8 | byte)
+        };
+        out.extend((0..group[0].len()).map(number));
+    }
+    out.truncate(meta.count as usize);
+    out
+}
+
+/// What a file says about its values, whose ciphertexts are checked.
+pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueMeta>> {
+    let mut all = Vec::new();
+    each_value(reader, set, &mut |_, _, meta, _| {
+        all.push(meta.clone());
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Called with each value: the file for errors, the form, what the file says of it, and the records.
+type Take<'t> = &'t mut dyn FnMut(&Path, &dyn ValueCodec, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
+
+/// Reads a file of this set to its end.
+fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
+    let path = reader.path().to_owned();
+    let error = |source| Error::file(&path, source);
+    let params = set.params();
+    let records = reader.header().records();
+    let table = reader
+        .next_record(TAG_META, MAX_TABLE_BYTES)
+        .and_then(|body| decode(&body, records))
+        .map_err(error)?;
+    let form = form_of(&*params, &table).map_err(error)?;
+    let mut index = 0;
+    for meta in &table {
+        let (mut bodies, mut held) = (Vec::new(), Vec::new());
+        for _ in 0..meta.ciphertexts {
+            let read = reader.next_indexed(TAG_BATCH, form.most_bytes());
+            let (found, body) = read.map_err(error)?;
+            if found != index {
+                return Err(error(malformed("number of a ciphertext", "in order")));
+            }
+            let bytes = form.held(&body);
+            held.push(bytes.map_err(|source| meta.wrong(&path, source))?);
+            bodies.push(body);
+            index += 1;
+        }
+        if !meta.fits(&held) {
+            return Err(error(malformed("value", CIPHERTEXTS)));
+        }
+        take(&path, form, meta, bodies)?;
+    }
+    reader.finish().map_err(error)
+}
+
+/// The form of a set's values, which all must have.
+fn form_of<'p>(
+    params: &'p dyn Params,
+    table: &[ValueMeta],
+) -> Result<&'p dyn ValueCodec, WireError> {
+    let form = params.values();
+    let form = form.filter(|form| table.iter().all(|value| value.form == form.form()));
+    form.ok_or_else(|| malformed("form of a value", "that of its set"))
+}
+
+fn encode(values: &[ValueMeta]) -> Vec<u8> {
+    let out = Encoder::new().u64(values.len() as u64);
+    let add = |out: Encoder, value: &ValueMeta| {
+        out.str(&value.label)
+            .str(&value.form)
+            .u64(value.count)
+            .u8(value.width)
+            .u64(value.ciphertexts)
+    };
+    values.iter().fold(out, add).finish()
+}
+
+fn decode(body: &[u8], records: u64) -> Result<Vec<ValueMeta>, WireError> {
+    let mut decoder = Decoder::new(body);
+    let count = decoder.count("number of values", MAX_VALUES, ENTRY_BYTES)?;
+    let mut values: Vec<ValueMeta> = Vec::new();
+    let mut expected = 1_u64;
+    for _ in 0..count {
+        let value = ValueMeta {
+            label: decoder.str("label of a value", MAX_LABEL_BYTES)?.to_owned(),
+            form: decoder.str("form of a value", MAX_FORM_BYTES)?.to_owned(),
+            count: decoder.u64("numbers of a value")?,
+            width: decoder.u8("width of a value")?,
+            ciphertexts: decoder.u64("ciphertexts of a value")?,
+        };
+        if !is_label(&value.label) {
+            return Err(malformed("label of a value", LABEL));
+        }
+        if !(1..=64).contains(&value.width) {
+            return Err(malformed("width of a value", WIDTH));
+        }
+        expected = expected.saturating_add(value.ciphertexts);
+        values.push(value);
+    }
+    decoder.finish("table of values")?;
+    let labels: HashSet<&str> = values.iter().map(|value| &*value.label).collect();
+    if labels.len() != values.len() {
+        return Err(malformed("label of a value", LABEL));
+    }
+    match records == expected {
+        true => Ok(values),
+        false => Err(WireError::RecordCount {
+            found: records,
+            expected,
+        }),
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    (1..=MAX_LABEL_BYTES).contains(&label.len()) && !label.chars().any(char::is_control)
+}
+
+fn malformed(what: &'static str, expected: &'static str) -> WireError {
+    WireError::Malformed { what, expected }
+}

@@ -1,0 +1,337 @@
+//! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
+
+use crate::input::aes_input::{AesFile, AesInput};
+use crate::keys::random::generator;
+use crate::keys::{EvalKey, WrappedKey};
+use crate::machine::memory;
+use crate::machine::pool::Pool;
+use crate::programs::computed::Computed;
+use crate::{Cancel, Error, Result, SchemeError, Set};
+use homaes_aes::{Block, Layout};
+use homaes_bgv::scan::{Placement, Scanner, Verdict};
+use homaes_bgv::{Aes, Circuit, Error as Bgv, Params, State};
+use homaes_scheme::Mismatch;
+use homaes_wire::hex;
+use rand_core::Rng;
+use std::any::Any;
+
+/// Random combinations of each window: one that is not the pattern passes with probability 2^-8 each.
+const ROWS: usize = 6;
+/// Multiplications that a search needs, at least: one for the noise of AES and of sums, three for a comparison, three for a product of six.
+const LEVELS: usize = 7;
+
+/// What the label of the value begins with that says what the others are.
+const HEADER: &str = "homaes scan of ";
+
+const ANSWERS: &str = "all answers of one search, under the same set, labels and patterns";
+const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
+
+/// A search for public patterns at every byte offset of a message, in BGV.
+///
+/// The server gets AES ciphertext and keys, and learns nothing. For each pattern and each byte of the message it computes a bit that says whether the
+/// pattern begins there, whatever blocks and batches the pattern is across. A pattern that is there is always found; one that is not is reported at a
+/// given byte with a probability of 2^-48, over coefficients that the server draws at random in every run. Patterns that would end behind the
+/// message's last byte are not reported.
+///
+/// ```
+/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, AesFile, Pool, Scan, Set, WrappedKey, WrapOptions};
+/// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<(), Box<dyn std::error::Error>> {
+/// let scan = Scan::new(set, [("eicar".to_owned(), b"EICAR-STANDARD".to_vec())])?;
+/// // server: `part` is AES ciphertext, and `wrapped` was made with `levels_left: Some(8)`
+/// let answers = scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())?;
+/// answers.write(Output::create("answers.hcv", false)?)?;
+/// // client
+/// let values = keys.secret.open_values("answers.hcv")?;
+/// let answers: Vec<_> = values.iter().map(|v| (&*v.meta.label, &v.numbers[..])).collect();
+/// println!("{:?}", scan.starts(&answers)?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Scan {
+    set: Set,
+    placement: Placement,
+    patterns: Vec<(String, Vec<u8>)>,
+}
+
+impl core::fmt::Debug for Scan {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Scan")
+            .field("set", &self.set)
+            .field("patterns", &self.patterns.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scan {
+    /// A search for patterns by their labels, with keys of `set`.
+    ///
+    /// # Errors
+    /// [`Error::OtherState`] if the set is not of BGV; [`Error::Value`] if there is no pattern; [`Error::Pattern`] if one is empty or too long for
+    /// the set.
+    pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
+        let patterns: Vec<_> = patterns.into_iter().collect();
+        let params = set.params();
+        let params: &dyn Any = &*params;
+        let params = params
+            .downcast_ref::<Params>()
+            .ok_or_else(|| other_scheme(set))?;
+        let of = |bytes| Placement::new(params, bytes).filter(|_| bytes > 0);
+        let wrong = |label: &str, expected| Error::Value {
+            label: label.to_owned(),
+            expected,
+        };
+        for (label, pattern) in &patterns {
+            if of(pattern.len()).is_none() {
+                return Err(Error::Pattern {
+                    label: label.clone(),
+                    found: pattern.len(),
+                    most: Placement::longest(params),
+                });
+            }
+            if label.starts_with(HEADER) {
+                return Err(wrong(label, OWN_LABEL));
+            }
+        }
+        let longest = patterns.iter().map(|(_, pattern)| pattern.len()).max();
+        let placement = longest.and_then(of);
+        let placement = placement.ok_or_else(|| wrong("", "at least one pattern"))?;
+        Ok(Self {
+            set: set.clone(),
+            placement,
+            patterns,
+        })
+    }
+
+    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block, and one
+    /// without numbers, whose label names the search. [`starts`](Self::starts) says which bit is of which byte.
+    ///
+    /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout sliced or leaves less than seven
+    /// multiplications, or the set has no keys for rotations; [`Error::Direction`]; [`Error::Value`] if a label cannot be one or is there twice; what
+    /// is wrong with the part; [`Error::Cancelled`].
+    pub fn run(
+        &self,
+        eval: &EvalKey,
+        wrapped: &WrappedKey,
+        part: AesFile,
+        pool: &Pool,
+        cancel: &Cancel,
+    ) -> Result<Computed> {
+        let key = self.checked(eval, wrapped, &part)?;
+        let mut computed = Computed::new(eval);
+        // labels are looked at before anything is computed
+        let mut labels = Computed::new(eval);
+        for (label, _) in &self.patterns {
+            labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
+        }
+        memory::check(self.set.memory_of_run(Layout::Sliced))?;
+        computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
+        let message = AesInput::from(part);
+        let batches = self.batches(message.blocks());
+        let mut answers: Vec<Vec<Verdict>> = Vec::new();
+        if batches > 0 {
+            let wrapped: &dyn Any = &*wrapped.key;
+            let wrapped = wrapped
+                .downcast_ref()
+                .ok_or_else(|| other_scheme(&self.set))?;
+            let aes = pool.install(|| Aes::new_until(key, wrapped, Layout::Sliced, cancel));
+            let aes = aes.map_err(|error| ended(error.into(), Error::Keys))?;
+            for batch in 0..batches {
+                let (input, mask) = self.blocks(&message, batch)?;
+                let found = pool.install(|| self.batch(&aes, &input, &mask, cancel))?;
+                let found =
+                    found.map_err(|error| ended(error.into(), |e| Error::batch(batch, e)))?;
+                answers.push(found);
+            }
+        }
+        message.finish()?;
+        let params = key.params();
+        let numbers = batches * params.slots().count() as u64;
+        for (number, (label, _)) in self.patterns.iter().enumerate() {
+            let planes = answers.iter().flat_map(|found| &found[number]);
+            computed.add(label, numbers, 16, planes)?;
+        }
+        Ok(computed)
+    }
+
+    /// Where each pattern begins, ascending, in the order of the patterns: by the opened answers, labels with their numbers.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if they are not the answers of this search, all of them.
+    pub fn starts(&self, answers: &[(&str, &[u64])]) -> Result<Vec<Vec<u64>>> {
+        let wrong = |label: &str| Error::Value {
+            label: label.to_owned(),
+            expected: ANSWERS,
+        };
+        let find = |label: &str| answers.iter().find(|(own, _)| *own == label);
+        let said = answers.iter().find_map(|(label, _)| {
+            let (bytes, _) = label.strip_prefix(HEADER)?.split_once(' ')?;
+            bytes.parse().ok()
+        });
+        let bytes = said.ok_or_else(|| wrong(""))?;
+        let label = self.label(bytes);
+        find(&label).ok_or_else(|| wrong(&label))?;
+        let slots = self.set.params().blocks_per_batch(Layout::Sliced);
+        let batches = self.batches(bytes.div_ceil(16));
+        self.patterns
+            .iter()
+            .map(|(label, pattern)| {
+                let (_, numbers) = find(label).ok_or_else(|| wrong(label))?;
+                match numbers.len() as u64 == batches.saturating_mul(slots) {
+                    true => Ok(self.starts_of(numbers, pattern.len() as u64, bytes)),
+                    false => Err(wrong(label)),
+                }
+            })
+            .collect()
+    }
+
+    fn starts_of(&self, numbers: &[u64], length: u64, bytes: u64) -> Vec<u64> {
+        let mut out = Vec::new();
+        for (slot, bits) in numbers.iter().enumerate() {
+            let set = (0..16).filter(|offset| bits >> offset & 1 == 1);
+            let starts = set.filter_map(|offset| self.placement.start(slot, offset));
+            out.extend(starts.map(|start| start as u64));
+        }
+        out.retain(|start| start + length <= bytes);
+        out.sort_unstable();
+        out
+    }
+
+    /// The label of the value without numbers that says what the others are answers to.
+    fn label(&self, bytes: u64) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.set.digest());
+        for (label, pattern) in &self.patterns {
+            for part in [label.as_bytes(), pattern] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        let digest = hasher.finalize();
+        format!("{HEADER}{bytes} bytes, {}", hex(&digest.as_bytes()[..16]))
+    }
+
+    fn batches(&self, blocks: u64) -> u64 {
+        blocks.div_ceil(self.placement.blocks_per_batch() as u64)
+    }
+
+    /// The evaluation key, if all goes together.
+    fn checked<'k>(
+        &self,
+        eval: &'k EvalKey,
+        wrapped: &WrappedKey,
+        part: &AesFile,
+    ) -> Result<&'k homaes_bgv::EvalKey> {
+        if eval.set().name() != self.set.name() {
+            let mismatch = Mismatch::OtherSet {
+                what: "evaluation key",
+                found: eval.set().name(),
+                expected: self.set.name(),
+            };
+            return Err(Error::Keys(mismatch.into()));
+        }
+        eval.check_match(wrapped)?;
+        let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
+        let (found, mode) = (wrapped.direction(), part.mode());
+        if mode.direction() != found {
+            let mode = mode.name();
+            return Err(Error::Direction { mode, found });
+        }
+        let own = |error: Bgv| Error::Keys(error.into());
+        let level = wrapped.output_level(Layout::Sliced).ok_or_else(|| {
+            let mismatch = Mismatch::NotWrapped {
+                layout: Layout::Sliced,
+                held: wrapped.layouts(),
+            };
+            own(mismatch.into())
+        })?;
+        let (set, most) = (self.set.name(), key.params().rotation_level());
+        if most == 0 {
+            let what = "rotation";
+            return Err(own(Bgv::NoKey {
+                what,
+                level,
+                most,
+                set,
+            }));
+        }
+        let left = level.saturating_sub(1);
+        if left < LEVELS {
+            return Err(own(Bgv::TooDeep {
+                needed: LEVELS,
+                left,
+                set,
+            }));
+        }
+        Ok(key)
+    }
+
+    /// What is public about the blocks in the slots of a batch: those of the message, and zeros behind its end.
+    fn blocks(&self, message: &AesInput, batch: u64) -> Result<(Vec<Block>, Vec<Block>)> {
+        let params = self.set.params();
+        let slots = params.blocks_per_batch(Layout::Sliced) as usize;
+        let own = self.placement.blocks_per_batch() as u64;
+        let first = batch * own;
+        // the last slots reach over into the next batch
+        let reach = (0..slots).map(|slot| self.placement.block_of(slot)).max();
+        let left = message.blocks() - first;
+        let count = left.min(reach.unwrap_or(0) as u64 + 1);
+        let read = message.read(first, count as usize)?;
+        let placed = |blocks: &[Block]| {
+            let places = (0..slots).map(|slot| self.placement.block_of(slot));
+            let block = |at: usize| blocks.get(at).copied().unwrap_or_default();
+            places.map(block).collect::<Vec<_>>()
+        };
+        let mask = match read.mask.is_empty() {
+            true => Vec::new(),
+            false => placed(&read.mask),
+        };
+        Ok((placed(&read.input), mask))
+    }
+
+    /// The answers of a batch, or what the scheme finds wrong.
+    fn batch(
+        &self,
+        aes: &Aes<'_>,
+        input: &[Block],
+        mask: &[Block],
+        cancel: &Cancel,
+    ) -> Result<homaes_bgv::Result<Vec<Verdict>>> {
+        let patterns: Vec<&[u8]> = self.patterns.iter().map(|(_, bytes)| &**bytes).collect();
+        let longest = patterns.iter().map(|bytes| bytes.len()).max().unwrap_or(0);
+        let mut rng = generator()?;
+        let alphas = (0..ROWS).map(|_| {
+            let mut row = vec![0; longest];
+            rng.fill_bytes(&mut row);
+            row
+        });
+        let alphas = alphas.collect();
+        let search = || {
+            let mut state: State = aes.evaluate_until(input, cancel, |_, _| ())?;
+            if !mask.is_empty() {
+                state.xor_public(aes.params(), mask)?;
+            }
+            let evaluator = aes.evaluator().clone().until(cancel);
+            Scanner::new(Circuit::new(&evaluator), alphas).scan(&state, &patterns)
+        };
+        Ok(search())
+    }
+}
+
+fn other_scheme(set: &Set) -> Error {
+    Error::OtherState {
+        path: "<memory>".into(),
+        set: set.name(),
+        expected: "a set of BGV",
+    }
+}
+
+/// What went wrong, unless the search was cancelled.
+fn ended(error: SchemeError, of: impl FnOnce(SchemeError) -> Error) -> Error {
+    match error.is_cancelled() {
+        true => Error::Cancelled,
+        false => of(error),
+    }
+}

@@ -1,0 +1,451 @@
+//! The batches of an `.hct` file, front to back: from a path, from a [`Source`], or from any [`Read`].
+
+use crate::input::part_meta::MAX_PARTS_BYTES;
+use crate::input::source::Source;
+use crate::machine::pool::Pool;
+use crate::results::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS};
+use crate::scheme::{Input, Shape};
+use crate::{Error, Quality, Result, SchemeError, Set, Step};
+use homaes_aes::Layout;
+use homaes_scheme::{FieldError, Mismatch};
+use homaes_wire::{KeyId, Kind, Reader, WireError};
+use std::any::{Any, type_name};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// FHE ciphertexts of a message, opened: what is before the batches was read and checked.
+///
+/// The bytes are read once, front to back, and each checksum is verified where it is passed. The batches are handed on one after the other,
+/// to decrypt ([`SecretKey::decrypt_from`](crate::SecretKey::decrypt_from)) or to compute with:
+///
+/// ```
+/// # use homaes::{AesKey, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
+/// use homaes::Ciphertexts;
+/// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
+/// # let aes_key = AesKey::from_bytes(&[7; 16])?;
+/// # let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default())?;
+/// # let part = AesFile::of(Memory::new([9; 20], "c"), Mode::Ctr { iv: [0; 16] })?;
+/// # let (output, results) = Output::memory();
+/// # Transcipher::new(&keys.eval, &wrapped)?.run(part, output)?;
+/// # let bytes = results.take();
+/// let ciphertexts = Ciphertexts::of_source(Memory::new(bytes, "results"))?;
+/// assert_eq!(ciphertexts.meta().bytes(), 20);
+/// for batch in ciphertexts {
+///     let state: homaes_bgv::State = batch?.state()?;
+///     assert_eq!(state.ciphertexts().len(), 16); // one for each byte of the blocks
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Ciphertexts<'r> {
+    reader: Input<'r>,
+    path: Arc<Path>,
+    set: Set,
+    meta: Meta,
+}
+
+impl core::fmt::Debug for Ciphertexts<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ciphertexts")
+            .field("path", &self.path)
+            .field("set", &self.set)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'r> Ciphertexts<'r> {
+    /// Opens an `.hct` file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file before its batches.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let reader = Reader::open(path, Kind::Ciphertext);
+        let reader = reader.map_err(|source| Error::file(path, source))?;
+        Self::of_any_set(reader.boxed())
+    }
+
+    /// The file that `source` has.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_source(source: impl Source + 'r) -> Result<Self> {
+        let (path, bytes) = (source.name().to_owned(), source.bytes());
+        Self::of(SourceReader { source, at: 0 }, Some(bytes), &path)
+    }
+
+    /// The file that `read` gives from now to its end, such as a [`Merge`](crate::Merge); `name` names it in errors. Reads are as long as records, whose heads have 18 bytes:
+    /// where a read is expensive, put a [`BufReader`](io::BufReader) around it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_read(read: impl Read + Send + 'r, name: impl AsRef<Path>) -> Result<Self> {
+        Self::of(read, None, name.as_ref())
+    }
+
+    fn of(read: impl Read + Send + 'r, bytes: Option<u64>, path: &Path) -> Result<Self> {
+        let reader = Reader::of_read(read, bytes, Kind::Ciphertext, path);
+        let reader = reader.map_err(|source| Error::file(path, source))?;
+        Self::of_any_set(reader.boxed())
+    }
+
+    fn of_any_set(reader: Input<'r>) -> Result<Self> {
+        let set = Set::of_file(reader.path(), reader.header().set())?;
+        let checked = reader.check_set(set.name(), set.digest());
+        checked.map_err(|source| Error::file(reader.path(), source))?;
+        Self::new(reader, set)
+    }
+
+    /// Reads the first record of an `.hct` file, which must go with its `set`.
+    pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
+        let file = Self::framed(reader, set, 0)?;
+        check_meta(&file)?;
+        file.check_cut(file.set.blocks_per_batch(file.meta.layout))?;
+        Ok(file)
+    }
+
+    /// Reads the first record of a file that has `others` beside those of every file.
+    pub(crate) fn framed(mut reader: Input<'r>, set: Set, others: u64) -> Result<Self> {
+        let path: Arc<Path> = reader.path().into();
+        let records = reader.header().records().saturating_sub(others);
+        let parts = reader.header().version() > 1;
+        let meta = reader
+            .next_record(TAG_META, MAX_META_BYTES)
+            .and_then(|body| Meta::decode(&body, records, parts))
+            .and_then(|mut meta| {
+                if parts {
+                    meta.decode_parts(&reader.next_record(TAG_PARTS, MAX_PARTS_BYTES)?)?;
+                }
+                Ok(meta)
+            });
+        let meta = meta.map_err(|source| Error::file(&path, source))?;
+        Ok(Self {
+            reader,
+            path,
+            set,
+            meta,
+        })
+    }
+
+    /// What they are the encryption of.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Their parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the secret key that decrypts them.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.reader.header().key_id()
+    }
+
+    /// Where they come from, as errors name it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses those of another set or another secret key.
+    pub(crate) fn check(&self, set: &Set, key: KeyId) -> Result<()> {
+        let set = self.reader.check_set(set.name(), set.digest());
+        let checked = set.and_then(|()| self.reader.check_key(key));
+        checked.map_err(|source| self.error(source))
+    }
+
+    /// Refuses batches of another size.
+    pub(crate) fn check_cut(&self, expected: u64) -> Result<()> {
+        let found = self.meta.split.blocks_per_batch;
+        if found == expected {
+            return Ok(());
+        }
+        let error = FieldError::new("blocks per batch", found, expected);
+        Err(Error::content(&self.path, error.into()))
+    }
+
+    /// A record beside those of every file.
+    pub(crate) fn record<T>(
+        &mut self,
+        tag: u16,
+        most: u64,
+        decode: impl FnOnce(&[u8]) -> Result<T, WireError>,
+    ) -> Result<T> {
+        let body = self.reader.next_record(tag, most);
+        body.and_then(|body| decode(&body))
+            .map_err(|source| self.error(source))
+    }
+
+    /// What is wrong with the file.
+    pub(crate) fn error(&self, source: WireError) -> Error {
+        Error::file(&self.path, source)
+    }
+}
+
+impl<'r> IntoIterator for Ciphertexts<'r> {
+    type Item = Result<Batch>;
+    type IntoIter = Batches<'r>;
+
+    fn into_iter(self) -> Batches<'r> {
+        Batches {
+            reader: Some(self.reader),
+            path: self.path,
+            set: self.set,
+            meta: self.meta,
+            next: 0,
+            steps: None,
+            pool: Arc::default(),
+        }
+    }
+}
+
+/// The batches of [`Ciphertexts`] in order. After the last one the rest of the file is read: where the iterator ends without an error,
+/// all of the file was right.
+pub struct Batches<'r> {
+    /// `None` at the end, and after an error.
+    reader: Option<Input<'r>>,
+    /// Of all batches, started with the first one that needs it.
+    pool: Arc<OnceLock<Pool>>,
+    path: Arc<Path>,
+    set: Set,
+    meta: Meta,
+    next: u64,
+    steps: Option<Vec<Step>>,
+}
+
+impl core::fmt::Debug for Batches<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Batches")
+            .field("path", &self.path)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Batches<'_> {
+    /// What they are the encryption of.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The steps of AES on them, once all of the file was read and is right: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
+    #[must_use]
+    pub fn steps(&self) -> Option<&[Step]> {
+        self.steps.as_deref()
+    }
+
+    /// The next batch; none after the last one.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
+        self.next_of(Set::batch_bytes)
+    }
+
+    /// The next batch, whose length is `bytes` of its shape; none after the last one.
+    pub(crate) fn next_of(
+        &mut self,
+        bytes: impl FnOnce(&Set, Shape) -> u64,
+    ) -> Result<Option<Batch>> {
+        // it is put back unless something is wrong
+        let Some(mut reader) = self.reader.take() else {
+            return Ok(None);
+        };
+        let index = self.next;
+        if index == self.meta.split.batches() {
+            let steps = reader
+                .next_record(TAG_STEPS, self.meta.steps_bytes())
+                .and_then(|body| self.meta.decode_steps(&body))
+                .and_then(|steps| reader.finish().map(|()| steps));
+            self.steps = Some(steps.map_err(|source| Error::file(&self.path, source))?);
+            return Ok(None);
+        }
+        let shape = self.meta.shape(index);
+        let read = reader.next_indexed(TAG_BATCH, bytes(&self.set, shape));
+        let body = read.and_then(|(found, body)| match found == index {
+            true => Ok(body),
+            false => Err(WireError::Malformed {
+                what: "batch number",
+                expected: "batches in order",
+            }),
+        });
+        let batch = Batch {
+            body: body.map_err(|source| Error::file(&self.path, source))?,
+            index,
+            shape,
+            key_id: reader.header().key_id(),
+            set: self.set.clone(),
+            path: self.path.clone(),
+            pool: self.pool.clone(),
+        };
+        self.next += 1;
+        self.reader = Some(reader);
+        Ok(Some(batch))
+    }
+
+    /// What they were the encryption of, and the steps of AES; for who has come to the end.
+    pub(crate) fn into_parts(self) -> (Meta, Vec<Step>) {
+        (self.meta, self.steps.unwrap_or_default())
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        self.next_batch().transpose()
+    }
+}
+
+impl std::iter::FusedIterator for Batches<'_> {}
+
+/// The ciphertexts of a batch.
+pub struct Batch {
+    index: u64,
+    shape: Shape,
+    body: Vec<u8>,
+    key_id: KeyId,
+    set: Set,
+    path: Arc<Path>,
+    pool: Arc<OnceLock<Pool>>,
+}
+
+impl core::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Batch")
+            .field("index", &self.index)
+            .field("shape", &self.shape)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Batch {
+    /// Its number, from 0.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Names the secret key that decrypts it.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
+    /// Where the bytes lie in the ciphertexts.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.shape.layout
+    }
+
+    /// Level of the ciphertexts, at least 1: one more than the multiplications left, if the scheme has levels.
+    #[must_use]
+    pub fn level(&self) -> usize {
+        self.shape.level
+    }
+
+    /// AES blocks of the message in it.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.shape.blocks
+    }
+
+    /// Its record, in the encoding of the scheme (`docs/FORMAT.md`).
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The ciphertexts as the crate of their scheme has them, to compute with: a `homaes_bgv::State`, a `homaes_tfhe::State`, a `homaes_ntru::State<_>`, a
+    /// `homaes_dghv::State`. They are under the key of the file's header, whatever they say.
+    ///
+    /// # Errors
+    /// [`Error::OtherState`] if they are of another scheme; [`Error::Batch`] if the record cannot be read.
+    pub fn state<S: Any>(&self) -> Result<S> {
+        let state = self.read().map_err(|source| self.wrong(source))?;
+        match state.downcast() {
+            Ok(state) => Ok(*state),
+            Err(_) => Err(Error::OtherState {
+                path: self.path.to_path_buf(),
+                set: self.set.name(),
+                expected: type_name::<S>(),
+            }),
+        }
+    }
+
+    /// The state that the scheme decrypts.
+    pub(crate) fn read(&self) -> Result<Box<dyn Any>, SchemeError> {
+        let params = self.set.params();
+        let state = params.read_batch(self.key_id, self.shape, &self.body)?;
+        // schemes say better what is wrong; this is for one that does not look
+        let (found, expected) = (self.body.len() as u64, params.batch_bytes(self.shape));
+        match found == expected {
+            true => Ok(state),
+            false => Err(FieldError::new("bytes of a batch", found, expected).into()),
+        }
+    }
+
+    /// How far its ciphertexts are from failing, as they say; no secret is needed.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn quality(&self) -> Result<Quality> {
+        let pool = self.pool.get_or_init(|| Pool::new(0));
+        let quality = pool.install(|| self.set.batch_quality(self.shape, &self.body));
+        quality.map_err(|source| self.wrong(source))
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn wrong(&self, source: SchemeError) -> Error {
+        Error::batch(self.index, source).in_file(&self.path)
+    }
+
+    /// The file, for errors.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.path.to_path_buf()
+    }
+}
+
+/// What the first record says must be possible under the set: what follows is read by it.
+fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
+    let (set, layout, level) = (&file.set, file.meta.layout, file.meta.level);
+    let content = |source| Error::content(&file.path, source);
+    if !set.layouts().contains(&layout) {
+        let mismatch = Mismatch::NoLayout {
+            layout,
+            set: set.name(),
+            offered: set.layouts(),
+        };
+        return Err(content(mismatch.into()));
+    }
+    let top = set.top_level();
+    if level > top {
+        let error = FieldError::new("level", level as u64, top as u64);
+        return Err(content(error.into()));
+    }
+    Ok(())
+}
+
+/// A source, front to back.
+struct SourceReader<S> {
+    source: S,
+    at: u64,
+}
+
+impl<S: Source> Read for SourceReader<S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.source.bytes().saturating_sub(self.at);
+        let len = left.min(into.len() as u64);
+        self.source.read_at(self.at, &mut into[..len as usize])?;
+        self.at += len;
+        Ok(len as usize)
+    }
+}

@@ -1,0 +1,613 @@
+//! What stands in an `.hct` or `.hlw` file beside the ciphertexts: what they are the encryption of, and how they came about.
+//!
+//! ```text
+//! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)
+//!                  ‖ blocks per batch (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized)
+//! tag 5, index 0   in files of version 2 only: the parts of the message, see [`Meta::encode_parts`]
+//! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in its key
+//! tag 2, index i   the ciphertexts of batch i, in the scheme's encoding
+//! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
+//! ```
+
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
+use crate::input::split::Split;
+use crate::scheme::Shape;
+use crate::{Error, Quality, Step};
+use homaes_aes::{Block, KeySize, Layout, Mode};
+use homaes_wire::{Decoder, Encoder, WireError};
+use std::path::Path;
+
+/// Tag of the first record.
+pub(crate) const TAG_META: u16 = 1;
+
+/// Tag of a batch.
+pub(crate) const TAG_BATCH: u16 = 2;
+
+/// Tag of the last record.
+pub(crate) const TAG_STEPS: u16 = 3;
+
+/// Tag of the second record of LWE ciphertexts under the key of a user: which user's.
+pub(crate) const TAG_TARGET: u16 = 4;
+
+/// Tag of the table of parts, right after the first record.
+pub(crate) const TAG_PARTS: u16 = 5;
+
+/// What stands in place of the mode where parts have their own.
+const PARTS: &str = "parts";
+
+/// Longest first record that is read.
+pub(crate) const MAX_META_BYTES: u64 = 256 + MAX_AAD_BYTES as u64;
+
+/// Longest text in the record.
+const MAX_TEXT_BYTES: usize = 32;
+
+/// Length of one step in the last record.
+const STEP_BYTES: u64 = 26;
+
+/// Records beside the batches.
+const FRAME_RECORDS: u64 = 2;
+
+/// What an `.hct` file says about its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Meta {
+    /// One part without a name, or any number of parts with names.
+    pub parts: Vec<PartMeta>,
+    /// Size of the AES key.
+    pub key_size: KeySize,
+    /// Where the bytes lie in the ciphertexts.
+    pub layout: Layout,
+    /// Level of the ciphertexts, at least 1: one more than the multiplications left, if the scheme has levels.
+    pub level: usize,
+    /// Length of the message, and how it is cut; all parts but the last fill their last blocks.
+    pub split: Split,
+}
+
+impl Meta {
+    pub(crate) fn new(
+        parts: Vec<PartMeta>,
+        key_size: KeySize,
+        (layout, level): (Layout, usize),
+        split: Split,
+    ) -> Self {
+        Self {
+            parts,
+            key_size,
+            layout,
+            level,
+            split,
+        }
+    }
+
+    /// Whether the message has parts with names.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        self.only().is_none()
+    }
+
+    /// Bytes of all parts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// The part of a message that has no parts with names.
+    #[must_use]
+    pub fn only(&self) -> Option<&PartMeta> {
+        match &self.parts[..] {
+            [part] if part.name.is_none() => Some(part),
+            _ => None,
+        }
+    }
+
+    /// The part called `name`, or the only one of a message without names; `path` names the file in errors.
+    pub(crate) fn chosen(&self, path: &Path, name: Option<&str>) -> Result<&PartMeta, Error> {
+        let owned = || path.to_owned();
+        match (self.only(), name) {
+            (Some(part), None) => Ok(part),
+            (Some(_), Some(_)) => Err(Error::NoParts { path: owned() }),
+            (None, None) => Err(self.many(path)),
+            (None, Some(name)) => {
+                let mut parts = self.parts.iter();
+                let found = parts.find(|part| part.name.as_deref() == Some(name));
+                found.ok_or_else(|| Error::NoPart {
+                    path: owned(),
+                    name: name.to_owned(),
+                })
+            }
+        }
+    }
+
+    /// That one of the parts must be chosen.
+    pub(crate) fn many(&self, path: &Path) -> Error {
+        Error::ManyParts {
+            path: path.to_owned(),
+            count: self.parts.len(),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let bits = self.key_size.key_bytes() as u16 * 8;
+        let only = self.only();
+        let out = Encoder::new()
+            .str(only.map_or(PARTS, |part| part.mode.name()))
+            .str(self.layout.name())
+            .u16(bits)
+            .u16(self.level as u16)
+            .u64(self.split.bytes)
+            .u64(self.split.blocks())
+            .u64(self.split.blocks_per_batch);
+        match only {
+            Some(part) => part.put(out).finish(),
+            None => out.finish(),
+        }
+    }
+
+    /// The table of parts: their number (8); of each its name (text) ‖ mode (text) ‖ bytes (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized).
+    /// `None` for a message without parts.
+    pub(crate) fn encode_parts(&self) -> Option<Vec<u8>> {
+        if !self.has_parts() {
+            return None;
+        }
+        let out = Encoder::new().u64(self.parts.len() as u64);
+        let add = |out: Encoder, part: &PartMeta| {
+            let name = part.name.as_deref().unwrap_or_default();
+            part.put(out.str(name).str(part.mode.name()).u64(part.bytes))
+        };
+        Some(self.parts.iter().fold(out, add).finish())
+    }
+
+    /// Reads the body of the first record; `records` is the number of records of the file, this one and one of parts included. `parts`: whether it is of a message with
+    /// parts, which [`decode_parts`](Self::decode_parts) reads.
+    pub(crate) fn decode(body: &[u8], records: u64, parts: bool) -> Result<Self, WireError> {
+        let mut decoder = Decoder::new(body);
+        let mode_name = decoder.str("mode", MAX_TEXT_BYTES)?;
+        let layout = decoder.str("layout", MAX_TEXT_BYTES)?;
+        let layout = Layout::from_name(layout);
+        let layout = layout.ok_or_else(|| malformed("layout", "packed, sliced or bits"))?;
+        let bits = usize::from(decoder.u16("AES key bits")?);
+        let mut sizes = KeySize::ALL.into_iter();
+        let key_size = sizes.find(|size| size.key_bytes() * 8 == bits);
+        let key_size = key_size.ok_or_else(|| malformed("AES key bits", "128, 192 or 256"))?;
+        let level = usize::from(decoder.u16("level")?);
+        if level == 0 {
+            return Err(malformed("level", "at least 1"));
+        }
+        let split = split(&mut decoder, records.saturating_sub(u64::from(parts)))?;
+        let parts = match parts {
+            true if mode_name == PARTS => Vec::new(),
+            true => return Err(malformed("mode", "\"parts\", in a file of version 2")),
+            false => vec![part(None, mode_name, split.bytes, 0, &mut decoder)?],
+        };
+        decoder.finish("message record")?;
+        Ok(Self {
+            parts,
+            key_size,
+            layout,
+            level,
+            split,
+        })
+    }
+
+    /// Reads the table of parts.
+    pub(crate) fn decode_parts(&mut self, body: &[u8]) -> Result<(), WireError> {
+        let mut decoder = Decoder::new(body);
+        let count = decoder.u64("number of parts")?;
+        let mut first_block = 0_u64;
+        for _ in 0..count {
+            let name = decoder.str("name of a part", MAX_NAME_BYTES)?.to_owned();
+            let mode = decoder.str("mode of a part", MAX_TEXT_BYTES)?;
+            let bytes = decoder.u64("bytes of a part")?;
+            let read = part(Some(name), mode, bytes, first_block, &mut decoder)?;
+            let next = first_block.checked_add(read.blocks());
+            first_block = next.ok_or_else(|| malformed("bytes of a part", "as the message has"))?;
+            self.parts.push(read);
+        }
+        decoder.finish("table of parts")?;
+        let names = self.parts.iter().filter_map(|part| part.name.as_deref());
+        check_names(names).map_err(|(_, expected)| malformed("name of a part", expected))?;
+        let last = self.parts.last().map_or(0, |part| part.bytes);
+        // what the last part misses of its last block
+        let missing = last.wrapping_neg() % 16;
+        let padded = first_block.checked_mul(16);
+        match padded.and_then(|padded| padded.checked_sub(missing)) == Some(self.split.bytes) {
+            true => Ok(()),
+            false => Err(malformed("bytes of a part", "as the message has")),
+        }
+    }
+
+    /// What batch `index` looks like.
+    pub(crate) fn shape(&self, index: u64) -> Shape {
+        Shape {
+            layout: self.layout,
+            level: self.level,
+            blocks: self.split.batch_blocks(index) as usize,
+        }
+    }
+
+    /// Steps of AES that the last record tells of.
+    fn steps(&self) -> u64 {
+        match self.split.batches() {
+            0 => 0,
+            _ => self.key_size.round_keys() as u64,
+        }
+    }
+
+    /// Length of the last record.
+    pub(crate) fn steps_bytes(&self) -> u64 {
+        steps_bytes(self.steps())
+    }
+
+    /// Reads the last record.
+    pub(crate) fn decode_steps(&self, body: &[u8]) -> Result<Vec<Step>, WireError> {
+        decode_steps(body, self.steps())
+    }
+}
+
+impl PartMeta {
+    fn put(&self, out: Encoder) -> Encoder {
+        out.sized_bytes(self.mode.iv())
+            .sized_bytes(self.tag.as_ref().map_or(&[][..], |tag| tag))
+            .sized_bytes(&self.aad)
+    }
+}
+
+/// Seconds, bits of noise and bits left of a step are below: they are printed with all their digits.
+const MOST_FIGURE: f64 = 4_294_967_296.0;
+
+/// Length of the last record with this many steps.
+pub(crate) fn steps_bytes(steps: u64) -> u64 {
+    STEP_BYTES * steps
+}
+
+/// Reads a last record with this many steps.
+pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireError> {
+    let mut decoder = Decoder::new(body);
+    let steps = (0..steps).map(|_| {
+        let level = decoder.u16("level of a step")?.into();
+        let noise_bits = decoder.f64("noise bits of a step")?;
+        let capacity_bits = decoder.f64("capacity bits of a step")?;
+        let seconds = decoder.f64("seconds of a step")?;
+        if seconds.is_sign_negative() || seconds > MOST_FIGURE {
+            return Err(malformed("seconds of a step", "a time"));
+        }
+        if noise_bits.abs().max(capacity_bits.abs()) > MOST_FIGURE {
+            return Err(malformed("noise of a step", "2^32 bits at most"));
+        }
+        let quality = Quality {
+            level,
+            noise_bits,
+            capacity_bits,
+        };
+        Ok(Step { seconds, quality })
+    });
+    let steps = steps.collect::<Result<_, _>>()?;
+    decoder.finish("record of steps")?;
+    Ok(steps)
+}
+
+/// The body of the last record; `timed`: with the seconds that the steps took, which are others in every run.
+pub(crate) fn encode_steps(steps: &[Step], timed: bool) -> Vec<u8> {
+    let add = |body: Encoder, step: &Step| {
+        body.u16(step.quality.level as u16)
+            .noise(step.quality.noise_bits)
+            .noise_left(step.quality.capacity_bits)
+            .f64(if timed { step.seconds } else { 0.0 })
+    };
+    steps.iter().fold(Encoder::new(), add).finish()
+}
+
+fn malformed(what: &'static str, expected: &'static str) -> WireError {
+    WireError::Malformed { what, expected }
+}
+
+/// How the message is cut, which must fit the number of records.
+fn split(decoder: &mut Decoder<'_>, records: u64) -> Result<Split, WireError> {
+    let bytes = decoder.u64("message bytes")?;
+    let blocks = decoder.u64("AES blocks")?;
+    let blocks_per_batch = decoder.u64("blocks per batch")?;
+    let split = Split {
+        bytes,
+        blocks_per_batch,
+    };
+    if blocks_per_batch == 0 || blocks != split.blocks() {
+        return Err(malformed("AES blocks", "as many as the message fills"));
+    }
+    let expected = split.batches().saturating_add(FRAME_RECORDS);
+    if records != expected {
+        return Err(WireError::RecordCount {
+            found: records,
+            expected,
+        });
+    }
+    Ok(split)
+}
+
+/// A part of mode `mode`, with the parameters and the length that go with it.
+fn part(
+    name: Option<String>,
+    mode: &str,
+    bytes: u64,
+    first_block: u64,
+    decoder: &mut Decoder<'_>,
+) -> Result<PartMeta, WireError> {
+    let iv = decoder.sized_bytes("iv", MAX_TEXT_BYTES)?;
+    let tag = decoder.sized_bytes("tag", MAX_TEXT_BYTES)?;
+    let aad = decoder.sized_bytes("associated data", MAX_AAD_BYTES)?;
+    let block = Block::try_from(iv).map_err(|_| malformed("iv", "16 bytes"));
+    let mode = match mode {
+        "ecb" if iv.is_empty() => Mode::Ecb,
+        "ecb" => return Err(malformed("iv", "none in mode ecb")),
+        "gcm" => {
+            let nonce = iv.try_into().map_err(|_| malformed("iv", "12 bytes"))?;
+            Mode::Gcm { nonce }
+        }
+        other => {
+            let named = Mode::with_iv(other, *block.as_ref().unwrap_or(&[0; 16]));
+            let expected = "ecb, cbc, cfb, ctr, gcm, ctr64, ctr32, ctr-le, ctr64-le or ctr32-le";
+            let named = named.ok_or_else(|| malformed("mode", expected))?;
+            block?;
+            named
+        }
+    };
+    let gcm = matches!(mode, Mode::Gcm { .. });
+    let tag = match (gcm, Block::try_from(tag)) {
+        (true, Ok(tag)) => Some(tag),
+        (false, Err(_)) if tag.is_empty() && aad.is_empty() => None,
+        (true, Err(_)) => return Err(malformed("tag", "16 bytes")),
+        (false, _) => {
+            return Err(malformed(
+                "tag",
+                "no tag and associated data but in mode gcm",
+            ));
+        }
+    };
+    if (mode.whole_blocks() && !bytes.is_multiple_of(16)) || bytes > mode.most_bytes() {
+        return Err(malformed("message bytes", "a length that its mode allows"));
+    }
+    let aad = aad.to_vec();
+    Ok(PartMeta {
+        name,
+        mode,
+        tag,
+        aad,
+        bytes,
+        first_block,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use homaes_aes::Counter;
+    use homaes_aes::mode::MAX_GCM_BYTES;
+
+    fn part_of(name: Option<&str>, mode: Mode, bytes: u64, first_block: u64) -> PartMeta {
+        let gcm = matches!(mode, Mode::Gcm { .. });
+        PartMeta {
+            name: name.map(str::to_owned),
+            mode,
+            tag: gcm.then_some([7; 16]),
+            aad: if gcm { vec![1, 2, 3] } else { Vec::new() },
+            bytes,
+            first_block,
+        }
+    }
+
+    fn meta(mode: Mode, bytes: u64, blocks_per_batch: u64) -> Meta {
+        let parts = vec![part_of(None, mode, bytes, 0)];
+        let split = Split {
+            bytes,
+            blocks_per_batch,
+        };
+        Meta::new(parts, KeySize::Aes192, (Layout::Sliced, 3), split)
+    }
+
+    /// Four parts: 3, 0, 1 and 2 blocks.
+    fn with_parts() -> Meta {
+        let [ecb, .., gcm, _, counter] = modes();
+        let parts = vec![
+            part_of(Some("a/b"), gcm, 33, 0),
+            part_of(Some("a/c"), gcm, 0, 3),
+            part_of(Some("z"), ecb, 16, 3),
+            part_of(Some("é"), counter, 17, 4),
+        ];
+        let split = Split {
+            bytes: 6 * 16 - 15,
+            blocks_per_batch: 4,
+        };
+        Meta::new(parts, KeySize::Aes128, (Layout::Bits, 1), split)
+    }
+
+    fn read_parts(body: &[u8], table: &[u8]) -> Result<Meta, WireError> {
+        let mut meta = Meta::decode(body, 5, true)?;
+        meta.decode_parts(table)?;
+        Ok(meta)
+    }
+
+    #[test]
+    fn parts_round_trip_and_every_byte_counts() {
+        let parts = with_parts();
+        let (body, table) = (parts.encode(), parts.encode_parts().unwrap());
+        assert_eq!(read_parts(&body, &table).unwrap(), parts);
+        assert!(Meta::decode(&body, 5, false).is_err() && Meta::decode(&body, 4, true).is_err());
+        for at in 0..table.len() {
+            assert!(read_parts(&body, &table[..at]).is_err());
+            for value in 0..=255 {
+                let mut bad = table.clone();
+                bad[at] = value;
+                if let Ok(read) = read_parts(&body, &bad) {
+                    assert_eq!(read.encode_parts().unwrap(), bad);
+                }
+            }
+        }
+        // as long as all of them together, and no longer
+        for bytes in [16, 18, 32, 33, u64::MAX] {
+            let mut other = with_parts();
+            other.parts[3].bytes = bytes;
+            assert!(read_parts(&body, &other.encode_parts().unwrap()).is_err());
+        }
+        // a message without names has no table
+        assert_eq!(meta(modes()[0], 16, 4).encode_parts(), None);
+    }
+
+    #[test]
+    fn names_are_paths_below_a_folder() {
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
+        for names in [
+            &["a", "b/c", "b/d", "b.c", "..."][..],
+            &["a", "a b", "ab/c", "ab.d/e"],
+            &[&long[1..]],
+        ] {
+            check_names(names.iter().copied()).unwrap();
+        }
+        for names in [
+            &[""][..],
+            &["/a"],
+            &["a/"],
+            &["a//b"],
+            &["../a"],
+            &["a/../b"],
+            &["./a"],
+            &["a\\b"],
+            &["a\nb"],
+            &["a\0"],
+            &[&long],
+            &["a", "b", "a"],
+            &["a/b", "a-b", "a"],
+            &["a/b/c", "a/b"],
+            // later runs would remove or replace them
+            &["b", ".a.homaes-tmp-0123456789abcdef"],
+            &["b/.homaes-tmp-0123456789abcdef"],
+            &[".o.hct.homaes-part"],
+            &["b/.o.hct.homaes-journal"],
+        ] {
+            assert!(check_names(names.iter().copied()).is_err(), "{names:?}");
+        }
+    }
+
+    fn modes() -> [Mode; 6] {
+        let iv = [5; 16];
+        let nonce = [6; 12];
+        let counter = Counter::Little32;
+        [
+            Mode::Ecb,
+            Mode::Cbc { iv },
+            Mode::Ctr { iv },
+            Mode::Gcm { nonce },
+            Mode::Cfb { iv },
+            Mode::Counter { iv, counter },
+        ]
+    }
+
+    #[test]
+    fn records_round_trip() {
+        for (mode, lengths) in modes().into_iter().zip([
+            &[0, 16, 32768][..],
+            &[0, 16, 1 << 40],
+            &[0, 1, 16, 17, u64::MAX],
+            &[0, 1, 17, MAX_GCM_BYTES],
+            &[0, 1, 17],
+            &[0, 1, 17, 1 << 36],
+        ]) {
+            for &bytes in lengths {
+                let meta = meta(mode, bytes, 16);
+                let body = meta.encode();
+                assert!(body.len() as u64 <= MAX_META_BYTES);
+                let records = meta.split.batches() + 2;
+                assert_eq!(Meta::decode(&body, records, false).unwrap(), meta);
+                assert!(Meta::decode(&body, records + 1, false).is_err());
+            }
+        }
+        let mut longest = meta(modes()[3], 1, 16);
+        longest.parts[0].aad = vec![0; MAX_AAD_BYTES];
+        assert!(longest.encode().len() as u64 <= MAX_META_BYTES);
+    }
+
+    #[test]
+    fn every_byte_counts_and_none_panics() {
+        for mode in modes() {
+            let good = meta(mode, 1024, 16);
+            let body = good.encode();
+            for at in 0..body.len() {
+                assert!(Meta::decode(&body[..at], 6, false).is_err());
+                for value in 0..=255 {
+                    let mut bad = body.clone();
+                    bad[at] = value;
+                    if let Ok(read) = Meta::decode(&bad, 6, false) {
+                        assert_eq!(read.encode(), bad);
+                    }
+                }
+            }
+        }
+        let error = Meta::decode(&meta(modes()[2], 1, 0).encode()[..], 2, false).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "AES blocks is malformed, expected as many as the message fills"
+        );
+    }
+
+    #[test]
+    fn lengths_and_parameters_must_fit_the_mode() {
+        let decode = |meta: &Meta| Meta::decode(&meta.encode(), meta.split.batches() + 2, false);
+        let [ecb, cbc, ctr, gcm, cfb, counter] = modes();
+        for (mode, bytes) in [
+            (ecb, 17),
+            (cbc, 15),
+            (gcm, MAX_GCM_BYTES + 1),
+            (counter, (1 << 36) + 1),
+        ] {
+            let error = decode(&meta(mode, bytes, 16)).unwrap_err();
+            assert!(error.to_string().contains("a length that its mode allows"));
+        }
+        for mode in [ecb, cbc, ctr, cfb] {
+            let (mut tagged, mut with_aad) = (meta(mode, 16, 16), meta(mode, 16, 16));
+            tagged.parts[0].tag = Some([0; 16]);
+            with_aad.parts[0].aad = vec![0];
+            assert!(decode(&tagged).is_err() && decode(&with_aad).is_err());
+        }
+        let mut untagged = meta(gcm, 16, 16);
+        untagged.parts[0].tag = None;
+        assert!(decode(&untagged).is_err());
+    }
+
+    #[test]
+    fn steps_round_trip() {
+        let quality = Quality {
+            level: 4,
+            noise_bits: -3.5,
+            capacity_bits: 99.25,
+        };
+        let step = Step {
+            seconds: 0.125,
+            quality,
+        };
+        let full = meta(modes()[2], 17, 16);
+        let body = encode_steps(&[step; 13], true);
+        assert_eq!(body.len() as u64, full.steps_bytes());
+        assert_eq!(full.decode_steps(&body).unwrap(), [step; 13]);
+        let seconds = 0.0;
+        let untimed = full.decode_steps(&encode_steps(&[step; 13], false));
+        assert_eq!(untimed.unwrap(), [Step { seconds, ..step }; 13]);
+        assert!(full.decode_steps(&body[1..]).is_err());
+        assert!(full.decode_steps(&encode_steps(&[step; 14], true)).is_err());
+        for change in [
+            |quality: &mut Quality| quality.noise_bits = 1e300,
+            |quality: &mut Quality| quality.noise_bits = -1e10,
+            |quality: &mut Quality| quality.capacity_bits = -1e300,
+        ] {
+            let mut steps = [step; 13];
+            change(&mut steps[12].quality);
+            let error = full.decode_steps(&encode_steps(&steps, true)).unwrap_err();
+            assert!(error.to_string().contains("noise of a step"), "{error}");
+        }
+        for seconds in [-1.0, 1e300, f64::NAN, f64::INFINITY] {
+            let mut steps = [step; 13];
+            steps[2].seconds = seconds;
+            assert!(full.decode_steps(&encode_steps(&steps, true)).is_err());
+        }
+        let empty = meta(modes()[2], 0, 16);
+        assert_eq!(empty.steps_bytes(), 0);
+        assert_eq!(empty.decode_steps(&[]).unwrap(), []);
+    }
+}

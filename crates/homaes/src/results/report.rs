@@ -1,0 +1,228 @@
+//! What a run measured, and how far it is.
+
+use crate::{Gpu, Quality, Scheme};
+use homaes_aes::Layout;
+use homaes_scheme::{Reading, log2_p_any};
+
+/// One step of AES: the initial key addition, or a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Wall-clock seconds. The step 0 includes encoding the public blocks.
+    pub seconds: f64,
+    /// What it left.
+    pub quality: Quality,
+}
+
+/// One step of AES, the noise measured with the secret key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// What the scheme estimates or bounds, as in every run.
+    pub quality: Quality,
+    /// What was found where `quality` has [`Quality::noise_bits`].
+    pub noise_bits: f64,
+}
+
+/// Where a run stands: sent after the key addition and after each round of each batch.
+///
+/// Batches may run side by side, so events of several batches interleave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Number of the batch, from 0.
+    pub batch: u64,
+    /// Batches of the file.
+    pub batches: u64,
+    /// Round just done, 0 for the initial key addition.
+    pub round: usize,
+    /// Rounds of the cipher.
+    pub rounds: usize,
+    /// What the round took and left.
+    pub step: Step,
+}
+
+/// Wall-clock seconds by kernel group, summed over threads.
+pub type Stages = Vec<(&'static str, f64)>;
+
+/// What a device did of a run.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Share {
+    /// `cpu`, or `cuda:` and the number of a GPU.
+    pub device: String,
+    /// What the GPU is called.
+    pub name: Option<String>,
+    /// Batches.
+    pub batches: u64,
+    /// Wall-clock seconds from their public blocks to their records, summed over the batches; on GPUs two are in flight
+    /// at once.
+    pub seconds: f64,
+}
+
+/// What a run did and measured.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// What evaluated it.
+    pub scheme: Scheme,
+    /// Where the bytes lie in the ciphertexts.
+    pub layout: Layout,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// AES blocks.
+    pub blocks: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Batches of them that earlier runs left, which this one went on with.
+    pub resumed: u64,
+    /// Worker threads.
+    pub threads: usize,
+    /// Wall-clock seconds of preparing the circuit, in TFHE with the expansion of the AES key unless the client did it;
+    /// about 0 when an earlier run prepared it.
+    pub setup_seconds: f64,
+    /// Wall-clock seconds of evaluating and writing, after keys were loaded and the circuit prepared, and before the
+    /// file is synchronised.
+    pub seconds: f64,
+    /// The steps of AES, 0 for the initial key addition: seconds averaged over the batches, the worst quality of any.
+    /// Empty for an empty message.
+    pub steps: Vec<Step>,
+    /// What the scheme counted: `transforms` (of one limb in BGV, of one polynomial in TFHE), `rotations` (TFHE), `passes` and
+    /// `relinearisations` (BGV, layout bits).
+    pub counts: Vec<(&'static str, u64)>,
+    /// Wall-clock seconds by kernel group, summed over threads.
+    pub stages: Stages,
+    /// The same for each of `steps`, summed over batches; empty where batches were evaluated side by side.
+    pub stages_by_step: Vec<Stages>,
+    /// Batches of this run, by the device that evaluated them.
+    pub devices: Vec<Share>,
+    /// Quality of the worst result of this run; `None` if it had no batch to evaluate.
+    pub quality: Option<Quality>,
+    /// log2 of the bound on the probability that one batch decrypts wrongly, after a bridge if results cross one.
+    pub batch_log2_p_fail: f64,
+    /// Size of the output file.
+    pub file_bytes: u64,
+}
+
+impl Report {
+    /// Nothing done yet.
+    pub(crate) fn new(scheme: Scheme, layout: Layout) -> Self {
+        Self {
+            scheme,
+            layout,
+            bytes: 0,
+            blocks: 0,
+            batches: 0,
+            resumed: 0,
+            threads: 0,
+            setup_seconds: 0.0,
+            seconds: 0.0,
+            steps: Vec::new(),
+            counts: Vec::new(),
+            stages: Vec::new(),
+            stages_by_step: Vec::new(),
+            devices: Vec::new(),
+            quality: None,
+            batch_log2_p_fail: f64::NEG_INFINITY,
+            file_bytes: 0,
+        }
+    }
+
+    /// log2 of the bound on the probability that any of the batches decrypts wrongly; `None` for an empty message.
+    #[must_use]
+    pub fn log2_p_fail(&self) -> Option<f64> {
+        log2_p_any(self.batch_log2_p_fail, self.batches)
+    }
+
+    /// Adds one evaluated batch.
+    pub(crate) fn add(&mut self, quality: Quality, steps: &[Step]) {
+        self.batches += 1;
+        self.quality = Some(Quality::worst_of(self.quality, quality));
+        worst(&mut self.steps, steps);
+        for (sum, step) in self.steps.iter_mut().zip(steps) {
+            // A running mean over the batches.
+            sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
+        }
+    }
+
+    /// Adds a batch that a GPU, or the processor, evaluated in so many seconds.
+    pub(crate) fn add_device(&mut self, gpu: Option<&Gpu>, seconds: f64) {
+        let device = gpu.map_or_else(|| "cpu".to_owned(), |gpu| format!("cuda:{}", gpu.number));
+        let share = match self.devices.iter_mut().find(|share| share.device == device) {
+            Some(share) => share,
+            None => self.devices.push_mut(Share {
+                device,
+                name: gpu.map(|gpu| gpu.name.clone()),
+                batches: 0,
+                seconds: 0.0,
+            }),
+        };
+        share.batches += 1;
+        share.seconds += seconds;
+    }
+
+    /// Adds the kernels' seconds in each step of a batch that was evaluated alone.
+    pub(crate) fn add_stages(&mut self, steps: &[Stages]) {
+        if self.stages_by_step.is_empty() {
+            self.stages_by_step = steps.to_vec();
+            return;
+        }
+        for (sums, stages) in self.stages_by_step.iter_mut().zip(steps) {
+            for ((_, sum), (_, seconds)) in sums.iter_mut().zip(stages) {
+                *sum += seconds;
+            }
+        }
+    }
+
+    /// Takes what the kernels counted between two readings.
+    pub(crate) fn take(&mut self, before: &Reading, after: &Reading) {
+        let Reading { counts, seconds } = after.since(before);
+        (self.counts, self.stages) = (counts, seconds);
+    }
+
+    /// One of [`counts`](Self::counts); 0 if the scheme does not have it.
+    #[must_use]
+    pub fn count(&self, name: &str) -> u64 {
+        let mut counts = self.counts.iter();
+        let found = counts.find(|(found, _)| *found == name);
+        found.map_or(0, |&(_, count)| count)
+    }
+}
+
+/// Gives the steps of a batch the worse quality of its own and that of the same steps of `other`; takes those of `other` where it has none yet.
+pub(crate) fn worst(steps: &mut Vec<Step>, other: &[Step]) {
+    if steps.is_empty() {
+        steps.extend_from_slice(other);
+    }
+    for (step, other) in steps.iter_mut().zip(other) {
+        step.quality = step.quality.worst(other.quality);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_averaged_and_the_worst_quality_kept() {
+        let mut report = Report::new(Scheme::Bgv, Layout::Sliced);
+        for (index, bits) in [9.0, 7.0, 8.0].into_iter().enumerate() {
+            let quality = Quality {
+                level: 1 + index,
+                noise_bits: 20.0 - bits,
+                capacity_bits: bits,
+            };
+            let step = |seconds| Step { seconds, quality };
+            report.add(quality, &[step(bits), step(2.0)]);
+        }
+        let worst = Quality {
+            level: 1,
+            noise_bits: 13.0,
+            capacity_bits: 7.0,
+        };
+        assert_eq!((report.batches, report.quality), (3, Some(worst)));
+        let step = |seconds| Step {
+            seconds,
+            quality: worst,
+        };
+        assert_eq!(report.steps, [step(8.0), step(2.0)]);
+        assert_eq!(worst.multiplications_left(), 0);
+    }
+}

@@ -1,0 +1,460 @@
+//! Shards: the results of some batches of a run, each a file of its own, and the file of results that all of them make.
+//!
+//! ```text
+//! tag 1, index 0   id of the run (32) ‖ number of the shard (8) ‖ first batch (8) ‖ batches (8) ‖ BLAKE3 of the first bytes of the file of results (32)
+//! tag 2, index i   the ciphertexts of batch i of the run, as in the file of results
+//! tag 3, index 0   the steps of AES on them, as in the file of results, with 0 for seconds
+//! ```
+//!
+//! A shard is a function of message, keys and layout: whoever computes it makes the same bytes.
+
+use crate::machine::memory;
+use crate::output::Output;
+use crate::results::meta::{
+    TAG_BATCH, TAG_META, TAG_STEPS, decode_steps, encode_steps, steps_bytes,
+};
+use crate::results::report::worst;
+use crate::run::plan::{Plan, RunId, in_memory};
+use crate::run::writer::Results;
+use crate::{Error, Report, Result, Step, Transcipher};
+use homaes_wire::{
+    Contents, Decoder, Encoder, Front, Header, Kind, RECORD_OVERHEAD, Reader, WireError, Writer,
+};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Length of the first record.
+const NAME_BYTES: u64 = 32 + 3 * 8 + 32;
+
+/// Which batches of which run a shard has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShardName {
+    /// The run.
+    pub run: RunId,
+    /// Number of the shard, from 0.
+    pub number: u64,
+    /// Its first batch.
+    pub first: u64,
+    /// Its batches.
+    pub batches: u64,
+    /// BLAKE3 of the header and the records before the batches in the file of results.
+    pub front: [u8; 32],
+}
+
+impl ShardName {
+    /// Its batches by their numbers.
+    #[must_use]
+    pub fn range(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.batches)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        Encoder::new()
+            .bytes(&self.run.0)
+            .u64(self.number)
+            .u64(self.first)
+            .u64(self.batches)
+            .bytes(&self.front)
+            .finish()
+    }
+
+    fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut decoder = Decoder::new(body);
+        let run = RunId(decoder.array("id of the run")?);
+        let number = decoder.u64("number of the shard")?;
+        let first = decoder.u64("first batch")?;
+        let batches = decoder.u64("batches")?;
+        let front = decoder.array("digest of the front")?;
+        decoder.finish("name of the shard")?;
+        Ok(Self {
+            run,
+            number,
+            first,
+            batches,
+            front,
+        })
+    }
+
+    /// The first record of a shard.
+    pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, WireError> {
+        Self::decode(&reader.next_record(TAG_META, NAME_BYTES)?)
+    }
+}
+
+impl Plan {
+    /// The name of shard `number` of this run, of `batches` batches each.
+    #[must_use]
+    pub fn shard(&self, run: RunId, number: u64, batches: u64) -> ShardName {
+        let first = number.saturating_mul(batches);
+        let left = self.split.batches().saturating_sub(first);
+        ShardName {
+            run,
+            number,
+            first,
+            batches: batches.min(left),
+            front: self.front_digest,
+        }
+    }
+
+    /// The blocks of a shard.
+    fn blocks(&self, name: &ShardName) -> Range<u64> {
+        let Range { start, end } = name.range();
+        let end = self.split.first_block(end).min(self.split.blocks());
+        self.split.first_block(start)..end
+    }
+
+    /// BLAKE3 of the ciphertext that a shard is evaluated from, and of where it is in which part of the message.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn input_digest(&self, name: &ShardName) -> Result<[u8; 32]> {
+        self.message.digest_of(self.blocks(name))
+    }
+
+    /// The same plan with the ciphertext that a shard is evaluated from in memory, and its [`input_digest`](Self::input_digest): what is evaluated is what the digest
+    /// is of, whoever writes to a file meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn hold(&self, name: &ShardName) -> Result<(Self, [u8; 32])> {
+        let (message, digest) = self.message.held(self.blocks(name))?;
+        let held = Self {
+            message,
+            ..self.clone()
+        };
+        Ok((held, digest))
+    }
+
+    /// Length of the record of a batch.
+    fn record_bytes(&self, batch: u64) -> u64 {
+        let [full, last] = self.batch_bytes;
+        match batch.saturating_add(1) < self.meta.split.batches() {
+            true => full,
+            false => last,
+        }
+    }
+
+    /// Length of the file of a shard.
+    #[must_use]
+    pub fn shard_bytes(&self, name: &ShardName) -> u64 {
+        self.shard_header(name)
+            .map_or(u64::MAX, |header| header.file_bytes())
+    }
+
+    fn shard_header(&self, name: &ShardName) -> Result<Header> {
+        let contents = Contents::default().record(NAME_BYTES);
+        // all but the last one of a run are of one length
+        let others = name.batches.saturating_sub(1);
+        let contents = contents
+            .records(others, self.record_bytes(name.first))
+            .record(self.record_bytes(name.first.saturating_add(others)));
+        let contents = contents.record(self.meta.steps_bytes());
+        let Self { header, .. } = self;
+        let (set, digest, id) = (header.set(), *header.digest(), header.key_id());
+        Header::new(Kind::Shard, set, digest, id, contents).map_err(in_memory)
+    }
+}
+
+impl Transcipher<'_> {
+    /// Evaluates the batches of a shard of the run `plan`: the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run). [`Error::Shard`] if the plan was made with other keys, if the run has no such batches, or if results cross a bridge, which shards have
+    /// no form for.
+    pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
+        let none = name.batches == 0 || name.range().end > plan.split.batches();
+        let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
+        let wrong = match () {
+            () if plan.keys != self.keys() => Some("keys"),
+            () if none || crosses || name.front != plan.front_digest => Some("run"),
+            () => None,
+        };
+        if let Some(what) = wrong {
+            let path = "<memory>".into();
+            return Err(Error::Shard { path, what });
+        }
+        memory::check(self.set().memory_of_run(plan.layout))?;
+        let header = plan.shard_header(name)?;
+        memory::check(header.file_bytes())?;
+        let (output, buffer) = Output::memory();
+        let mut file = output.container(header)?;
+        file.record(TAG_META, 0, &name.encode())?;
+        let mut file = Results::new(file, name.first);
+        let mut report = self.evaluate(plan, name.range(), &mut |done| file.batch(done))?;
+        file.steps(&report.steps, false)?;
+        file.commit()?;
+        let bytes = buffer.take();
+        report.file_bytes = bytes.len() as u64;
+        Ok((bytes, report))
+    }
+}
+
+/// A shard in memory, every checksum of which was verified.
+pub struct Shard {
+    /// What it is.
+    pub name: ShardName,
+    header: Header,
+    bytes: Vec<u8>,
+    /// Where the body of each batch is.
+    bodies: Vec<Range<usize>>,
+    steps: Vec<Step>,
+}
+
+impl core::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shard")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shard {
+    /// What the first bytes of the file of a shard, up to its first batch, say that it is; `path` names it in errors.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn name_of(front: &[u8], path: &Path) -> Result<ShardName> {
+        let name = Reader::of_read(front, None, Kind::Shard, path)
+            .and_then(|mut reader| ShardName::read(&mut reader));
+        name.map_err(|source| Error::file(path, source))
+    }
+
+    /// Reads the file of a shard; `path` names it in errors.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn read(bytes: Vec<u8>, path: &Path) -> Result<Self> {
+        let error = |source| Error::file(path, source);
+        let mut reader = Reader::from_slice(&bytes, Kind::Shard).map_err(error)?;
+        let header = reader.header().clone();
+        let name = ShardName::read(&mut reader).map_err(error)?;
+        let mut at = header.header_bytes() + RECORD_OVERHEAD + NAME_BYTES;
+        let mut bodies = Vec::new();
+        if header.records().checked_sub(2) != Some(name.batches) {
+            return Err(error(WireError::Malformed {
+                what: "batches",
+                expected: "as many as there are records",
+            }));
+        }
+        for batch in name.range() {
+            let record = reader.begin_record(TAG_BATCH, u64::MAX).map_err(error)?;
+            let head = record.head();
+            record.finish().map_err(error)?;
+            if head.index != batch {
+                return Err(error(WireError::Malformed {
+                    what: "batch number",
+                    expected: "batches in order",
+                }));
+            }
+            let start = (at + RECORD_OVERHEAD) as usize - homaes_wire::CHECKSUM_BYTES;
+            bodies.push(start..start + head.len as usize);
+            at += RECORD_OVERHEAD + head.len;
+        }
+        let steps = reader
+            .next_record(TAG_STEPS, steps_bytes(u64::from(u8::MAX)))
+            .and_then(|body| decode_steps(&body, body.len() as u64 / steps_bytes(1)))
+            .and_then(|steps| reader.finish().map(|()| steps))
+            .map_err(error)?;
+        Ok(Self {
+            name,
+            header,
+            bytes,
+            bodies,
+            steps,
+        })
+    }
+
+    /// Checks that it is the one wanted, of a run whose file of results has this header; `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`Error::Shard`].
+    pub fn check(&self, wanted: &ShardName, results: &Header, path: &Path) -> Result<()> {
+        let (own, other) = (&self.header, results);
+        let same_set = (own.set(), own.digest(), own.key_id())
+            == (other.set(), other.digest(), other.key_id());
+        let what = match () {
+            () if self.name.run != wanted.run || self.name.front != wanted.front => "run",
+            () if !same_set => "keys",
+            () if self.name != *wanted => "shard",
+            () => return Ok(()),
+        };
+        Err(Error::Shard {
+            path: path.to_owned(),
+            what,
+        })
+    }
+}
+
+/// Gets the bytes of a shard by its number, with the name of its file for messages.
+pub type Fetch<'s> = Box<dyn FnMut(u64) -> Result<(Vec<u8>, PathBuf)> + Send + 's>;
+
+/// The file of results that the shards of a run make, front to back: the same bytes as [`Transcipher::run`] writes when it is
+/// [`reproducible`](Transcipher::reproducible). One shard is in memory at a time.
+pub struct Merge<'s> {
+    front: Option<Vec<u8>>,
+    /// Of shard 0.
+    name: ShardName,
+    shards: u64,
+    batches: u64,
+    header: Header,
+    writer: Writer<Vec<u8>>,
+    fetch: Fetch<'s>,
+    /// The shard that is read, and its batches that were.
+    current: Option<(Shard, usize)>,
+    next: u64,
+    steps: Vec<Step>,
+    done: bool,
+    /// What [`Read`] has not handed on yet.
+    left: io::Cursor<Vec<u8>>,
+}
+
+impl core::fmt::Debug for Merge<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Merge")
+            .field("run", &self.name.run)
+            .field("shards", &self.shards)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s> Merge<'s> {
+    /// The file that begins with `front` ([`Plan::front`]), whose batches are in shards of `shard_batches` each.
+    ///
+    /// # Errors
+    /// [`Error::File`] if `front` is not the front of a file of results.
+    pub fn new(front: Vec<u8>, run: RunId, shard_batches: u64, fetch: Fetch<'s>) -> Result<Self> {
+        let malformed = || {
+            in_memory(WireError::Malformed {
+                what: "front of the results",
+                expected: "a header and the records before the batches",
+            })
+        };
+        let (header, whole) = Front::of_any(&front, Kind::Ciphertext).map_err(in_memory)?;
+        let rest = header.records().checked_sub(whole.records());
+        // the record of steps
+        let batches = rest.and_then(|rest| rest.checked_sub(1));
+        let batches = batches.filter(|_| whole.bytes() == front.len() as u64 && shard_batches > 0);
+        let batches = batches.ok_or_else(malformed)?;
+        let name = ShardName {
+            run,
+            number: 0,
+            first: 0,
+            batches: shard_batches,
+            front: blake3::hash(&front).into(),
+        };
+        Ok(Self {
+            front: Some(front),
+            name,
+            shards: batches.div_ceil(shard_batches),
+            batches,
+            writer: Writer::resume(Vec::new(), header.clone(), &whole),
+            header,
+            fetch,
+            current: None,
+            next: 0,
+            steps: Vec::new(),
+            done: false,
+            left: io::Cursor::default(),
+        })
+    }
+
+    /// The header of the file.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Number of shards.
+    #[must_use]
+    pub fn shards(&self) -> u64 {
+        self.shards
+    }
+
+    /// The name that shard `number` must have.
+    #[must_use]
+    pub fn shard(&self, number: u64) -> ShardName {
+        let first = number.saturating_mul(self.name.batches);
+        let left = self.batches.saturating_sub(first);
+        ShardName {
+            number,
+            first,
+            batches: self.name.batches.min(left),
+            ..self.name
+        }
+    }
+
+    /// The next bytes of the file; none at its end.
+    ///
+    /// # Errors
+    /// What is wrong with a shard, or where it comes from.
+    pub fn next_bytes(&mut self) -> Result<Option<Vec<u8>>> {
+        if let Some(front) = self.front.take() {
+            return Ok(Some(front));
+        }
+        loop {
+            if let Some((shard, at)) = &mut self.current
+                && let Some(body) = shard.bodies.get(*at)
+            {
+                let index = shard.name.first + *at as u64;
+                *at += 1;
+                let written =
+                    self.writer
+                        .write_record(TAG_BATCH, index, &shard.bytes[body.clone()]);
+                written.map_err(in_memory)?;
+                return Ok(Some(std::mem::take(self.writer.output())));
+            }
+            self.current = None;
+            if self.next == self.shards {
+                return self.end();
+            }
+            let (bytes, path) = (self.fetch)(self.next)?;
+            let shard = Shard::read(bytes, &path).map_err(Error::in_shard)?;
+            let checked = shard.check(&self.shard(self.next), &self.header, &path);
+            checked.map_err(Error::in_shard)?;
+            worst(&mut self.steps, &shard.steps);
+            self.next += 1;
+            self.current = Some((shard, 0));
+        }
+    }
+
+    /// The last record, once.
+    fn end(&mut self) -> Result<Option<Vec<u8>>> {
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let steps = encode_steps(&self.steps, false);
+        let written = self.writer.write_record(TAG_STEPS, 0, &steps);
+        written.map_err(in_memory)?;
+        Ok(Some(std::mem::take(self.writer.output())))
+    }
+}
+
+impl Error {
+    /// That what is wrong is wrong with a shard.
+    #[must_use]
+    pub fn in_shard(self) -> Self {
+        match self {
+            Self::WrongShard(_) | Self::Cancelled | Self::Io { .. } => self,
+            error => Self::WrongShard(error.into()),
+        }
+    }
+}
+
+impl Read for Merge<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.left.read(into)?;
+            if read > 0 || into.is_empty() {
+                return Ok(read);
+            }
+            match self.next_bytes() {
+                Ok(Some(bytes)) => self.left = io::Cursor::new(bytes),
+                Ok(None) => return Ok(0),
+                Err(Error::Io { source, .. }) => return Err(source),
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! A run from file to file: keys and message in, `.hct` file and report out.
+
+use crate::input::aes_input::AesInput;
+use crate::input::batch::Batches;
+use crate::input::split::Split;
+use crate::machine::disk;
+use crate::machine::memory;
+use crate::machine::pool::Pool;
+use crate::output::{folder_of, refuse_unfinished_name};
+use crate::results::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
+use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
+use crate::run::plan::{Plan, contents, front_bytes, in_memory};
+use crate::scheme::Circuit;
+use crate::scheme::devices::Warn;
+use crate::{
+    AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
+    Result, SchemeError, SecretKey, Set, Step, WrappedKey,
+};
+use homaes_aes::{Block, Layout};
+use homaes_scheme::Mismatch;
+use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
+use std::any::Any;
+use std::cmp::Reverse;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+type Watch<'k> = Box<dyn FnMut(Progress) + Send + 'k>;
+
+/// Runs AES on files under encryption.
+pub struct Transcipher<'k> {
+    eval: &'k EvalKey,
+    wrapped: &'k WrappedKey,
+    bridge: Option<&'k BridgeKey>,
+    layout: Option<Layout>,
+    devices: Devices,
+    warn: Warn<'k>,
+    /// One for each of [`Layout::ALL`], prepared when it is needed first.
+    circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
+    pool: Pool,
+    cancel: Cancel,
+    reproducible: bool,
+    watch: Mutex<Watch<'k>>,
+}
+
+impl<'k> Transcipher<'k> {
+    /// Takes the keys, to run on every core.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if they belong to different sets or secret keys.
+    pub fn new(eval: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
+        let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self::with_threads(eval, wrapped, threads)
+    }
+
+    /// As [`new`](Self::new) with a number of worker threads. The ciphertexts do not depend on it. Where the system does
+    /// not let so many start, there are fewer: see [`threads`](Self::threads).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_threads(
+        eval: &'k EvalKey,
+        wrapped: &'k WrappedKey,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        eval.check_match(wrapped)?;
+        let pool = Pool::new(threads.get());
+        Ok(Self {
+            eval,
+            wrapped,
+            bridge: None,
+            layout: None,
+            devices: Devices::Auto,
+            warn: Arc::new(|_| ()),
+            circuits: Default::default(),
+            pool,
+            cancel: Cancel::new(),
+            reproducible: false,
+            watch: Mutex::new(Box::new(|_| ())),
+        })
+    }
+
+    /// Evaluates in `layout`, instead of the one that [`layout_for`](Self::layout_for) picks.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the wrapped key has no round keys for it.
+    pub fn layout(self, layout: Layout) -> Result<Self> {
+        self.output_level(layout)?;
+        let layout = Some(layout);
+        Ok(Self { layout, ..self })
+    }
+
+    /// Lets results leave by `bridge`: for a `.hct` file of a set of TFHE, or a `.hlw` file of LWE ciphertexts under the client key of a user of the crate
+    /// `tfhe`.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if it is of another set or secret key.
+    pub fn via_bridge(self, bridge: &'k BridgeKey) -> Result<Self> {
+        bridge.check(self.eval)?;
+        Ok(Self {
+            bridge: Some(bridge),
+            circuits: Default::default(),
+            ..self
+        })
+    }
+
+    /// Evaluates on these devices; without this call as [`Devices::Auto`] says. The ciphertexts do not depend on it.
+    ///
+    /// A GPU that cannot be used, or that batches of this set and layout are not evaluated on, is found where a run
+    /// starts: see [`Devices::check`].
+    #[must_use]
+    pub fn on(self, devices: Devices) -> Self {
+        Self {
+            devices,
+            circuits: Default::default(),
+            ..self
+        }
+    }
+
+    /// Tells `warn` in a line why no GPU is used where one could be expected, and that one failed and the processor
+    /// goes on.
+    #[must_use]
+    pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
+        let warn: Warn<'k> = Arc::new(warn);
+        Self { warn, ..self }
+    }
+
+    /// Where it evaluates.
+    #[must_use]
+    pub fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    /// Calls `watch` from the workers, one at a time, after every round of every batch.
+    #[must_use]
+    pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
+        let watch: Mutex<Watch<'k>> = Mutex::new(Box::new(watch));
+        Self { watch, ..self }
+    }
+
+    /// Ends runs when `cancel` is thrown, within a second: they then return [`Error::Cancelled`], and no output appears.
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
+    }
+
+    /// Whether files shall be the same bytes in every run with the same keys and input: their last record then has 0 for the seconds that the steps
+    /// took.
+    #[must_use]
+    pub fn reproducible(self, reproducible: bool) -> Self {
+        Self {
+            reproducible,
+            ..self
+        }
+    }
+
+    /// Threads that work.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// The parameter set of the keys.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        self.eval.set()
+    }
+
+    /// The layout in which a message of `blocks` AES blocks is evaluated: the one that was asked for, otherwise the
+    /// cheapest among those that the wrapped key has.
+    ///
+    /// The cost of a layout is its number of batches times the weight of one batch, 10 sliced for 1 packed: a short
+    /// message does not fill the slots of a sliced batch, and a packed one costs a fraction of it.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the wrapped key has no round keys at all.
+    pub fn layout_for(&self, blocks: u64) -> Result<Layout> {
+        if let Some(layout) = self.layout {
+            return Ok(layout);
+        }
+        let layouts = self.wrapped.layouts();
+        let sized = layouts.iter().map(|&layout| {
+            let blocks_per_batch = self.set().blocks_per_batch(layout);
+            (layout, blocks_per_batch)
+        });
+        let best = cheapest(blocks, sized);
+        best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
+    }
+
+    /// What a run on `message`, an [`AesFile`] or many, will do and write.
+    ///
+    /// # Errors
+    /// [`Error::Direction`] if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round keys.
+    pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
+        let message = message.into();
+        let found = self.wrapped.direction();
+        let mut modes = message.parts().iter().map(AesFile::mode);
+        if let Some(mode) = modes.find(|mode| mode.direction() != found) {
+            let mode = mode.name();
+            return Err(Error::Direction { mode, found });
+        }
+        message.paths().try_for_each(refuse_unfinished_name)?;
+        let layout = self.layout_for(message.blocks())?;
+        let level = self.output_level(layout)?;
+        if let Some(bridge) = self.bridge {
+            bridge.check_level(level)?;
+        }
+        let split = message.split(self.set().blocks_per_batch(layout));
+        let meta = self.meta(&message, (layout, level), split);
+        let front = self.front(&meta);
+        let batch_bytes = self.batch_bytes(&meta);
+        let header = self.header(&meta, &front, batch_bytes)?;
+        let front_digest = blake3::hash(&front_bytes(&header, &front)?).into();
+        Ok(Plan {
+            message,
+            layout,
+            split,
+            meta,
+            header,
+            front,
+            front_digest,
+            batch_bytes,
+            keys: self.keys(),
+        })
+    }
+
+    /// The last checksums of the files of evaluation key, wrapped key and bridge key; zeros without a bridge.
+    pub(crate) fn keys(&self) -> [[u8; CHECKSUM_BYTES]; 3] {
+        let bridge = self.bridge.map(|bridge| *bridge.checksum());
+        [
+            *self.eval.checksum(),
+            *self.wrapped.checksum(),
+            bridge.unwrap_or_default(),
+        ]
+    }
+
+    /// The report of a run that has not begun.
+    pub(crate) fn report(&self, plan: &Plan) -> Report {
+        let mut report = Report::new(self.set().scheme(), plan.layout);
+        report.threads = self.pool.threads();
+        (report.bytes, report.blocks) = (plan.message.bytes(), plan.split.blocks());
+        report.batch_log2_p_fail = match self.bridge {
+            None => self.set().card().log2_p_fail,
+            Some(bridge) => bridge.log2_p_fail(),
+        };
+        report.file_bytes = plan.file_bytes();
+        report
+    }
+
+    /// Evaluates `message`, an [`AesFile`] or many, into `output`, a `.hct` file.
+    ///
+    /// # Errors
+    /// The first thing that went wrong: those of [`plan`](Self::plan),
+    /// [`Error::OwnInput`] if `output` is a file of the message or of a key, [`Error::Memory`] if there is not enough memory,
+    /// [`Error::Disk`] if there is no room for the file; `output` then does not appear.
+    pub fn run(&self, message: impl Into<AesInput>, output: Output) -> Result<Report> {
+        let plan = self.plan(message)?;
+        output.refuse_own_input(self.inputs(&plan))?;
+        memory::check(self.set().memory_of_run(plan.layout))?;
+        if output.is_file() {
+            disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
+        }
+        let mut file = plan.begin(output)?;
+        let all = 0..plan.split.batches();
+        let report = self.evaluate(&plan, all, &mut |done| file.batch(done))?;
+        file.steps(&report.steps, !self.reproducible)?;
+        file.commit()?;
+        Ok(report)
+    }
+
+    /// The files that a run reads.
+    pub(crate) fn inputs<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = &'p Path> {
+        let keys = [self.eval.path(), self.wrapped.path()];
+        plan.message.paths().chain(keys)
+    }
+
+    /// Encrypts or decrypts `input`, at most one batch, and measures the noise after the key addition and after every round. For figures: nobody has
+    /// both keys otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Batch`] if there are more blocks than a batch
+    /// holds.
+    pub fn measure_noise(&self, secret: &SecretKey, input: &[Block]) -> Result<Vec<Measured>> {
+        self.wrapped.check_of(secret.set().id(), secret.id())?;
+        let layout = self.layout_for(input.len() as u64)?;
+        let circuit = self.circuit(layout)?;
+        let measure = |quality, state: &dyn Any| {
+            let noise_bits = secret.key.measure_noise(state)?;
+            Ok(Measured {
+                quality,
+                noise_bits,
+            })
+        };
+        let run = || {
+            let mut found = Vec::new();
+            let mut step = |_: usize, quality, state: &dyn Any| found.push(measure(quality, state));
+            circuit.run(input, &[], &self.cancel, &mut step)?;
+            found.into_iter().collect::<Result<_, SchemeError>>()
+        };
+        let found = self.pool.install(run);
+        found.map_err(|source| Error::batch(0, source))
+    }
+
+    /// Evaluates the batches numbered `range`, and hands each to `write`, in order.
+    pub(crate) fn evaluate<'t>(
+        &'t self,
+        plan: &Plan,
+        range: Range<u64>,
+        write: &mut (dyn FnMut(Evaluated<'t>) -> Result<()> + Send),
+    ) -> Result<Report> {
+        let Plan { message, split, .. } = plan;
+        let mut report = self.report(plan);
+        if range.is_empty() {
+            message.finish()?;
+            return Ok(report);
+        }
+        let mut batches = Batches::new(message, *split, range, &self.cancel)?;
+        let start = Instant::now();
+        let circuit = self.circuit(report.layout)?;
+        report.setup_seconds = start.elapsed().as_secs_f64();
+        let watch = |batch, round, step| self.tell(*split, batch, round, step);
+        let in_flight = report.scheme.batches_in_flight(report.threads);
+        let alone = in_flight == 1 && circuit.batches_on_gpus() == 0;
+        let (before, start) = (circuit.meter(), Instant::now());
+        let mut take = |done: Evaluated<'t>| {
+            report.add(done.quality, &done.steps);
+            report.add_device(done.gpu.as_deref(), done.seconds);
+            if alone {
+                report.add_stages(&done.stages);
+            }
+            write(done)
+        };
+        let cancel = &self.cancel;
+        if let Some(workers) = self.pool.workers() {
+            on_gpus(circuit, cancel, &mut batches, workers, &watch, &mut take)?;
+        }
+        // all, or what GPUs have left
+        self.pool
+            .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, take))?;
+        message.finish()?;
+        report.seconds = start.elapsed().as_secs_f64();
+        report.take(&before, &circuit.meter());
+        Ok(report)
+    }
+
+    /// The circuit of a layout, prepared once.
+    fn circuit(&self, layout: Layout) -> Result<&(dyn Circuit + 'k)> {
+        let place = &self.circuits[index(layout)];
+        if let Some(circuit) = place.get() {
+            return Ok(&**circuit);
+        }
+        let what = (self.set(), layout, self.bridge.is_some());
+        let start = || self.devices.start(what, self.warn.clone());
+        let gpus = self.pool.install(start)?;
+        let prepare = || match self.bridge {
+            None => self.eval.circuit(self.wrapped, layout, gpus, &self.cancel),
+            Some(bridge) => bridge.circuit(self.eval, self.wrapped, layout, &self.cancel),
+        };
+        let circuit = self.pool.install(prepare)?;
+        Ok(&**place.get_or_init(|| circuit))
+    }
+
+    fn output_level(&self, layout: Layout) -> Result<usize> {
+        let level = self.wrapped.output_level(layout);
+        level.ok_or_else(|| not_wrapped(layout, self.wrapped.layouts()))
+    }
+
+    /// What is written of the message, whose results are of this layout and level unless they cross.
+    fn meta(&self, message: &AesInput, results: (Layout, usize), split: Split) -> Meta {
+        let (size, parts) = (self.wrapped.key_size(), message.meta());
+        match self.bridge {
+            None => Meta::new(parts, size, results, split),
+            Some(bridge) => {
+                let blocks_per_batch = bridge.blocks_per_record();
+                let split = Split {
+                    blocks_per_batch,
+                    ..split
+                };
+                Meta::new(parts, size, (Layout::Bits, 1), split)
+            }
+        }
+    }
+
+    /// The records before the batches, with their tags.
+    fn front(&self, meta: &Meta) -> Vec<(u16, Vec<u8>)> {
+        let target = self.bridge.and_then(BridgeKey::user);
+        let more = [(TAG_PARTS, meta.encode_parts()), (TAG_TARGET, target)];
+        let more = more
+            .into_iter()
+            .filter_map(|(tag, body)| Some((tag, body?)));
+        std::iter::once((TAG_META, meta.encode()))
+            .chain(more)
+            .collect()
+    }
+
+    /// Length of the record of a batch, and of the last one.
+    fn batch_bytes(&self, meta: &Meta) -> [u64; 2] {
+        [0, meta.split.batches().saturating_sub(1)].map(|batch| match self.bridge {
+            None => self.set().batch_bytes(meta.shape(batch)),
+            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
+        })
+    }
+
+    /// The header of the file of results.
+    fn header(
+        &self,
+        meta: &Meta,
+        front: &[(u16, Vec<u8>)],
+        batch_bytes: [u64; 2],
+    ) -> Result<Header> {
+        let (kind, set, id) = match self.bridge {
+            None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
+            Some(bridge) => bridge.results(),
+        };
+        let contents = contents(front, meta, batch_bytes);
+        let header = Header::new(kind, set.name(), *set.digest(), id, contents);
+        let header = header.map_err(in_memory)?;
+        Ok(match meta.has_parts() {
+            true => header.newest(),
+            false => header,
+        })
+    }
+
+    fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
+        // A watcher that panicked once is called again.
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch(Progress {
+            batch,
+            batches: split.batches(),
+            round,
+            rounds: self.wrapped.key_size().rounds(),
+            step,
+        });
+    }
+}
+
+impl core::fmt::Debug for Transcipher<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Transcipher")
+            .field("set", &self.set().name())
+            .field("layout", &self.layout)
+            .field("threads", &self.pool.threads())
+            .finish_non_exhaustive()
+    }
+}
+
+fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
+    Error::Keys(Mismatch::NotWrapped { layout, held }.into())
+}
+
+/// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
+const PACKED_BATCH_COST: u64 = 1;
+const SLICED_BATCH_COST: u64 = 10;
+
+/// Of a batch of bits: eight times the ciphertexts of a sliced one, with more products for each.
+const BITS_BATCH_COST: u64 = 10 * SLICED_BATCH_COST;
+
+/// The layout of least cost for a message of `blocks`, among layouts with their blocks per batch; of equal ones the one
+/// with larger batches.
+fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option<Layout> {
+    let best = layouts.min_by_key(|&(layout, blocks_per_batch)| {
+        let batches = blocks.max(1).div_ceil(blocks_per_batch);
+        let cost = batches.saturating_mul(batch_cost(layout));
+        (cost, Reverse(blocks_per_batch))
+    });
+    best.map(|(layout, _)| layout)
+}
+
+const fn batch_cost(layout: Layout) -> u64 {
+    match layout {
+        Layout::Packed => PACKED_BATCH_COST,
+        Layout::Sliced => SLICED_BATCH_COST,
+        Layout::Bits => BITS_BATCH_COST,
+    }
+}
+
+/// Place of a layout in [`Layout::ALL`].
+fn index(layout: Layout) -> usize {
+    match layout {
+        Layout::Packed => 0,
+        Layout::Sliced => 1,
+        Layout::Bits => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Layout::{Bits, Packed, Sliced};
+
+    #[test]
+    fn short_messages_are_packed_and_long_ones_sliced() {
+        let layouts = [(Packed, 128), (Bits, 2048), (Sliced, 2048)];
+        for (blocks, layout) in [
+            (0, Packed),
+            (1, Packed),
+            (128, Packed),
+            (9 * 128, Packed),
+            (9 * 128 + 1, Sliced),
+            (2048, Sliced),
+            (2049, Packed),
+            (2 * 1280, Sliced),
+            (u64::MAX, Sliced),
+        ] {
+            assert_eq!(cheapest(blocks, layouts.into_iter()), Some(layout));
+        }
+        assert_eq!(cheapest(1, [(Bits, 16)].into_iter()), Some(Bits));
+        assert_eq!(cheapest(1, [].into_iter()), None);
+    }
+
+    #[test]
+    fn every_layout_has_its_place() {
+        for (place, layout) in Layout::ALL.into_iter().enumerate() {
+            assert_eq!(index(layout), place);
+        }
+    }
+}
