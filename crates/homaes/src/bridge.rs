@@ -5,7 +5,7 @@
 //!                                                                  32 blocks a record
 //! ```
 //!
-//! `docs/bridge.md` has the derivation.
+//! `docs/noise.md` has the derivation.
 
 #[cfg(feature = "tfhe-rs")]
 mod export;
