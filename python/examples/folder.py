@@ -1,10 +1,10 @@
-"""A folder of files under AES-GCM becomes one file of FHE ciphertexts, and comes back.
+"""Transcipher a folder of AES-GCM files into one file of FHE ciphertexts, and decrypt it.
 
-Each file is nonce ‖ ciphertext ‖ tag. All of them are one message, whose files share batches:
+Each file is nonce ‖ ciphertext ‖ tag. They form one message, so they share batches:
 
     python folder.py --set bgv/aes128 FOLDER OUT.hct
 
-Without FOLDER, some files are made up. The key is made up too, so that the example can check what it gets.
+Without FOLDER the example makes up some files. It also makes up the key, so that it can check the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NONCE_BYTES = 12
 
 
 def client(texts: dict[str, bytes], aes_key: bytes) -> dict[str, bytes]:
-    """Encrypts each text under a nonce of its own."""
+    """Encrypt each text under its own nonce."""
     sealed = {}
     for name, text in texts.items():
         nonce = secrets.token_bytes(NONCE_BYTES)
@@ -36,7 +36,7 @@ def server(
     sealed: dict[str, bytes],
     out: Path,
 ) -> homaes.Ciphertexts:
-    """Runs AES under encryption: neither the secret key nor the AES key is here."""
+    """Run AES under encryption, without the secret key or the AES key."""
     message = homaes.Message.of_parts(
         (name, memoryview(data)[NONCE_BYTES:], modes.GCM(data[:NONCE_BYTES]))
         for name, data in sealed.items()

@@ -1,13 +1,11 @@
-"""Registers and instructions of each kernel for GPUs, as NVRTC compiles it in doubles for the H100, and in integers for
-the RTX 40. It needs no GPU.
+"""Registers and instructions of each GPU kernel, in doubles for the H100 and in integers for the RTX 40.
 
     python3 tools/gpu/static.py                 # prints the table
     python3 tools/gpu/static.py --check         # compares it with static.txt
     python3 tools/gpu/static.py > tools/gpu/static.txt
 
-Installs the compiler and the disassembler from PyPI into target/nvrtc, or into the folder given by --tools.
-Versions are fixed, since the numbers depend on them; the compiler is the one of CUDA 13.0. src/kernels.rs of
-homaes-cuda names the kernels' files and the options.
+Needs no GPU. Installs NVRTC and the disassembler from PyPI into target/nvrtc, or the folder given by --tools. Their
+versions are fixed, as the numbers depend on them. src/kernels.rs of homaes-cuda has the kernels' files and options.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRATE = ROOT / "crates/homaes-cuda"
 TABLE = ROOT / "tools/gpu/static.txt"
 PACKAGES = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-nvdisasm==13.5.37"]
-# architecture by arithmetic, as kernels' files are called
+# architecture by arithmetic, as in the names of kernel files
 TARGETS = {"double": "sm_90", "u64": "sm_89"}
 PIPES = {
     "double": "DADD DFMA DMUL DSETP DMNMX",
@@ -44,7 +42,7 @@ COLUMNS = ["double", "integer", "shuffle", "shared", "global", "local", "branch"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "target/nvrtc", help="folder of the compiler")
-    parser.add_argument("--install", action="store_true", help="install them and do nothing else")
+    parser.add_argument("--install", action="store_true", help="only install the tools")
     parser.add_argument("--check", action="store_true", help="compare the table with static.txt")
     parser.add_argument("--kernels", type=pathlib.Path, default=CRATE / "kernels", help="folder of kernels")
     args = parser.parse_args()
@@ -60,7 +58,7 @@ def main() -> int:
     lines = [t.splitlines(True) for t in (want, text)]
     sys.stdout.writelines(difflib.unified_diff(*lines, str(TABLE), "these kernels"))
     if text != want:
-        print("the table differs; if the change is meant: python3 tools/gpu/static.py > tools/gpu/static.txt")
+        print("the table differs; if this is intended, run: python3 tools/gpu/static.py > tools/gpu/static.txt")
     return int(text != want)
 
 
@@ -87,7 +85,7 @@ def source(folder: pathlib.Path, target: str) -> tuple[str, list[str]]:
 
 
 def compiled(tools: pathlib.Path, target: str, text: str, options: list[str]) -> tuple[bytes, str]:
-    """The program for the GPU, and what the assembler says of it."""
+    """The program for the GPU, and the assembler's log."""
     (builtins,) = tools.glob("nvidia/cu13/lib/libnvrtc-builtins.so*")
     ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
     nvrtc = ctypes.CDLL(tools / "nvidia/cu13/lib/libnvrtc.so.13")
@@ -123,8 +121,8 @@ def table(target: str, program: tuple[bytes, str], tools: pathlib.Path) -> str:
     rows = [[name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows]
     notes = [
         f"Kernels of homaes-cuda, {target}, for {TARGETS[target]} by {', '.join(PACKAGES)}.",
-        "Registers of a thread; bytes stored to local memory for want of registers; bytes of static shared memory;",
-        "instructions in all and by pipe, where `integer` has the rest; those of the longest loop, and its double ones.",
+        "Registers per thread; bytes spilled to local memory; bytes of static shared memory; instructions in total and",
+        "by pipe, with `integer` for the rest; instructions of the longest loop, and its double ones.",
     ]
     return "\n".join([*notes, "", *map("  ".join, rows)]) + "\n"
 

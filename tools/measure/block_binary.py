@@ -1,21 +1,22 @@
-"""How long an LWE key must be whose bits come in blocks with at most one 1 each, to resist as much as a key of independent bits.
+"""Find the dimension at which an LWE key in blocks with at most one 1 each is as hard as a key of independent bits.
 
     python tools/measure/block_binary.py 608 -12.76
     python tools/measure/block_binary.py 735 -12.75 3 128
 
-The arguments are the dimension of the key of independent bits and log2 of the noise, as a fraction of the torus of 2^64 points; or dimension and
-noise of a key in blocks, the bits of a block, and the degree of the ring in which it is used, for the columns of tools/estimate.
-Attacks, in gates by the cost of sieving of MATZOV's report (2022) or by another model, lattices reduced as the geometric series assumption says:
+Two arguments: dimension of a key of independent bits, and log2 of the noise over the torus of 2^64 points. Prints, for
+blocks of 2 to 5, the least dimension at which each attack costs as much as on that key. Four arguments: dimension and
+noise of a key in blocks, bits of a block, and degree of its ring, for the columns of tools/estimate.
+Attacks, in gates by the sieving cost of MATZOV's report (2022) or another model, under the geometric series assumption:
 
-- bdd: reduction and one shortest vector, with the secret's covariance scaled to 1 (that of a block has the determinant p^(b+1), p = 1/(b+1));
-- dual: the dual hybrid attack of MATZOV's report; guessed coordinates have the entropy of blocks;
-- hybrid: some blocks by a meet in the middle that always succeeds and whose memory is free, the others by reduction and Babai's
-  algorithm. That is a lower bound of the attack's cost, by some 30 bits for independent bits.
+- bdd: reduction and one shortest vector, with the secret's covariance scaled to 1 (determinant p^(b+1) per block,
+  p = 1/(b+1));
+- dual: the dual hybrid attack of MATZOV's report, with the entropy of blocks for guessed coordinates;
+- hybrid: a meet in the middle over some blocks, which always succeeds with free memory, then reduction and Babai's
+  algorithm for the others. A lower bound of the attack's cost, by some 30 bits for independent bits.
 
-A unit of a ring of degree d rotates the secret: d targets for one reduction. Some of them have so many blocks of zeros at one place as d cases choose
-among, which then are known. With tables the d targets share one; otherwise the tries are not counted, to the attacker's favour.
-
-With two arguments prints, for blocks of 2 to 5, the shortest dimension at which each attack costs as much as on the key of independent bits.
+A unit of a ring of degree d rotates the secret, so one reduction has d targets. In one of them k given blocks are zero,
+with the least k such that (b+1)^k >= d, and count as known. With tables the d targets share one; without, the attempts
+are not counted, to the attacker's favour.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from functools import partial
 from math import e, erf, log, log2, pi, sqrt
 
 MODULUS_LOG = 64.0
-# a progressive sieve takes PROGRESSIVE times the last step
+# a progressive sieve takes PROGRESSIVE times as long as its last step
 PROGRESSIVE = 1 / (1 - 2**-0.292)
-# log2 of the gates of a product and of a sum in the guesses of the dual attack
+# log2 of the gates of a product and a sum in the guesses of the dual attack
 PRODUCT, SUM = 10, log2(160)
 
 
 class Secret:
-    """Blocks of b coordinates, one of which or none is 1, all with the same probability."""
+    """Blocks of b coordinates of which at most one is 1; all b + 1 cases have the same probability."""
 
     def __init__(self, b: int) -> None:
         p = 1 / (b + 1)
         self.block = b
-        # geometric mean over the axes of the covariance; of a coordinate
+        # geometric mean over the axes of the covariance; standard deviation of a coordinate
         self.scaled, self.sigma = p ** ((b + 1) / (2 * b)), sqrt(p * (1 - p))
         self.entropy = log(b + 1) / b
 
@@ -68,7 +69,7 @@ class Matzov:
 
 
 class Sieve:
-    """2^(slope beta + offset) for a call; 8 d calls, or one alone without an offset (core-SVP)."""
+    """2^(slope beta + offset) per call, with 8 d calls; a single call without an offset (core-SVP)."""
 
     def __init__(self, slope: float, offset: float | None = None) -> None:
         self.slope, self.offset = slope, offset

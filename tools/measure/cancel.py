@@ -1,9 +1,9 @@
-"""How long Ctrl-C takes, at random moments of a run: of the command, of a Python program, and of one that has Ray work.
+"""Measure how long Ctrl-C takes at random moments of a run: in the command, in Python, and with Ray.
 
     python tools/measure/cancel.py target/release/homaes --set bgv/aes128 --moments 20
 
-Needs the package homaes in this Python, and for Ray the package ray. Keys are made once in --folder, and kept. Prints the longest time from the signal to
-the exception (Python) or to the end of the process (command), and whether anything was left behind.
+Needs the package homaes in this Python, and ray for Ray. Makes keys once and keeps them in --folder. Prints the longest
+time from the signal to the exception (Python) or the end of the process (command). Fails if anything is left behind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import homaes
 from homaes import modes
 
-# read when ray is imported: its ports are open to the network
+# must be set before ray is imported: its ports are open to the network
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", os.urandom(32).hex())
 
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def moment(line: list[object], way: str, last: float) -> float:
-    """Seconds from a signal at a random moment to what it leads to."""
+    """Seconds from a signal at a random moment to its effect."""
     before = sorted(os.listdir("."))
     child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert child.stdout is not None
@@ -98,7 +98,7 @@ def moment(line: list[object], way: str, last: float) -> float:
     else:
         said = child.stdout.readline()
         if not said:
-            raise SystemExit(f"{way}: ended before the signal: give more --blocks")
+            raise SystemExit(f"{way}: ended before the signal; use more --blocks")
         ended, code = float(said), 0
         child.communicate()
     if child.returncode != code:

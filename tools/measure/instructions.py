@@ -1,8 +1,8 @@
-"""Instructions of one transform of conductor 65535 on aarch64, on portable kernels and on those for NEON, counted under qemu.
+"""Count instructions of a transform of conductor 65535 on aarch64 under qemu, for portable and NEON kernels.
 
     python tools/measure/instructions.py
 
-Needs what .ci/aarch64 installs. An emulator says how many instructions there are, not how long a processor takes for them.
+Needs what .ci/aarch64 installs. The counts say nothing about the time that a processor takes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> None:
     program = built()
     each = {}
     for kernels in ["portable", "neon"]:
-        # what comes before the transforms is in both counts
+        # the difference excludes what precedes the transforms
         one, three = (counted(program, kernels, count) for count in [1, 3])
         each[kernels] = (three - one) // 2
         print(f"{kernels}: {each[kernels]:,} instructions a transform", flush=True)
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def built() -> str:
-    """The test program of homaes-math."""
+    """Build the test program of homaes-math."""
     linker = {"CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": "aarch64-linux-gnu-gcc"}
     command = ["cargo", "test", "--release", "--target", TARGET, "-p", "homaes-math", "--lib", "--no-run", "--message-format=json"]
     lines = subprocess.run(command, env=os.environ | linker, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
@@ -38,7 +38,7 @@ def built() -> str:
 
 
 def counted(program: str, kernels: str, count: int) -> int:
-    """Instructions of the program while it makes that many transforms: blocks of one instruction, each a line of qemu's log."""
+    """Instructions of the program for `count` transforms: qemu logs a line for each."""
     environ = os.environ | {"HOMAES_BACKEND": kernels, "HOMAES_TRANSFORMS": str(count)}
     log = ["-d", "exec,nochain", one_instruction()]
     command = [*EMULATOR, *log, program, "--ignored", "--exact", TEST, "--test-threads=1"]
@@ -50,7 +50,7 @@ def counted(program: str, kernels: str, count: int) -> int:
 
 
 def one_instruction() -> str:
-    """The option for blocks of one instruction, which newer versions of qemu call otherwise."""
+    """The option for blocks of one instruction, which newer versions of qemu renamed."""
     text = subprocess.run(["qemu-aarch64", "-h"], stdout=subprocess.PIPE, text=True, check=False).stdout
     return "-one-insn-per-tb" if "-one-insn-per-tb" in text else "-singlestep"
 

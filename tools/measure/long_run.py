@@ -1,9 +1,10 @@
-"""A long run that is interrupted: how true its estimate of time was, and how much memory it took.
+"""Interrupt a long run, and measure how true its time estimate was and how much memory it took.
 
     python tools/measure/long_run.py target/release/homaes --set bgv/aes128 --blocks 1000000 --interruptions 3
 
-Runs `transcipher --resume`, interrupts it at moments spread over the run, and starts it again. Prints the estimate after 5 % beside the seconds of work
-that followed, the peak of memory of every start, and the digest of the output. With --check it runs once more without an interruption and compares.
+Runs `transcipher --resume`, interrupts it at moments spread over the run, and restarts it. Prints the estimate after
+5 % and the actual seconds of work, the peak memory of every start, and the output's digest. --check compares the output
+with an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def main() -> None:
         Path(name).unlink(missing_ok=True)
     parts = given.interruptions + 1
     stops = [(number + random.uniform(0.3, 0.7)) / parts for number in range(given.interruptions)]
-    # nothing before the estimate is taken
+    # not before the estimate is read
     stops = [max(stop, 0.06) for stop in stops] + [2.0]
     estimate: tuple[float, float] | None = None
     worked = 0.0
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 class Run:
-    """A start of the command, followed by its events."""
+    """One start of the command, with its events."""
 
     def __init__(self, command: Path, out: str, how: str) -> None:
         line = [command, "transcipher", "--eval", "keys/eval.hek", "--wrapped-key", "key.hwk"]
@@ -94,7 +95,7 @@ class Run:
             event = json.loads(line)
             if event["event"] != "round":
                 continue
-            # from the first round on: reading keys is not of the estimate
+            # the estimate excludes the reading of keys, so time starts with the first round
             if self.begun is None:
                 self.begun = self.last
             self.peak = max(self.peak, memory(self.child.pid))
@@ -105,7 +106,7 @@ class Run:
 
 
 def memory(process: int) -> int:
-    """The peak of a process so far, in bytes."""
+    """Peak memory of a process so far, in bytes."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

@@ -1,8 +1,8 @@
-"""What resuming, jobs, Python and Ray cost beside a plain run: the same batches by each way, in turn, as ratios of seconds of work.
+"""Measure what resuming, jobs, Python and Ray cost: seconds of work over those of a plain run of the same batches.
 
     python tools/measure/overheads.py target/release/homaes --set bgv/aes128 --batches 8 --rounds 3
 
-Needs the package homaes in this Python, and for Ray the package ray. Keys are made once in --folder, and kept.
+Needs the package homaes in this Python, and ray for Ray. Makes keys once and keeps them in --folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from homaes import modes
 
 IV = bytes(16)
 
-# read when ray is imported: its ports are open to the network
+# must be set before ray is imported: its ports are open to the network
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", os.urandom(32).hex())
 
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def keys(name: str) -> None:
-    """Makes keys unless they are there."""
+    """Make keys unless they exist."""
     if Path("key.hwk").exists() and homaes.inspect("key.hwk").set == name:
         return
     made = homaes.keygen(name, accept_insecure=True)
@@ -106,7 +106,7 @@ def keys(name: str) -> None:
 
 
 def last_event(line: list[object]) -> dict[str, object]:
-    """The last event that a command tells in JSON."""
+    """Run a command, and return its last JSON event."""
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -2,10 +2,10 @@
 //!
 //! | tag | index | body |
 //! |---|---|---|
-//! | 1 | 0 | seed, 32 bytes; name of the key on the other side, 16; what it is (u8: 0 a set of TFHE, 1 a user of the crate `tfhe`); then the set's name, or the pattern of the user's parameters (u8) and the tag of the user's keys |
+//! | 1 | 0 | seed, 32 bytes; id of the target key, 16; then [`Other::encode`]: its kind and set, or pattern and tag |
 //! | 2 | 0 … 3 | b_l in evaluation and stored form, canonical, bit-packed at the length of q |
 //!
-//! The header names the BGV set and the BGV secret key. a_l are ChaCha20 streams l of the seed.
+//! The header names the BGV set and the BGV secret key. The a_l are the ChaCha20 streams l of the seed.
 
 use crate::error::Result;
 use crate::key::{BridgeKey, LEVELS, masks, rings};
@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 const META: u16 = 1;
 const BODY: u16 = 2;
-/// Bytes of the first record before the other side.
+/// Bytes of the first record without the encoded [`Other`].
 const META_BYTES: u64 = SEED_BYTES + 16;
-/// Most bytes of the other side: what [`Other::encode`] gives for the longest tag.
+/// Most bytes of an encoded [`Other`], reached by the longest tag.
 pub const MOST_OTHER_BYTES: u64 = 1024;
 
 fn body_bytes(params: &Params) -> u64 {
@@ -46,15 +46,12 @@ impl Other {
         }
     }
 
-    /// What [`encode`](Self::encode) wrote.
-    ///
-    /// # Errors
-    /// If it is something else, or names a set that this program does not have.
+    /// Decodes the result of [`encode`](Self::encode); fails if it is malformed or names a set that this program lacks.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut sets = homaes_tfhe::sets::ALL.iter().map(|set| set.name.as_str());
         let found = match bytes {
             [0, name @ ..] => sets.find(|own| own.as_bytes() == name).map(Self::Set),
-            // the patterns that `homaes_tfhe::interop::Format` has; without the feature it is not there to ask
+            // the patterns of `homaes_tfhe::interop::Format`, which exists with a feature only
             [1, pattern @ 0..=1, tag @ ..] => Some(Self::User {
                 pattern: *pattern,
                 tag: tag.to_vec(),
@@ -63,16 +60,13 @@ impl Other {
         };
         found.ok_or(WireError::Malformed {
             what: "other side of the bridge",
-            expected: "a set of TFHE of this program, or a user",
+            expected: "a TFHE set of this program, or a user of tfhe",
         })
     }
 }
 
 impl BridgeKey {
-    /// What a file of `params` leads to, by its first record.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
+    /// Reads the target from the first record of a file of `params`. Fails if the file is damaged or of another set.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<Target> {
         let (_, target, other) = head(params, &mut r)?;
         read::check_length::<crate::Error>(params.id(), r.header(), contents(params, other))?;
@@ -80,10 +74,7 @@ impl BridgeKey {
         Ok(target)
     }
 
-    /// Reads a key of `params` and expands its second halves.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
+    /// Reads a key of `params` and expands its uniform halves. Fails if the file is damaged or of another set.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         let id = r.header().key_id();
         let (seed, target, _) = head(params, &mut r)?;
@@ -116,7 +107,7 @@ impl BridgeKey {
     }
 }
 
-/// Seed, other side, and its bytes.
+/// Seed, target, and the length of its encoded [`Other`].
 fn head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<([u8; 32], Target, u64)> {
     read::check_set(params.id(), r)?;
     let meta = r.next_record(META, META_BYTES + MOST_OTHER_BYTES)?;

@@ -1,4 +1,4 @@
-//! What can go wrong on the way over.
+//! Errors of the bridge.
 
 use crate::target::Other;
 use homaes_scheme::failure::{Failure, remedy};
@@ -15,16 +15,16 @@ pub enum Error {
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// Of the BGV side.
+    /// From the BGV side.
     #[error(transparent)]
     Bgv(#[from] homaes_bgv::Error),
-    /// Of the TFHE side.
+    /// From the TFHE side.
     #[error(transparent)]
     Tfhe(#[from] homaes_tfhe::Error),
-    /// Objects that do not go together.
+    /// Objects of different sets or keys.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// The LWE key has another size than the subring.
+    /// The LWE key does not have the degree of the subring.
     #[error(
         "bridge from set {set}: the key on the other side has {found} bits, expected {expected}"
     )]
@@ -36,21 +36,19 @@ pub enum Error {
         /// the BGV set
         set: &'static str,
     },
-    /// Results of AES under the set cannot be lifted.
-    #[error(
-        "set {set} has no bridges: they lead from sets of BGV with multiplications left on bytes after AES"
-    )]
+    /// AES results under this BGV set cannot be lifted.
+    #[error("set {set} has no bridges: they start at BGV sets whose AES leaves multiplications")]
     NoBridge {
         /// the set
         set: &'static str,
     },
     /// No bridge leads to keys of this set.
-    #[error("set {set} is no end of a bridge")]
+    #[error("no bridge leads to set {set}")]
     NoEnd {
         /// the set
         set: &'static str,
     },
-    /// The bridge leads to another place.
+    /// The bridge leads to another key.
     #[error("the bridge key leads to {found}, expected {expected}")]
     Target {
         /// where it leads
@@ -58,10 +56,8 @@ pub enum Error {
         /// where it should
         expected: Other,
     },
-    /// Values in the format of other keys than the bridge leads to.
-    #[error(
-        "the values would have the format of other keys of the crate tfhe than those that the bridge leads to"
-    )]
+    /// The requested format belongs to other keys than those that the bridge leads to.
+    #[error("wrong format: the bridge leads to other keys of the crate tfhe")]
     Format,
     /// Numbers modulo another power of two.
     #[error("numbers modulo 2^{found}, expected 2^{expected}")]
@@ -71,36 +67,36 @@ pub enum Error {
         /// log2 expected
         expected: u32,
     },
-    /// A secret key with large values at some embeddings.
+    /// A secret key that is too large at some embeddings.
     #[error(
-        "with this secret key a value of a batch would be off by 2^{room:.2} of the torus with a probability of 2^{found:.0}, above 2^{most}"
+        "the secret key does not fit: values of a batch would be off by 2^{room:.2} with probability 2^{found:.0}, expected at most 2^{most}"
     )]
     UnfitKey {
         /// log2 of the bound on the probability
         found: f64,
-        /// log2 of how far values may be off
+        /// log2 of the allowed error on the torus
         room: f64,
-        /// log2 of the most
+        /// log2 of the largest allowed probability
         most: f64,
     },
-    /// The key at the other end is not one that was drawn.
+    /// The bits of the target key cannot have been drawn at random.
     #[error(
-        "the bits of the key on the other side are too uneven to have been drawn at random; the file is damaged, and a bridge to it would show the secret key"
+        "the key on the other side is damaged: its bits are too uneven to be random, and a bridge to it would reveal the secret key"
     )]
     UnevenBits,
-    /// What is lifted has more noise than bridge keys allow for.
+    /// The bytes to lift have more noise than bridge keys allow for.
     #[error(
-        "bytes to be lifted have noise of 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before they cross, or start with more levels"
+        "bytes to lift have noise 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before the bridge or start with more levels"
     )]
     Handed {
-        /// log2 of its largest embedding after the switch before the squarings
+        /// log2 of the noise at the largest embedding, after the switch before the squarings
         found: f64,
-        /// log2 of the most
+        /// log2 of the largest allowed noise
         most: f64,
     },
-    /// What is read would be wrong too often.
+    /// Readings would be wrong too often.
     #[error(
-        "the bits would be read wrongly with a probability of 2^{failure_log2:.0}, above 2^-64; cross fewer ciphertexts at once"
+        "bits would be read wrongly with probability 2^{failure_log2:.0}, expected at most 2^-64; cross fewer ciphertexts at once"
     )]
     TooNoisy {
         /// log2 of the bound on the probability
@@ -121,12 +117,12 @@ impl Failure for Error {
                 remedy::OTHER_SET
             }
             Self::UnfitKey { .. } => {
-                "make keys and bridge together by 'keygen --set … --bridge …', which draws until they fit"
+                "run 'keygen --set … --bridge …', which draws keys until one fits"
             }
             Self::Format => {
-                "take the format of the client key that the bridge was made for, or of a server key of it"
+                "use the format of the client key that the bridge was made for, or of its server key"
             }
-            Self::UnevenBits => "take a copy of the key",
+            Self::UnevenBits => "restore the key from a copy",
             Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,
         }
     }

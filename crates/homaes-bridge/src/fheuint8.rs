@@ -1,7 +1,7 @@
-//! Results as values of the crate `tfhe`. Feature `tfhe-rs`; for its licence see `homaes_tfhe::interop`.
+//! Results as values of the crate `tfhe`, with the feature `tfhe-rs`; for its licence see `homaes_tfhe::interop`.
 //!
-//! A block of the parameters `PARAM_MESSAGE_2_CARRY_2_KS_PBS` holds two bits over 32 on the torus: what a pair is, lifted. Its key is the user's big LWE
-//! key of 2048 bits, that of the bridge key.
+//! A block of the parameters `PARAM_MESSAGE_2_CARRY_2_KS_PBS` holds two bits over 32 on the torus, as a lifted pair
+//! does. Both are under the user's big LWE key of 2048 bits, the target of the bridge key.
 
 use crate::codec::MOST_OTHER_BYTES;
 use crate::error::{Error, Result};
@@ -18,10 +18,12 @@ use std::ops::Range;
 use tfhe::{ClientKey, FheUint8};
 
 impl BridgeKey {
-    /// From `secret` to the key of an ordinary user of `tfhe`. The key on the other side gets a random name: a `ClientKey` has none.
+    /// Makes a bridge key from `secret` to the key of a user of `tfhe`. The target gets a random id; a `ClientKey` has
+    /// none.
     ///
     /// # Errors
-    /// If `user` has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64, or a tag above a kilobyte, or the set's subring another degree.
+    /// As [`generate`](Self::generate). Also if `user` does not have two message bits, two carry bits, 2048 key bits
+    /// and the modulus 2^64, or if its tag exceeds about a kilobyte.
     pub fn to_client(
         secret: &SecretKey,
         user: &ClientKey,
@@ -49,7 +51,6 @@ impl BridgeKey {
 }
 
 impl Other {
-    /// Keys whose values look like this.
     fn of_user(format: &Format) -> Self {
         Self::User {
             pattern: format.pattern(),
@@ -57,10 +58,7 @@ impl Other {
         }
     }
 
-    /// How values of the user look.
-    ///
-    /// # Errors
-    /// If it is another key than that of a user of `tfhe`.
+    /// The format of the user's values; fails if the target is not the key of a user of `tfhe`.
     pub fn format(&self) -> Result<Format> {
         match self {
             Self::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
@@ -76,11 +74,11 @@ impl Other {
 }
 
 impl SlotsToLwe<'_> {
-    /// The bytes numbered `bytes` as values of `tfhe`, in their order, marked as of nominal noise, which they have and less.
+    /// Reads the bytes numbered `bytes` as values of `tfhe`, in order, marked as having nominal noise.
     ///
     /// # Errors
-    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if there is more than nominal noise; [`Error::Format`] if `format` is not that of the keys that the
-    /// bridge leads to.
+    /// As [`lwes`](Self::lwes). Also if the crossing is not one of pairs or exceeds nominal noise; [`Error::Format`] if
+    /// `format` is not that of the bridge's target.
     pub fn fheuint8(
         &self,
         crossed: &Crossed,

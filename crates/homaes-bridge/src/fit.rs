@@ -1,4 +1,4 @@
-//! Whether a secret is fit for a bridge: how often what is read would be wrong, for its values at all embeddings.
+//! Whether a secret fits a bridge: how often readings would be wrong, given the secret's values at all embeddings.
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
@@ -17,17 +17,17 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// Places per unit of κ at which moments are computed.
+/// Points per unit of κ at which moments are computed.
 const STEPS: usize = 16;
 
-/// Bits of the key at the other end that are looked at together.
+/// Bits of the target key that are counted together.
 const WINDOW: usize = 256;
 
-/// Standard deviations from half of them that ones may be: outside with a probability of 2^-71 for bits drawn at random.
+/// Allowed distance of the ones from half, in standard deviations; random bits exceed it with probability 2^-71.
 const WEIGHT_SIGMAS: u64 = 10;
 
-/// Refuses bits that do not look drawn at random: with zeros in place of them, a bridge key shows the secret it leads from. Files of client keys have no
-/// checksum. Only whether they are refused depends on the bits.
+/// Refuses bits that do not look random: a bridge to a key of zeros would reveal the secret, and files of client keys
+/// have no checksum. Only the refusal depends on the bits.
 fn check_bits(bits: &[u64]) -> Result<()> {
     let uneven = |window: &[u64]| {
         let ones: u64 = window.iter().map(|bit| bit & 1).sum();
@@ -44,10 +44,12 @@ fn check_bits(bits: &[u64]) -> Result<()> {
 }
 
 impl BridgeKey {
-    /// From `secret` to the LWE key of these bits, the lowest of each word, which is that of `target`. Two seconds at n = 32768 on two threads.
+    /// Makes a bridge key from `secret` to the LWE key of `target`, whose bits are the lowest of each word. Takes two
+    /// seconds at n = 32768 on two threads.
     ///
     /// # Errors
-    /// If there are not as many bits as the subring of the set's ring has coefficients; [`Error::UnevenBits`], [`Error::UnfitKey`].
+    /// [`Error::Dimension`] unless there is one bit per coefficient of the set's subring; [`Error::UnevenBits`],
+    /// [`Error::UnfitKey`].
     pub fn generate(
         secret: &SecretKey,
         bits: &[u64],
@@ -60,11 +62,11 @@ impl BridgeKey {
         Ok(Self { fitness, ..key })
     }
 
-    /// Refuses a secret with which a batch would be read wrongly too often, or with which a user of `tfhe` would.
+    /// Refuses a secret for which readings of a batch, or their use by `tfhe`, would fail too often.
     pub(crate) fn check_secret(&self, secret: &SecretKey) -> Result<Fitness> {
         let within = |crossing: &SlotsToLwe<'_>, room: f64, most: f64| {
             let found = exceeded_log2(crossing, secret, BATCH, room);
-            // a figure that is no number is refused
+            // this form refuses NaN
             match found.partial_cmp(&most) {
                 Some(Ordering::Less) => Ok(found),
                 _ => Err(Error::UnfitKey { found, room, most }),
@@ -88,19 +90,19 @@ impl BridgeKey {
     }
 }
 
-/// log2 of the factor by which correlations between groups raise variances.
+/// log2 of the factor by which correlations between groups of embeddings raise variances.
 fn raise_log2(params: &Params) -> f64 {
     let between = [17, 257].into_iter();
     let between = between.filter(|r| params.ring().m().is_multiple_of(*r));
     between.map(|r| (r as f64 / (r - 1) as f64).log2()).sum()
 }
 
-/// ‖μ‖_2q for q = 1 … at embeddings with κ = 0, 1/[`STEPS`], … up to one step above the largest that a key may have, over 2^`unit`.
+/// ‖μ‖_2q over 2^`unit` for q = 1 … at κ = 0, 1/[`STEPS`], … up to one step above the largest κ of a key.
 fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     let params = crossing.params();
     let raise = raise_log2(params);
     let spread = worst_key_switch_spread(&[1.0; LEVELS]);
-    // the lowest level is where noise grows most on its way to the other ring
+    // noise grows most on its way to the other ring from the lowest level
     let gain = crossing.largest_gain_log2();
     let count = KEY_PEAK.ceil() as usize * STEPS + 2;
     let places = (0..count).into_par_iter().map(|i| {
@@ -117,8 +119,8 @@ fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     places.collect()
 }
 
-/// Bounds on ‖μ_j‖_2q at embeddings with these κ: chords between what is known at [`norms`]'s places, one step further on. Norms grow with κ, and from there on a chord is above what they are at the
-/// next place. No branch or address depends on κ.
+/// Bounds on ‖μ_j‖_2q at embeddings with these κ: the linear interpolation of `known` ([`norms`]), taken one step above
+/// κ. As norms grow with κ, it is an upper bound there. No branch or address depends on κ.
 fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64; ORDERS]>> {
     let slopes: Vec<[f64; ORDERS]> = known
         .windows(2)
@@ -139,8 +141,8 @@ fn at_embeddings(known: &[[f64; ORDERS]], kappas: &[f64]) -> Zeroizing<Vec<[f64;
     Zeroizing::new(each.collect())
 }
 
-/// log2 of a bound on the probability that one of the readings of all slots of `ciphertexts` has a noise above 2^`limit_log2` of the torus, for this secret and planes that were handed
-/// at most [`CARRIED_LOG2`].
+/// log2 of a bound on the probability that any reading of all slots of `ciphertexts` has noise above 2^`limit_log2` of
+/// the torus, for this secret and planes with at most [`CARRIED_LOG2`] of noise.
 pub(crate) fn exceeded_log2(
     crossing: &SlotsToLwe<'_>,
     secret: &SecretKey,
@@ -152,12 +154,12 @@ pub(crate) fn exceeded_log2(
     let coefficients = secret.coefficients().iter().map(|&c| c as f64);
     let coefficients = Zeroizing::new(coefficients.collect::<Vec<_>>());
     let squares = Zeroizing::new(squared_magnitudes(ring, &coefficients));
-    // conjugates are half of the rows away
+    // the second half of the embeddings are conjugates of the first
     let half = ring.n() / 2;
     let weight = params.set().weight as f64;
     let kappas = squares[..half].iter().map(|x| (1.0 + x) / (1.0 + weight));
     let kappas = Zeroizing::new(kappas.collect::<Vec<_>>());
-    // norms are known so far; key generation refuses larger ones
+    // norms are computed up to this κ; key generation refuses larger ones
     if kappas.iter().copied().fold(0.0, f64::max) > KEY_PEAK {
         return 0.0;
     }
@@ -186,7 +188,6 @@ pub(crate) fn exceeded_log2(
     log2::sum(readings, planes)
 }
 
-/// Embeddings of a row, which a map permutes.
 fn map_len(crossing: &SlotsToLwe<'_>) -> usize {
     crossing.key().dimension()
 }
@@ -208,7 +209,7 @@ mod tests {
                 continue;
             }
             let good = bits.clone();
-            // a page of 4096 bytes, wherever it starts
+            // a page of 4096 bytes
             for start in (0..=2048 - 512).step_by(64) {
                 for value in [0, 1] {
                     bits.copy_from_slice(&good);
@@ -221,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Above a function that grows, convex or concave, and not above what it is two steps on.
+    /// At least the value of a growing function, convex or concave, and at most its value two steps on.
     #[test]
     fn chords_are_above() {
         let functions: [fn(f64) -> f64; 2] = [|kappa| 1.0 + kappa.powi(4), |kappa| kappa.sqrt()];
@@ -238,7 +239,6 @@ mod tests {
         }
     }
 
-    /// Embeddings have the places that translations move.
     #[test]
     fn translations_move_embeddings() {
         for set in [&sets::TOY_255, &sets::TOY_4369] {

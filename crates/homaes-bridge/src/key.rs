@@ -1,16 +1,19 @@
-//! The key of the bridge: the BGV secret under an LWE key.
+//! The bridge key: the BGV secret under an LWE key.
 //!
-//! Let R' = Z\[ζ_{m/17}\], a subring of R = Z\[ζ_m\] of degree n/16. An LWE key z of n/16 bits is read as the polynomial s' = Σ z_i ζ^(e_i) of R' in its normal
-//! basis. The bridge key holds pairs (b_l, a_l) modulo one prime q with
+//! Let R' = Z\[ζ_{m/17}\], a subring of R = Z\[ζ_m\] of degree n/16. An LWE key z of n/16 bits is read as the
+//! polynomial s' = Σ z_i ζ^(e_i) of R' in its normal basis. The bridge key holds pairs (b_l, a_l) over R modulo one
+//! prime q with
 //!
 //! ```text
 //! b_l + a_l s' = e_l + g_l s      g_l = 2^(LOW + l·BASE), l = 0 … LEVELS - 1
 //! ```
 //!
-//! over R. R is free of rank 16 over R', so such a pair is as hard as 16 of R' side by side: ring-LWE of degree n/16 with a binary secret modulo q.
+//! R is free of rank 16 over R', so such a pair is as hard as 16 independent ones over R': ring-LWE of degree n/16 with
+//! a binary secret modulo q.
 //!
-//! **Ring switch.** With c1 = Σ d_l g_l + low part, (c0 + Σ d_l b_l, Σ d_l a_l) decrypts under s' as (c0, c1) does under s, but for the noise Σ d_l e_l and the low part times s.
-//! That is the switch to a subring of Gentry, Halevi, Peikert and Smart (SCN 2012) without the trace: what is read are single functionals, each one a trace.
+//! **Ring switch.** With c1 = Σ d_l g_l + low part, (c0 + Σ d_l b_l, Σ d_l a_l) decrypts under s' as (c0, c1) does
+//! under s, up to the noise Σ d_l e_l and the low part times s. This is the ring switch of Gentry, Halevi, Peikert and
+//! Smart (SCN 2012) without the trace, because each functional read afterwards is a trace.
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
@@ -29,28 +32,24 @@ use zeroize::Zeroizing;
 pub(crate) const LEVELS: usize = 4;
 /// log2 of the base of digits.
 pub(crate) const BASE: u32 = 9;
-/// Bits below the lowest digit, which are dropped.
+/// Low bits of c1 that are dropped.
 pub(crate) const LOW: u32 = 11;
 
-/// Switching key from a BGV secret to an LWE key: public, made by the client, who has both.
+/// Switching key from a BGV secret to an LWE key: public, made by the client, who has both secrets.
 pub struct BridgeKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) target: Target,
     pub(crate) ring: Ring,
     pub(crate) transform: Transform,
-    /// b_l and a_l, stored and canonical
     pub(crate) pairs: Vec<[Words; 2]>,
     pub(crate) seed: Seed,
-    /// what [`generate`](Self::generate) found
     pub(crate) fitness: Option<Fitness>,
 }
 
 impl BridgeKey {
-    /// From `secret` to the key of results of a secret key of TFHE.
-    ///
-    /// # Errors
-    /// As [`generate`](Self::generate); if `other` is of a set that is not on bits.
+    /// Makes a bridge key from `secret` to the key of results of a TFHE secret key, whose set must be on bits. Errors:
+    /// [`Error::NoEnd`], and those of [`generate`](Self::generate).
     pub fn to_tfhe(
         secret: &SecretKey,
         other: &homaes_tfhe::SecretKey,
@@ -68,7 +67,7 @@ impl BridgeKey {
         Self::generate(secret, other.glwe(), target, rng)
     }
 
-    /// [`generate`](Self::generate) without a look at how often bits would be read wrongly.
+    /// [`generate`](Self::generate) without a bound on wrong readings.
     pub(crate) fn unchecked(
         secret: &SecretKey,
         bits: &[u64],
@@ -125,7 +124,7 @@ impl BridgeKey {
         })
     }
 
-    /// How often a batch that crosses is wrong: `None` of a key from a file.
+    /// How often a crossing is wrong; `None` for a key read from a file.
     pub fn fitness(&self) -> Option<Fitness> {
         self.fitness
     }
@@ -135,7 +134,7 @@ impl BridgeKey {
         &self.params
     }
 
-    /// The BGV secret key it switches from.
+    /// Id of the BGV secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -145,7 +144,7 @@ impl BridgeKey {
         &self.target
     }
 
-    /// Bits of the LWE key that results are under.
+    /// Bits of the target LWE key.
     pub fn dimension(&self) -> usize {
         self.ring.n()
     }
@@ -161,7 +160,6 @@ impl core::fmt::Debug for BridgeKey {
     }
 }
 
-/// The subring of a set, and its transform.
 pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
     let set = params.set().name.as_str();
     let ring = params.bridge_ring().ok_or(Error::NoBridge { set })?;
@@ -177,7 +175,7 @@ fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
     let mut out = SecretPoly(Poly::scratch(coefficients.len(), 1));
     let limb = &mut out.limbs[0];
     for (x, &c) in limb.iter_mut().zip(coefficients) {
-        // |c| < p; the sign is folded in without a branch or a division
+        // |c| < p; the sign is handled without a branch or a division
         *x = m.scale(((c >> 63) & p).wrapping_add(c) as u64, r);
     }
     transform.forward(limb);
@@ -185,7 +183,7 @@ fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
     out
 }
 
-/// Pairs with the masks of `seed`, bodies left open.
+/// Pairs with the masks of `seed`; the bodies are arbitrary.
 pub(crate) fn masks(m: &Modulus, seed: &Seed, n: usize) -> Vec<[Words; 2]> {
     (0..LEVELS)
         .map(|level| {

@@ -1,34 +1,38 @@
 //! From BGV slots to LWE ciphertexts of TFHE, without bootstrapping.
 //!
-//! A BGV ciphertext decrypts as c0 + c1·s = ν modulo Q. For any integer linear functional λ on polynomials, λ(c0) + λ(c1·s) = λ(ν), and the slots of ν are such
-//! functionals modulo t. So a slot is read without a homomorphic change of basis: what is read is an LWE ciphertext under the coefficients of s, or, after a switch
-//! to a subring, under an LWE key of a sixteenth of the dimension.
+//! A BGV ciphertext decrypts as c0 + c1·s = ν modulo Q. Every integer linear functional λ on polynomials satisfies
+//! λ(c0) + λ(c1·s) = λ(ν), and the slots of ν are such functionals modulo t. So reading a slot needs no homomorphic
+//! change of basis: it yields an LWE ciphertext under the coefficients of s, or, after a switch to a subring, under an
+//! LWE key of a sixteenth of the dimension.
 //!
 //! ```text
 //! BGV: bytes in slots
-//!  │  Evaluator::bit_planes        bits modulo 2              Evaluator::bit_pairs      b_0 + 2·b_1 modulo 32, by four squarings
+//!  │  Evaluator::bit_planes        bits modulo 2
+//!  │  Evaluator::bit_pairs         or b_0 + 2·b_1 modulo 32, by four squarings
 //!  ▼
 //! lifted ciphertexts, t = 2 or 32
-//!  │  SlotsToLwe::switched         to one prime of 47 bits, and to the subring of degree n/16 whose key is the LWE key of the other side
+//!  │  SlotsToLwe::switched         to one prime of 47 bits and to the subring, whose key is the LWE key
 //!  ▼
 //! under the LWE key
-//!  │  SlotsToLwe::read             weights of the slot times the ciphertext, sixteen rows summed, one transform of degree n/16
+//!  │  SlotsToLwe::read             weights of the slot times the ciphertext, sixteen rows summed, one small transform
 //!  ▼
 //! LWE ciphertexts of the number over t on the torus
 //! ```
 //!
-//! Bits over 2 are states of the sets `tfhe/p64` and `tfhe/p128`. Pairs over 32 are blocks of two bits as the crate `tfhe` has them, with two bits of carry and one
-//! of padding: `tfhe::FheUint8` are made of them with the feature `tfhe-rs`.
+//! Bits over 2 are states of the TFHE sets on bits. Pairs over 32 are blocks of the crate `tfhe`: two message bits, two
+//! carry bits, one padding bit. With the feature `tfhe-rs` they form `tfhe::FheUint8` values.
 //!
 //! # Noise
 //!
-//! `noise.rs` derives what a reading has. At full size a block comes with a standard deviation of 2^-16.9 of the torus; a bootstrap of `tfhe` leaves 2^-14.9.
+//! At full size a block has standard deviation 2^-16.9 of the torus (see `noise.rs`); one of `tfhe` after a bootstrap
+//! 2^-14.9.
 //!
 //! # Security
 //!
-//! The bridge key is ring-LWE in degree n/16 = 2048 with a binary secret, modulus q = 2^47 and errors of standard deviation 3.2. It encrypts the BGV
-//! secret s under the LWE key z, whose bits are also those of the other side's own keys: s → z → … is a chain, and a circle only where z is encrypted under itself, as in
-//! every bootstrapping key. The same bits serve in two rings, Z\[ζ_3855\] here and Z\[X\]/(X^N + 1) there, which no reduction covers, nor any attack known to us uses.
+//! The bridge key is ring-LWE in degree n/16 = 2048 with a binary secret, modulus q = 2^47 and errors of standard
+//! deviation 3.2. It encrypts the BGV secret s under the LWE key z, and z also underlies the target's own keys. This is
+//! a chain s → z → …, circular only where z encrypts itself, as in every bootstrapping key. The bits of z serve in two
+//! rings, Z\[ζ_3855\] here and Z\[X\]/(X^N + 1) there: no reduction covers this, and we know of no attack that uses it.
 #![forbid(unsafe_code)]
 
 mod codec;

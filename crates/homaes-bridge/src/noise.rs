@@ -1,24 +1,27 @@
-//! Noise of what is read, and how often it is read wrongly.
+//! Noise of readings, and how often they are wrong.
 //!
-//! A reading is S = Σ_j D_j μ_j over the embeddings, D the functional's dual embedding ([`weights`](crate::weights)) and μ_j the noise there: S = 2 Re Z, Z the sum over
-//! one embedding of every conjugate pair.
+//! A reading is S = Σ_j D_j μ_j over the embeddings, with D the functional's dual embedding
+//! ([`weights`](crate::weights)) and μ_j the noise there. S = 2 Re Z, with Z over one of each conjugate pair.
 //!
-//! **Groups.** A rounding has independent coefficients, and so values at embeddings that correlate by Π_r -1/(r - 1) over the primes r modulo which they differ: most, by -1/2 and -1/4,
-//! where they differ modulo 3 and 5 alone. Embeddings that agree modulo 17 and 257 are one group, eight of them. The matrix of correlations is at most
-//! (17/16)(257/256) times that which keeps correlations within groups and has none between them. For given s, Z is a polynomial in the roundings and key-switch errors
-//! without conjugates, so E|Z|^2q is not larger than with roundings of that larger matrix, which are the given ones plus independent circular ones. So variances are raised by this factor, and
-//! groups are independent. Within a group norms add: ‖Z_g‖_2q ≤ Σ_j |D_j| ‖μ_j‖_2q.
+//! **Groups.** The coefficients of a rounding are independent, so its values at two embeddings correlate by
+//! Π_r -1/(r - 1) over the primes r modulo which these differ: most strongly, -1/2 and -1/4, where they differ modulo 3
+//! or 5 alone. Embeddings that agree modulo 17 and 257 form a group of eight. The correlation matrix is at most
+//! (17/16)(257/256) times the one that keeps correlations within groups and has none between them. Given s, Z is a
+//! polynomial in the roundings and key-switch errors without conjugates. So E|Z|^2q does not exceed its value for
+//! roundings with the larger matrix, which are the given ones plus independent circular ones. Hence: raise variances by
+//! this factor and treat groups as independent. Within a group norms add: ‖Z_g‖_2q ≤ Σ_j |D_j| ‖μ_j‖_2q.
 //!
-//! **Moments.** Only products with the same phases on both sides have a mean, and so
+//! **Moments.** Only products with the same phases on both sides have a mean, so
 //!
 //! ```text
 //! Σ_q E|Z|^2q x^q / q!² = Π_g Σ_q E|Z_g|^2q x^q / q!²        E S^2q = C(2q, q) E|Z|^2q
 //! ```
 //!
-//! By Markov's inequality |S| exceeds y with a probability of at most E S^2q / y^2q, at the best q. [`exceeded_log2`](crate::fit::exceeded_log2) evaluates that for the actual secret and every slot, because it
-//! depends on which embeddings of the secret are large: a bridge key is made only if all slots of a batch together stay below [`KEY_LOG2`].
+//! By Markov's inequality P(|S| > y) ≤ E S^2q / y^2q at the best q. [`exceeded_log2`](crate::fit::exceeded_log2)
+//! evaluates this for the actual secret and every slot, as it depends on which embeddings of the secret are large. A
+//! bridge key is made only if all slots of a batch together stay below [`KEY_LOG2`].
 //!
-//! In units of the noise for t = 2, modulo the prime q of the ring switch, μ is the lifted noise times q/Q, plus
+//! In units of the noise for t = 2, modulo the prime q of the ring switch, μ is the lifted noise times q/Q plus
 //!
 //! | what | variance at one embedding |
 //! |---|---|
@@ -31,45 +34,43 @@ use crate::key::{BASE, LEVELS, LOW};
 use homaes_bgv::Params;
 use homaes_math::sample::SIGMA;
 
-/// log2 of the probability that a plane was handed more noise than was assumed.
+/// log2 of the probability that a plane has more noise than [`CARRIED_LOG2`].
 pub(crate) const EVENT_LOG2: f64 = -100.0;
-/// Ciphertexts of a sliced batch.
 pub(crate) const BATCH: usize = 16;
-/// log2 of the most that a key may have of [`exceeded_log2`](crate::fit::exceeded_log2), for [`BATCH`] ciphertexts.
+/// log2 of the largest [`exceeded_log2`](crate::fit::exceeded_log2) allowed for [`BATCH`] ciphertexts.
 pub(crate) const KEY_LOG2: f64 = -66.0;
-/// log2 of the room that blocks have in the sum 4a + b of two before a bootstrap of `tfhe`: a fifth of what a block is read right below.
+/// log2 of the error that the sum 4a + b of two blocks allows before a bootstrap of `tfhe`: a fifth of a block's room.
 pub(crate) const USE_ROOM_LOG2: f64 = -8.33;
-/// log2 of the most that a key may have of exceeding that in a batch, if it leads to a user of `tfhe`.
+/// log2 of the largest probability of exceeding it in a batch, for a bridge to a user of `tfhe`.
 pub(crate) const USE_LOG2: f64 = -64.0;
-/// log2 of what planes may be handed at an embedding.
+/// log2 of the noise that planes may have at an embedding.
 pub(crate) const CARRIED_LOG2: f64 = 9.0;
-/// Highest moment.
 pub(crate) const ORDERS: usize = 16;
 
 impl Fitness {
-    /// The most that a key has; one that leads to a set of TFHE has no `used_log2`.
+    /// Limits that every made key meets; `used_log2` is for bridges to a user of `tfhe`.
     pub const MOST: Self = Self {
         read_log2: KEY_LOG2,
         used_log2: Some(USE_LOG2),
     };
 }
 
-/// Noise that the ring switch adds at an embedding with this κ, log2 of its root mean square in units of t = 2, for keys with `spread` times the mean square of errors there.
+/// log2 of the root mean square noise that the ring switch adds at an embedding with this κ, in units of t = 2. Key
+/// errors have `spread` times their mean square there.
 pub(crate) fn switch_log2(params: &Params, kappa: f64, spread: f64) -> f64 {
     let n = params.ring().n() as f64;
     let levels = LEVELS as f64;
     let digit = f64::from(2 * BASE).exp2() / 12.0;
     let low = f64::from(2 * LOW).exp2() / 12.0;
     let errors = levels * n * n * SIGMA * SIGMA * digit * spread;
-    // times |s_j|², which is (1 + h)κ - 1
+    // κ to |s_j|² = (1 + h)κ - 1
     let dropped = n * low * (1.0 + params.set().weight as f64) * kappa;
     let rounding = n / 3.0 * (1.0 + params.set().weight as f64) * kappa;
     0.5 * (4.0 * (errors + dropped) + rounding).log2()
 }
 
-/// log2 of the least of E S^2q over q, from ‖Z_g‖_2q.
+/// log2 of the least E S^2q over q, given ‖Z_g‖_2q.
 pub(crate) fn markov(groups: &[[f64; ORDERS]]) -> f64 {
-    // in units of the root mean square of Z
     let square: f64 = groups.iter().map(|g| g[0] * g[0]).sum();
     let unit = square.sqrt();
     let mut log = [0.0; ORDERS + 1];
@@ -95,7 +96,7 @@ pub(crate) fn markov(groups: &[[f64; ORDERS]]) -> f64 {
     best
 }
 
-/// Coefficients of the logarithm of a power series that begins with 1.
+/// Coefficients of the logarithm of a power series with constant term 1.
 fn logarithm(a: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.len()];
     for q in 1..a.len() {
@@ -105,7 +106,7 @@ fn logarithm(a: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Coefficients of the exponential of a power series that begins with 0.
+/// Coefficients of the exponential of a power series with constant term 0.
 fn exponential(a: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.len()];
     out[0] = 1.0;
@@ -129,7 +130,6 @@ mod tests {
         assert_eq!(logarithm(&[1.0, 1.0, 0.0, 0.0])[1..3], [1.0, -0.5]);
     }
 
-    /// Of one normal variable, E S^2q = (2q)!/q!·(variance/2)^q …, of which the bound is Markov's.
     #[test]
     fn a_normal_variable_has_its_moments() {
         // E|μ|^2q = q! v^q; S = 2 Re μ has the variance 2·v

@@ -1,8 +1,9 @@
 //! From lifted ciphertexts to LWE ciphertexts.
 //!
-//! With λ the functional of a slot and D its dual embedding, λ(c1·s') = Σ_k D_k c1_k s'_k over the positions k of evaluation form. s' is in the subring: it has
-//! the same values in all rows. So the sixteen rows of D·c1 are summed, and the transform of the subring, which is symmetric, turns the sums into the
-//! coefficients of λ(c1·s') = Σ_i a_i z_i: the mask. The body is Σ_k D_k c0_k. The D of other slots of a class is moved by a translation.
+//! With λ the functional of a slot and D its dual embedding, λ(c1·s') = Σ_k D_k c1_k s'_k over the positions k of
+//! evaluation form. As s' lies in the subring, its values are the same in all sixteen rows. So the rows of D·c1 are
+//! summed, and the transform of the subring, which is symmetric, turns the sums into the coefficients a_i of
+//! λ(c1·s') = Σ_i a_i z_i: the mask. The body is Σ_k D_k c0_k. The D of other slots of a class are translations.
 
 use crate::error::{Error, Result};
 use crate::key::{BASE, BridgeKey, LEVELS, LOW};
@@ -15,10 +16,10 @@ use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_rns::log2;
 use homaes_scheme::mismatch;
 
-/// Slots that are read together: few enough for their sums to stay in the second cache.
+/// Slots that are read together: their sums fit the L2 cache.
 pub(crate) const TOGETHER: usize = 8;
 
-/// What crosses: how the bits of a byte are numbers in slots.
+/// How the bits of a byte cross as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// eight bits, modulo 2
@@ -36,7 +37,7 @@ impl Numbers {
         }
     }
 
-    /// How many numbers a byte has.
+    /// Numbers per byte.
     pub fn count(self) -> usize {
         match self {
             Self::Bits => 8,
@@ -45,14 +46,13 @@ impl Numbers {
     }
 }
 
-/// A ciphertext under the key of the subring, from which slots are read.
+/// A ciphertext under the key of the subring.
 pub(crate) struct Switched {
-    /// c1 and c0 modulo the prime, stored and canonical
     pub(crate) parts: [Words; 2],
     numbers: Numbers,
 }
 
-/// The way from numbers modulo t in slots to LWE ciphertexts, prepared.
+/// The prepared crossing from numbers modulo t in slots to LWE ciphertexts.
 pub struct SlotsToLwe<'k> {
     key: &'k BridgeKey,
     numbers: Numbers,
@@ -61,19 +61,18 @@ pub struct SlotsToLwe<'k> {
     slots: Vec<(usize, GaloisMap)>,
 }
 
-/// What is known of the noise of readings.
+/// Bounds on the noise of readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadingNoise {
-    /// log2 of the standard deviation, on the torus
+    /// log2 of the standard deviation on the torus
     pub log2_sigma: f64,
-    /// log2 of a bound on the probability that a batch has a reading with more noise than half of what its numbers are apart by: a quarter of 1/t
+    /// log2 of a bound on the probability that any reading of a batch is off by more than 1/(4t), half of what decodes
     pub failure_log2: f64,
 }
 
 impl<'k> SlotsToLwe<'k> {
-    /// Finds the functional of a slot of every class, and how every other slot is translated to it.
-    ///
-    /// Cost: at n = 32768, a third of a second, one thread.
+    /// Finds the functional of one slot per class, and the translations from there to the other slots. Takes a third of
+    /// a second at n = 32768 on one thread.
     pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Self {
         let params = &*key.params;
         let slots = params.slots();
@@ -104,17 +103,16 @@ impl<'k> SlotsToLwe<'k> {
         }
     }
 
-    /// What crosses.
+    /// What the crossing reads.
     pub fn numbers(&self) -> Numbers {
         self.numbers
     }
 
-    /// If `expected` are what crosses.
     pub(crate) fn check(&self, expected: Numbers) -> Result<()> {
         same_modulus(self.numbers.log2_t(), expected.log2_t())
     }
 
-    /// Which functional reads a slot.
+    /// Class of a slot, which selects its functional.
     pub(crate) fn class(&self, slot: usize) -> usize {
         self.slots[slot].0
     }
@@ -129,12 +127,8 @@ impl<'k> SlotsToLwe<'k> {
         self.key.dimension() + 1
     }
 
-    /// `a` under the key of the subring.
-    ///
-    /// Noise: see [`ReadingNoise`]. Cost: nine transforms of the ring from level 2, eleven from level 5.
-    ///
-    /// # Errors
-    /// If `a` holds numbers modulo another t, or belongs to another set or key.
+    /// Switches `a` to the key of the subring. Noise: see [`ReadingNoise`]. Cost: nine transforms of the ring from
+    /// level 2, eleven from level 5. Fails if `a` holds numbers modulo another t, or belongs to another set or key.
     pub(crate) fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
@@ -180,12 +174,9 @@ impl<'k> SlotsToLwe<'k> {
         })
     }
 
-    /// The numbers in `slots` over t, as LWE ciphertexts on the torus: words of 64 bits, mask, then body, whose phase is body - <mask, key>.
-    ///
-    /// Slots that follow each other and are of one class share what is fetched. Cost of each: n products for mask and body, one transform of the subring.
-    ///
-    /// # Panics
-    /// If there are not as many outputs of [`words`](Self::words), or there is no such slot.
+    /// Reads the numbers in `slots` over t as LWE ciphertexts on the torus: 64-bit words, mask then body, with phase
+    /// body - <mask, key>. Adjacent slots of one class share loads. Cost per slot: n products each for mask and body,
+    /// one transform of the subring. Panics unless there is one output of [`words`](Self::words) words per slot.
     pub(crate) fn read(
         &self,
         c: &Switched,
@@ -222,7 +213,6 @@ impl<'k> SlotsToLwe<'k> {
         }
     }
 
-    /// Memory that [`read`](Self::read) works in.
     pub(crate) fn scratch(&self) -> ReadScratch {
         let n = self.key.ring.n();
         let pair = || [(); 2].map(|()| Words::scratch(n));
@@ -233,13 +223,11 @@ impl<'k> SlotsToLwe<'k> {
         &self.key.params
     }
 
-    /// Of readings of all slots of one ciphertext, lifted from planes like `a`: the bound on their failure is that of the key.
-    ///
-    /// # Errors
-    /// If the planes were handed more than the key allows for.
+    /// Noise of readings of all slots of one ciphertext, lifted from planes like `a`. The failure bound is that of the
+    /// key; fails if the planes have more noise than the key allows for.
     pub(crate) fn noise(&self, a: &Lifted) -> Result<ReadingNoise> {
         let (params, found) = (self.params(), a.carried_log2());
-        // a figure that is no number is refused
+        // this form refuses NaN
         if !matches!(
             found.partial_cmp(&CARRIED_LOG2),
             Some(Ordering::Less | Ordering::Equal)
@@ -253,7 +241,7 @@ impl<'k> SlotsToLwe<'k> {
             Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
         };
         let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
-        // bits have mostly the noise of roundings of c1, times s, and pairs that of their squares
+        // the noise of bits is mostly roundings of c1 times s; that of pairs, squares of these
         let variances = self.functionals.iter().map(|f| match self.numbers {
             Numbers::Bits => f.of_products,
             Numbers::Pairs => f.of_squares,
@@ -265,17 +253,17 @@ impl<'k> SlotsToLwe<'k> {
         })
     }
 
-    /// log2 of what noise is divided by to be on the torus: μ/2 is what is read, modulo q.
+    /// log2 of the factor from noise to the torus: a reading is μ/2 modulo q.
     pub(crate) fn unit_log2(&self) -> f64 {
         self.key.transform.modulus().log2() + 1.0
     }
 
-    /// log2 of the noise that the bound on failures is for: a quarter of 1/t, where half of it would be read wrongly.
+    /// log2 of the error that the failure bound is for: 1/(4t), half of what decodes.
     pub(crate) fn limit_log2(&self) -> f64 {
         -f64::from(self.numbers.log2_t()) - 2.0
     }
 
-    /// log2 of the most that noise grows by on its way to the other ring.
+    /// log2 of the largest growth of noise on its way to the other ring.
     pub(crate) fn largest_gain_log2(&self) -> f64 {
         let level = match self.numbers {
             Numbers::Bits => 1,
@@ -284,7 +272,7 @@ impl<'k> SlotsToLwe<'k> {
         Descent::new(self.params(), level).gain_log2()
     }
 
-    /// |D_j| of every slot, up to the translation beside it.
+    /// |D_j| per slot, up to the translation beside it.
     pub(crate) fn slots(&self) -> Vec<(&[f64], &GaloisMap)> {
         let slots = self.slots.iter();
         slots
@@ -300,10 +288,9 @@ fn same_modulus(found: u32, expected: u32) -> Result<()> {
     }
 }
 
-/// The working memory of a reading.
 pub(crate) struct ReadScratch(Vec<[Words; 2]>);
 
-/// A stored lazy residue, centred, without its lowest bits, rounded.
+/// A stored lazy residue, centred, rounded to multiples of 2^[`LOW`].
 fn high_part(m: &Modulus, x: u64) -> i64 {
     let x = centred(m, m.from_stored(m.canonical(x)));
     (x + (1 << (LOW - 1))) >> LOW

@@ -1,4 +1,4 @@
-//! Bytes across: those of results of AES, block by block, or of every slot of other ciphertexts.
+//! Bytes that cross: AES results block by block, or every slot of other ciphertexts.
 
 use crate::error::{Error, Result};
 use crate::noise::{BATCH, KEY_LOG2};
@@ -11,42 +11,38 @@ use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bytes of a block.
 const BYTES: usize = 16;
-/// Slots of a ciphertext that one task reads.
+/// Slots of a ciphertext per task.
 const PER_TASK: usize = 32;
-/// log2 of the largest probability of a wrong reading in a batch.
+/// log2 of the largest allowed probability of a wrong reading in a batch.
 const LOG2_P_FAIL: f64 = -64.0;
 
 /// Bytes that have been lifted and switched to the subring, ready to be read.
 pub struct Crossed {
-    /// by ciphertext: its numbers, the lowest bits first
+    /// per ciphertext its numbers, lowest bits first
     numbers: Vec<Vec<Switched>>,
     /// ciphertext and slot of every byte
     places: Vec<(usize, usize)>,
     noise: ReadingNoise,
     crosses: Numbers,
-    /// the set that it comes from, and the key that its LWE ciphertexts are under
+    /// the BGV set, and the key of the LWE ciphertexts
     owner: Owner,
 }
 
 impl Crossed {
-    /// What the LWE ciphertexts of all bytes have.
+    /// Noise of the LWE ciphertexts of all bytes.
     pub fn noise(&self) -> ReadingNoise {
         self.noise
     }
 
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn bytes(&self) -> usize {
         self.places.len()
     }
 }
 
 impl SlotsToLwe<'_> {
-    /// The numbers of every byte of `a`, the lowest bits first: 8 bits, or 4 pairs of them.
-    ///
-    /// # Errors
-    /// As [`Evaluator::bit_planes`] and [`Evaluator::bit_pairs`].
+    /// The numbers of every byte of `a`, lowest bits first.
     fn lifted(&self, eval: &Evaluator<'_>, a: &Ciphertext) -> Result<Vec<Lifted>> {
         Ok(match self.numbers() {
             Numbers::Bits => eval.bit_planes(a)?,
@@ -54,20 +50,19 @@ impl SlotsToLwe<'_> {
         })
     }
 
-    /// A result of AES, ready to be read: its bytes one after the other, 16 a block.
+    /// Lifts and switches an AES result, so that its bytes can be read in order, 16 per block.
     ///
-    /// Cost: by ciphertext of the state, that of lifting, and nine to eleven transforms of the ring for each number.
+    /// Cost per ciphertext of the state: lifting, and nine to eleven transforms of the ring per number.
     ///
     /// # Errors
-    /// If the state is one of bits, or belongs to another set or key; if its level is too low; if a reading of the batch would be wrong with a probability above 2^-64.
+    /// If the state is bit-sliced or belongs to another set or key, if its level is too low, or if a reading of the
+    /// batch would be wrong with probability above 2^-64.
     pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
         self.cross_until(eval, state, &Cancel::new())
     }
 
-    /// As [`cross`](Self::cross), unless `cancel` ends it: that is looked at before every ciphertext.
-    ///
-    /// # Errors
-    /// As there, and [`homaes_bgv::Error::Cancelled`].
+    /// As [`cross`](Self::cross); checks `cancel` before every ciphertext and then fails with
+    /// [`homaes_bgv::Error::Cancelled`].
     pub fn cross_until(
         &self,
         eval: &Evaluator<'_>,
@@ -82,13 +77,8 @@ impl SlotsToLwe<'_> {
         self.crossed(eval, state.ciphertexts(), places, cancel)
     }
 
-    /// Bytes in slots, ready to be read: results of a [`Circuit`](homaes_bgv::Circuit), every slot of the first ciphertext, then of the next; at most 64, which is
-    /// what the bound on wrong readings is for.
-    ///
-    /// Cost: as [`cross`](Self::cross).
-    ///
-    /// # Errors
-    /// As [`cross`](Self::cross).
+    /// Lifts and switches all slots of `inputs` in order, such as results of a [`Circuit`](homaes_bgv::Circuit). The
+    /// bound on wrong readings allows at most 64 ciphertexts. Cost and errors: as [`cross`](Self::cross).
     pub fn cross_slots(&self, eval: &Evaluator<'_>, inputs: &[Ciphertext]) -> Result<Crossed> {
         let count = self.params().slots().count();
         let places = (0..inputs.len()).flat_map(|i| (0..count).map(move |slot| (i, slot)));
@@ -102,7 +92,7 @@ impl SlotsToLwe<'_> {
         places: Vec<(usize, usize)>,
         cancel: &Cancel,
     ) -> Result<Crossed> {
-        // each adds its part of what the key allows for; before the work
+        // checked before the work: every ciphertext adds its share of the key's bound
         let failure_log2 = KEY_LOG2 + (inputs.len() as f64 / BATCH as f64).log2();
         if failure_log2 > LOG2_P_FAIL {
             return Err(Error::TooNoisy { failure_log2 });
@@ -126,12 +116,11 @@ impl SlotsToLwe<'_> {
         })
     }
 
-    /// LWE ciphertexts of the bytes numbered `bytes`, one byte after the other, in each its numbers, the lowest bits first; [`words`](Self::words) each.
-    ///
-    /// Cost: n products for mask and body and one transform of the subring for each, with the current thread pool.
+    /// LWE ciphertexts of the bytes numbered `bytes`, byte by byte, lowest bits first; [`words`](Self::words) words
+    /// each. Cost per number: n products each for mask and body, and a transform of the subring, on the current pool.
     ///
     /// # Errors
-    /// If what has crossed are other numbers, or belong to another set or key; if there are no such bytes.
+    /// If `crossed` holds other numbers or belongs to another set or key, or if there are no such bytes.
     pub fn lwes(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Words> {
         self.check_crossed(crossed, &bytes)?;
         let len = self.words();
@@ -140,12 +129,12 @@ impl SlotsToLwe<'_> {
         Ok(out)
     }
 
-    /// [`lwes`](Self::lwes) as bytes, without those in memory all at once: pairs for a user of the crate `tfhe`. Of every word the upper 32 bits, rounded, in little endian.
-    ///
-    /// That adds noise of at most √((d + 1)/12)·2^-32 of the torus, d the dimension: 2^-28.3 for d = 2048.
+    /// [`lwes`](Self::lwes) of pairs for a user of `tfhe`, as bytes: the upper 32 bits of every word, rounded,
+    /// little-endian. Never holds all LWE ciphertexts in memory. Rounding adds noise of at most √((d + 1)/12)·2^-32 of
+    /// the torus for dimension d: 2^-28.3 for d = 2048.
     ///
     /// # Errors
-    /// As [`lwes`](Self::lwes); if the crossing is not one of pairs; if a block would have more than nominal noise.
+    /// As [`lwes`](Self::lwes); also if the crossing is not one of pairs or a block would exceed nominal noise.
     pub fn record(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Vec<u8>> {
         self.check_crossed(crossed, &bytes)?;
         self.check(Numbers::Pairs)?;
@@ -160,7 +149,6 @@ impl SlotsToLwe<'_> {
         Ok(out)
     }
 
-    /// Whether this reads these bytes of what has crossed.
     fn check_crossed(&self, crossed: &Crossed, bytes: &Range<usize>) -> Result<()> {
         let what = "crossed state";
         crossed.owner.check_set(what, self.params().id())?;
@@ -173,7 +161,6 @@ impl SlotsToLwe<'_> {
         }
     }
 
-    /// Puts every LWE ciphertext of the bytes into its part of `out`, of length `len`.
     fn read_bytes<T: Send>(
         &self,
         crossed: &Crossed,
@@ -184,7 +171,7 @@ impl SlotsToLwe<'_> {
     ) {
         let (numbers, places) = (self.numbers().count(), &crossed.places[bytes]);
         let mut parts: Vec<Option<&mut [T]>> = out.chunks_exact_mut(len).map(Some).collect();
-        // Slots of one ciphertext and class that follow each other are read together.
+        // adjacent slots of one ciphertext and class are read together
         let key = |&i: &usize| (places[i].0, self.class(places[i].1), places[i].1);
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_unstable_by_key(key);
@@ -216,10 +203,11 @@ impl SlotsToLwe<'_> {
         });
     }
 
-    /// The blocks numbered `blocks`, of 16 bytes each, as a state of a set of TFHE on bits, whose key of results is that of the bridge.
+    /// The blocks numbered `blocks`, of 16 bytes each, as a state of the TFHE set that the bridge leads to.
     ///
     /// # Errors
-    /// As [`lwes`](Self::lwes); if the crossing is not one of bits; if the bridge does not lead to a key of this set; if there is more noise than states of AES have.
+    /// As [`lwes`](Self::lwes); also if the crossing is not one of bits, if the bridge leads to another set, or if
+    /// there is more noise than AES states have.
     pub fn state(
         &self,
         crossed: &Crossed,
@@ -245,40 +233,37 @@ impl SlotsToLwe<'_> {
     }
 }
 
-/// log2 of what the words of a record are multiples of.
+/// Words of a record are multiples of 2^`RECORD_BITS`.
 const RECORD_BITS: u32 = 32;
-/// Bytes of a word in a record.
 const WORD_BYTES: usize = 4;
 
-/// The upper 32 bits of a word of the torus, rounded, in little endian.
 fn encode_word(x: u64) -> [u8; WORD_BYTES] {
     let half = 1 << (RECORD_BITS - 1);
     ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
 }
 
-/// The words of LWE ciphertexts in a [`SlotsToLwe::record`].
+/// The words of LWE ciphertexts in the result of [`SlotsToLwe::record`].
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     let word = |x: &[u8; WORD_BYTES]| u64::from(u32::from_le_bytes(*x)) << RECORD_BITS;
     words.iter().map(word).collect()
 }
 
-/// Bytes of the record of so many blocks of pairs, for a crossing from `params`.
+/// Bytes of a record of `blocks` AES blocks as pairs, for a crossing from `params`.
 pub fn record_bytes(params: &Params, blocks: usize) -> u64 {
     let words = params.bridge_ring().map_or(0, |ring| ring.n() + 1);
     (blocks * BYTES * Numbers::Pairs.count() * words * WORD_BYTES) as u64
 }
 
 impl ReadingNoise {
-    /// Of no readings.
     pub(crate) const NONE: Self = Self {
         log2_sigma: f64::NEG_INFINITY,
         failure_log2: f64::NEG_INFINITY,
     };
 
-    /// If a wrong reading is improbable enough.
+    /// Refuses readings that are wrong too often.
     fn checked(self) -> Result<Self> {
-        // a figure that is no number is refused
+        // this form refuses NaN
         match self.failure_log2 <= LOG2_P_FAIL {
             true => Ok(self),
             false => Err(Error::TooNoisy {
@@ -287,7 +272,7 @@ impl ReadingNoise {
         }
     }
 
-    /// If a value of the crate `tfhe` may have it.
+    /// Refuses more noise than values of the crate `tfhe` may have.
     pub(crate) fn nominal(self) -> Result<()> {
         let (found, limit) = (self.log2_sigma, NOMINAL_LOG2_SIGMA);
         match found <= limit {
@@ -300,7 +285,7 @@ impl ReadingNoise {
         }
     }
 
-    /// Of both: the larger noise, the sum of both probabilities.
+    /// The larger noise and the sum of both probabilities.
     pub(crate) fn and(self, other: Self) -> Self {
         let sum = match (self.failure_log2, other.failure_log2) {
             (f64::NEG_INFINITY, p) | (p, f64::NEG_INFINITY) => p,

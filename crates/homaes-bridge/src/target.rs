@@ -1,11 +1,9 @@
-//! Where a bridge leads.
-
 use homaes_wire::KeyId;
 
 /// The key that a bridge leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// its name: that of a secret key of TFHE, or a random one
+    /// id of a TFHE secret key, or a random one
     pub id: KeyId,
     /// whose it is
     pub other: Other,
@@ -14,11 +12,11 @@ pub struct Target {
 /// Whose key a bridge leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// of a set of `homaes-tfhe` with this name
+    /// of the set of `homaes-tfhe` with this name
     Set(&'static str),
     /// of a user of the crate `tfhe`
     User {
-        /// the order of key switch and bootstrap, as `pattern` of `homaes_tfhe::interop::Format` numbers them
+        /// order of key switch and bootstrap, numbered as `pattern` of `homaes_tfhe::interop::Format`
         pattern: u8,
         /// the tag of the user's keys
         tag: Vec<u8>,

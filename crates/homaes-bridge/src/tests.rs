@@ -1,4 +1,4 @@
-//! Bits and pairs of bits across, read with the LWE key.
+//! Bits and pairs of bits cross and are read with the LWE key.
 
 use super::*;
 use homaes_aes::clear::encrypt_block;
@@ -20,7 +20,6 @@ struct World {
     params: Arc<Params>,
     secret: SecretKey,
     eval: EvalKey,
-    /// bits of the LWE key
     bits: Vec<u64>,
     bridge: BridgeKey,
     rng: ChaCha20Rng,
@@ -56,7 +55,7 @@ fn world(set: &ParamSet, seed: u8) -> World {
     }
 }
 
-/// An AES key, and its encryption for results at the level where lifting begins.
+/// An AES key and its encryption, for results at the level where lifting begins.
 fn wrapped(secret: &SecretKey, rng: &mut ChaCha20Rng) -> (RoundKeys, WrappedKey) {
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
     let wrapping = WrapOptions {
@@ -67,7 +66,7 @@ fn wrapped(secret: &SecretKey, rng: &mut ChaCha20Rng) -> (RoundKeys, WrappedKey)
     (keys, wrapped)
 }
 
-/// The phase of an LWE ciphertext, less the number over t: on the torus, from -1/2 to 1/2.
+/// Phase of an LWE ciphertext minus the number over t, on the torus from -1/2 to 1/2.
 fn error(bits: &[u64], lwe: &[u64], number: u64, log2_t: u32) -> f64 {
     let (mask, body) = lwe.split_at(bits.len());
     let phase = mask
@@ -77,7 +76,6 @@ fn error(bits: &[u64], lwe: &[u64], number: u64, log2_t: u32) -> f64 {
     phase.wrapping_sub(number << (64 - log2_t)) as i64 as f64 / 2f64.powi(64)
 }
 
-/// Every secure set of bytes has bridges of 128 bits, rotations counted.
 #[test]
 fn bridge_keys_are_as_hard_as_the_sets() {
     let mut count = 0;
@@ -99,7 +97,8 @@ fn bridge_keys_are_as_hard_as_the_sets() {
     assert_eq!(count, 6);
 }
 
-/// Making a key with everything secret undefined but the BGV key, whose arithmetic is the same: for valgrind, see `homaes_math::memcheck`.
+/// Makes a key whose secrets, except the BGV key, count as undefined memory: for valgrind, see `homaes_math::memcheck`.
+/// The BGV key takes the same arithmetic.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
@@ -112,7 +111,7 @@ fn secrets() {
     BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored`; needs valgrind.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {
@@ -124,7 +123,6 @@ fn secrets_under_memcheck() {
     assert_eq!(found, none);
 }
 
-/// The key as a file, and read again.
 #[test]
 fn a_bridge_key_is_a_file() {
     let w = world(&sets::TOY_255, 9);
@@ -152,7 +150,6 @@ fn a_bridge_key_is_a_file() {
     let other = Params::new(&sets::TOY_4369).unwrap();
     let refused = BridgeKey::read(&other, open()).unwrap_err();
     assert!(refused.to_string().contains("bgv/toy-255"), "{refused}");
-    // every byte counts
     for at in (0..file.len()).step_by(7) {
         let mut file = file.clone();
         file[at] ^= 1;
@@ -164,7 +161,7 @@ fn a_bridge_key_is_a_file() {
     }
 }
 
-/// Every bit of every slot as a bit over 2, and every pair over 32.
+/// Reads every bit of every slot over 2, and every pair over 32.
 fn across(set: &ParamSet, seed: u8) {
     let w = &mut world(set, seed);
     let eval = Evaluator::new(&w.eval);
@@ -221,7 +218,7 @@ fn across(set: &ParamSet, seed: u8) {
             "noise 2^{found:.2}, largest {:.1} times as much; derived {noise:?}",
             largest / found.exp2()
         );
-        // a key has errors of its own, and toys have few
+        // a key has its own errors, and toy keys have few
         let slack = 0.2 + 10.0 / (w.params.ring().m() as f64).sqrt();
         assert!((found - noise.log2_sigma).abs() < slack);
         assert!(noise.failure_log2 < -64.0);
@@ -229,7 +226,7 @@ fn across(set: &ParamSet, seed: u8) {
     }
 }
 
-/// That the largest noise of all readings of so many ciphertexts is none that the bound allows once in a million times.
+/// The bound must allow the largest noise of all readings at least once in a million batches.
 fn no_outlier(crossing: &SlotsToLwe<'_>, secret: &SecretKey, ciphertexts: usize, largest: f64) {
     let allowed = fit::exceeded_log2(crossing, secret, ciphertexts, largest.log2());
     assert!(
@@ -240,7 +237,7 @@ fn no_outlier(crossing: &SlotsToLwe<'_>, secret: &SecretKey, ciphertexts: usize,
     );
 }
 
-/// What the key of every set from which bytes cross allows, and how long it takes to know.
+/// How well keys of every bridge set fit, and how long the check takes.
 #[test]
 #[ignore = "ten minutes; run with --ignored --nocapture"]
 fn keys_are_fit_at_full_size() {
@@ -282,7 +279,7 @@ fn keys_are_fit_at_full_size() {
 fn every_bit_of_every_slot_comes_across() {
     across(&sets::TOY_255, 3);
     across(&sets::TOY_4369, 4);
-    // another prime of the descent
+    // another prime for the ring switch
     let set = ParamSet {
         chain: sets::AES256_2.chain,
         ..sets::TOY_255
@@ -296,7 +293,6 @@ fn nightly_every_bit_of_every_slot_comes_across_at_full_size() {
     across(&sets::AES192, 5);
 }
 
-/// AES in counter mode on BGV, then its bits as a state of TFHE.
 #[test]
 fn a_result_of_aes_becomes_a_state_of_tfhe() {
     becomes_a_state(&homaes_tfhe::sets::TOY);
@@ -336,7 +332,7 @@ fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
         .map(|&b| encrypt_block(b, &keys))
         .collect();
     assert_eq!(found.blocks[..], want);
-    // and on with look-ups
+    // look-ups work on it
     let table: [u8; 256] = core::array::from_fn(|x| (x * x / 5) as u8);
     let looked_up = own_eval.look_up(&state, &table).unwrap();
     let found = own.decrypt_blocks(&looked_up).unwrap();
@@ -346,7 +342,7 @@ fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
     assert!(found.blocks.iter().copied().eq(want));
     let measured = own.measure_noise(&state).unwrap();
     assert!((measured - state.noise_bits()).abs() < 1.0);
-    // another key on the other side, and another t
+    // another key at the end, and another t
     let stranger = homaes_tfhe::SecretKey::generate(&other, &mut rng).unwrap();
     let refused = stranger.decrypt_blocks(&state).unwrap_err();
     assert!(refused.to_string().contains("under key"), "{refused}");
@@ -365,7 +361,7 @@ fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
     assert_eq!(refused.to_string(), "numbers modulo 2^5, expected 2^1");
 }
 
-/// A whole batch as states of TFHE: every bit, and its noise.
+/// Crosses a whole batch as states of TFHE and checks every bit and the noise.
 fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
     let params = Params::new(set).unwrap();
     let mut rng = ChaCha20Rng::from_seed([15; 32]);
@@ -411,7 +407,7 @@ fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
     );
     assert!((found - noise.log2_sigma).abs() < 0.3);
     assert!(noise.failure_log2 <= -64.0);
-    // 262,144 normal variables exceed seven deviations with a probability of 2^-20
+    // 262,144 normal variables exceed seven standard deviations with probability 2^-20
     assert!(largest < found + 7f64.log2());
 }
 
@@ -427,7 +423,7 @@ fn nightly_a_batch_of_aes_256_comes_across_as_bits_at_full_size() {
     a_batch_as_bits(&sets::AES256_2, 32);
 }
 
-/// Random bytes, and what a circuit makes of them, in every slot: both ways.
+/// Random bytes and circuit results in every slot cross as bits and as pairs.
 #[test]
 fn results_of_circuits_come_across() {
     let w = &mut world(&sets::TOY_4369, 12);
@@ -451,7 +447,7 @@ fn results_of_circuits_come_across() {
         let crossed = crossing.cross_slots(&eval, &results).unwrap();
         assert_eq!(crossed.bytes(), want.len());
         let (each, width) = (numbers.count(), 8 / numbers.count());
-        // not from the first byte on, and over the end of the first ciphertext
+        // starts within the first ciphertext and runs into the second
         let lwes = crossing.lwes(&crossed, 5..want.len()).unwrap();
         let mut lwes = lwes.chunks_exact(crossing.words());
         for byte in &want[5..] {

@@ -1,38 +1,40 @@
-//! Which sums of coefficients read a slot, with as little noise as possible.
+//! Functionals that read a slot with as little noise as possible.
 //!
-//! A plane of bits is a polynomial ν whose slots are numbers modulo t = 2^k: it is Σ b_i ε_i modulo t for the idempotents ε_i of the slots. So λ(ν) = b for
-//! every integer functional λ with λ(ε_i) = 1 at one slot and 0 at the others, modulo t. One is coefficient c of ε·ν over that of ε, where ε is the slot's
-//! idempotent, and its weights are known modulo t.
+//! A plane of bits is a polynomial ν whose slots are numbers modulo t = 2^k: ν = Σ b_i ε_i modulo t with the
+//! idempotents ε_i of the slots. So λ(ν) = b for every integer functional λ with λ(ε_i) = 1 at one slot and 0 at the
+//! others, modulo t. One such λ takes coefficient c of ε·ν over that of ε, where ε is the slot's idempotent.
 //!
-//! There are many more, and they have less noise. ν is fixed by Frobenius modulo t, so only the sums of weights over its orbits count, and these only modulo t.
-//! The noise of a reading is Σ_j D_j μ_j over the embeddings, with D the dual embedding of the weights: Σ_i w_i x_i = Σ_j D_j x(ω_j). Its energy Σ|D_j|² is
-//! w·G⁻¹w with G⁻¹ = ⊗_r (I + J)/r over the primes r of m (J: all ones), which is a sum over all subsets of the axes of squared sums along them. [`settle`] spreads the
-//! weights over each orbit and moves units within orbits, and ±t over whole ones, as long as the energy falls: it ends near the least that
-//! single weights allow, where all sums along axes nearly vanish.
+//! Many others have less noise. ν is fixed by Frobenius modulo t, so only the sums of weights over Frobenius orbits
+//! matter, modulo t. The noise of a reading is Σ_j D_j μ_j over the embeddings, with D the dual embedding of the
+//! weights: Σ_i w_i x_i = Σ_j D_j x(ω_j). Its energy Σ|D_j|² is w·G⁻¹w with G⁻¹ = ⊗_r (I + J)/r over the primes r of m
+//! (J: all ones): a sum, over all subsets of the axes, of squared sums along them. [`settle`] spreads the weights over
+//! each orbit, then moves units within orbits and ±t over whole ones as long as the energy falls. It ends near the
+//! least energy that single weights allow, where all sums along axes nearly vanish.
 
 use homaes_bgv::{Descent, Params};
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform, Words};
 
-/// Passes over all orbits, at most.
+/// Most passes over all orbits.
 const PASSES: usize = 6;
-/// Moves within an orbit in one pass, at most.
+/// Most moves within an orbit in one pass.
 const MOVES: usize = 64;
 
-/// A functional that reads the first slot of a class modulo t, and by translations the others of the class.
+/// A functional that reads the first slot of a class modulo t; translations of it read the others.
 pub(crate) struct Functional {
-    /// D, canonical and plain: products with stored residues are plain
+    /// D, canonical and plain: its products with stored residues are plain
     pub(crate) dual: Words,
     /// |D_j| at all embeddings
     pub(crate) magnitudes: Vec<f64>,
-    /// variance of a reading over that of the noise at an embedding, for noise made of products of two polynomials with independent coefficients
+    /// variance of a reading over that of the noise at an embedding, for noise that consists of products of two
+    /// polynomials with independent coefficients
     pub(crate) of_products: f64,
     /// the same for squares of such products
     pub(crate) of_squares: f64,
 }
 
 impl Functional {
-    /// Of slot (class, 0, 0, 0) modulo 2^`log2_t`.
+    /// The functional of slot (class, 0, 0, 0) modulo 2^`log2_t`.
     pub(crate) fn new(params: &Params, descent: &Descent<'_>, class: usize, log2_t: u32) -> Self {
         let (ring, transform) = (params.ring(), descent.transform());
         let t = 1 << log2_t;
@@ -59,7 +61,6 @@ impl Functional {
     }
 }
 
-/// Integers as stored residues.
 fn words(m: &Modulus, x: &[i64]) -> Words {
     let mut out = Words::scratch(x.len());
     for (o, &x) in out.iter_mut().zip(x) {
@@ -73,7 +74,7 @@ fn wrap(x: i64, t: i64) -> i64 {
     (x + t / 2).rem_euclid(t) - t / 2
 }
 
-/// The integer next to 0 of a canonical plain residue.
+/// Centred integer of a canonical plain residue.
 pub(crate) fn centred(m: &Modulus, x: u64) -> i64 {
     match x > m.p() / 2 {
         true => x as i64 - m.p() as i64,
@@ -87,7 +88,7 @@ fn integers(m: &Modulus, x: &[u64], t: i64) -> Vec<i64> {
     x.iter().map(integer).collect()
 }
 
-/// The idempotent of a slot modulo 2^`log2_t`: modulo 2 that which holds 1 there, then by squarings, as bits are lifted.
+/// The idempotent of a slot modulo 2^`log2_t`: modulo 2 from the encoding of 1, then by squarings, as bits are lifted.
 fn idempotent(params: &Params, transform: &Transform, class: usize, log2_t: u32) -> Vec<i64> {
     let (slots, m) = (params.slots(), transform.modulus());
     let mut bytes = vec![0; slots.count()];
@@ -108,7 +109,7 @@ fn idempotent(params: &Params, transform: &Transform, class: usize, log2_t: u32)
     out
 }
 
-/// Weights of: coefficient c of ε·ν over that of ε, for the first odd coefficient of ε.
+/// The functional "coefficient c of ε·ν over that of ε", for the first odd coefficient of ε.
 fn raw(params: &Params, transform: &Transform, class: usize, log2_t: u32) -> Vec<i64> {
     let (n, m, t) = (params.ring().n(), transform.modulus(), 1i64 << log2_t);
     let e = idempotent(params, transform, class, log2_t);
@@ -119,7 +120,7 @@ fn raw(params: &Params, transform: &Transform, class: usize, log2_t: u32) -> Vec
         .unwrap_or(1);
     let mut values = words(m, &e);
     transform.forward(&mut values);
-    // dual embedding of coefficient c, which is symmetric: the transform is
+    // the dual embedding of coefficient c is its inverse transform, as the transform is symmetric
     let mut w = Words::zeroed(n);
     w[c] = m.to_stored(1);
     transform.inverse(&mut w);
@@ -151,12 +152,11 @@ fn orbits(ring: &Ring) -> Vec<Vec<usize>> {
     out
 }
 
-/// Sums of weights along every subset of the axes.
 struct Sums<'r> {
     ring: &'r Ring,
-    /// axes of more than one
+    /// axes longer than one
     axes: Vec<usize>,
-    /// by subset of `axes`: the sum at every place, stored where the summed coordinates are 0
+    /// per subset of `axes`: the sum at every position, stored where the summed coordinates are 0
     subsets: Vec<Vec<i64>>,
 }
 
@@ -175,14 +175,14 @@ impl<'r> Sums<'r> {
         out
     }
 
-    /// The places of coefficient `i` in the sums of all subsets.
+    /// Positions of coefficient `i` in the sums of all subsets.
     fn places(&self, i: usize) -> [usize; 16] {
         let e = self.ring.coordinates(i);
         let [_, cols, n3, n5] = self.ring.lens();
         let strides = [cols * n3 * n5, n3 * n5, n5, 1];
         let mut out = [i; 16];
         for subset in 1..self.subsets.len() {
-            // without its highest axis, and that axis
+            // from the subset without its highest axis
             let highest = subset.ilog2() as usize;
             let axis = self.axes[highest];
             out[subset] = out[subset - (1 << highest)] - e[axis] * strides[axis];
@@ -197,10 +197,12 @@ impl<'r> Sums<'r> {
         }
     }
 
-    /// Σ_jk D_j D̄_k C_jk^`power`, where these are sums of u, D_j = Σ_i u_i ω_i(j), and C_jk is how values of polynomials with independent coefficients correlate at embeddings j and k:
-    /// the product of -1/(r - 1) over the primes r modulo which they differ. `power` is even.
+    /// Σ_jk D_j D̄_k C_jk^`power` for even `power`, with D_j = Σ_i u_i ω_i(j) for the weights u of these sums. C_jk is
+    /// the correlation of values at embeddings j and k of polynomials with independent coefficients: Π -1/(r - 1) over
+    /// the primes r modulo which these differ.
     ///
-    /// Along an axis C^power is (1 - ε)I + εJ with ε = (r - 1)^-power. Σ_j |D_j|² along it is r·Σu² - (Σu)², and |Σ_j D_j|² is (Σu)².
+    /// Along an axis C^power = (1 - ε)I + εJ with ε = (r - 1)^-power, Σ_j |D_j|² is r·Σu² - (Σu)², and |Σ_j D_j|² is
+    /// (Σu)².
     fn correlated(&self, power: i32) -> f64 {
         let lens = self.ring.lens();
         let terms = self.subsets.iter().enumerate().map(|(subset, sums)| {
@@ -233,7 +235,7 @@ impl<'r> Sums<'r> {
     }
 }
 
-/// Weights of less energy that read the same modulo `t`.
+/// Lowers the energy of the weights; they read the same modulo `t`.
 fn settle(ring: &Ring, w: &mut [i64], t: i64) {
     let orbits = orbits(ring);
     for orbit in &orbits {
@@ -256,7 +258,8 @@ fn settle(ring: &Ring, w: &mut [i64], t: i64) {
     }
 }
 
-/// Adds ±t to the sum of an orbit, evenly or to one weight if t is smaller than the orbit is long, where that lowers the energy; how often.
+/// Adds ±t to the sum of an orbit where this lowers the energy: evenly, or to one weight if the orbit's length does not
+/// divide t. Returns the number of moves.
 fn shift(sums: &mut Sums<'_>, w: &mut [i64], orbit: &[usize], t: i64) -> usize {
     let len = orbit.len() as i64;
     let (parts, unit): (Vec<&[usize]>, i64) = match t % len {
@@ -280,7 +283,7 @@ fn shift(sums: &mut Sums<'_>, w: &mut [i64], orbit: &[usize], t: i64) -> usize {
     moves
 }
 
-/// Moves units from one weight of an orbit to another as long as that lowers the energy; how often.
+/// Moves units between weights of an orbit as long as this lowers the energy. Returns the number of moves.
 fn exchange(sums: &mut Sums<'_>, w: &mut [i64], orbit: &[usize]) -> usize {
     for done in 0..MOVES {
         let gradient: Vec<i64> = orbit.iter().map(|&i| sums.gradient(i)).collect();
@@ -313,7 +316,6 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::{Rng, SeedableRng};
 
-    /// √Σ|D_j|² with one weight per orbit, and settled.
     #[test]
     #[ignore = "nightly: two seconds"]
     fn nightly_weights_settle_at_full_size() {
@@ -352,7 +354,7 @@ mod tests {
         }
     }
 
-    /// What is read of products of random polynomials has the variance derived.
+    /// Readings of products of random polynomials have the derived variance.
     #[test]
     fn the_energy_is_the_noise() {
         for set in [&sets::TOY_255, &sets::TOY_4369] {
@@ -397,7 +399,7 @@ mod tests {
                     ring.m()
                 );
                 assert!((measured - energy).abs() < 0.15);
-                // what is not settled has 2^2.8
+                // without `settle` it is 2^2.8
                 assert!(energy < 1.2, "{energy}");
             }
         }

@@ -91,7 +91,7 @@ fn results_cross_to_a_key_of_tfhe() {
     world.fails(
         1,
         "keygen --bridge keys/secret.hsk --out b --force",
-        "is no end of a bridge",
+        "no bridge leads to set",
     );
     world.fails(
         1,

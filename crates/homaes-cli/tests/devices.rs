@@ -94,7 +94,7 @@ fn a_driver_that_is_of_no_use_is_told_under_auto() {
             12040,
             "the driver is for CUDA 12.4, expected 13.0 or later; ",
         ),
-        (13000, "the driver of CUDA finds no GPU: no device; "),
+        (13000, "the CUDA driver finds no GPU: no device; "),
     ] {
         let mut cc = world.program("cc");
         let cc = cc.args(["-shared", "-fPIC", "-o", "libcuda.so", "driver.c"]);

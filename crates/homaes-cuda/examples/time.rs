@@ -1,14 +1,14 @@
-//! Times AES on a GPU: `time SET [doubles|integers] STEP…` prints a line of JSON for each step. For tools/gpu/run.
+//! Times AES on a GPU for tools/gpu/run: `time SET [doubles|integers] STEP…` prints one line of JSON per step.
 //!
 //! | step | |
 //! |---|---|
 //! | `sliced=N`, `packed=N`, `bits=N` | N batches of the same blocks, after a first one that copies the keys |
-//! | `block=N` | the same with one block, in the layout packed |
-//! | `run=N` | N sliced batches of consecutive counter blocks, which share work |
-//! | `file=N` | the same as the library does it for a file in CTR mode: with masks, and no wait before the record |
+//! | `block=N` | the same with one block, packed |
+//! | `run=N` | N byte-sliced batches of consecutive counter blocks, which share work |
+//! | `file=N` | the same as for a file in CTR mode: adds the file's bytes, and does not wait before the record |
 //! | `trace-sliced=N`, `trace-packed=N` | kernels and copies of N batches |
 //!
-//! Keys are the same in every process, so equal digests tell that results are equal.
+//! Keys are the same in every process, so equal digests mean equal results.
 
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
@@ -76,8 +76,8 @@ struct Bench<'a> {
     eval: &'a EvalKey,
 }
 
-/// A batch: milliseconds until the GPU is done, or of a file until all but the record is launched, and until its record
-/// is in memory, and a digest of the record.
+/// Milliseconds until the GPU is done (for a file: until all but the record is launched) and until the record is in
+/// memory, and a digest of the record.
 struct Batch {
     ms: [f64; 2],
     digest: u64,
@@ -116,7 +116,7 @@ impl Bench<'_> {
         })
     }
 
-    /// A batch of a file, whose bytes are `mask`.
+    /// A batch of a file with the bytes `mask`.
     fn masked(aes: &Aes<'_>, blocks: &[Block], mask: &[Block]) -> Result<Batch> {
         let start = Instant::now();
         let mut state = aes.evaluate(blocks)?;
@@ -129,7 +129,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Batches of the same blocks, at most `most`.
+    /// Batches of the same blocks, at most `most` blocks each.
     fn same(&self, layout: Layout, most: usize, count: usize) -> Result<String> {
         let wrapped = self.wrapped(layout)?;
         let aes = self.on_gpu(&wrapped, layout)?;
@@ -174,7 +174,7 @@ impl Bench<'_> {
         ))
     }
 
-    /// What the GPU does in batches of the same blocks, after one that is not looked at.
+    /// What the GPU does in batches of the same blocks, after one untraced batch.
     fn trace(&self, layout: Layout, count: usize) -> Result<String> {
         let wrapped = self.wrapped(layout)?;
         let aes = self.on_gpu(&wrapped, layout)?;
@@ -194,7 +194,6 @@ impl Bench<'_> {
     }
 }
 
-/// The calls of one batch.
 fn call(timed: &Timed, batches: usize) -> String {
     let Timed {
         name,
@@ -207,7 +206,7 @@ fn call(timed: &Timed, batches: usize) -> String {
     format!(r#"{{"name": "{name}", "calls": {calls}, "size": {size}, "ms": {ms:.4}}}"#)
 }
 
-/// Of the times of a batch.
+/// Names of a batch's times.
 const NAMES: [&str; 2] = ["gpu_ms", "record_ms"];
 
 fn times(batches: &[Batch], names: [&str; 2]) -> String {

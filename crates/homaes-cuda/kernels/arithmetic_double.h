@@ -1,10 +1,10 @@
-// Arithmetic modulo a prime in double precision: that of homaes-math/src/simd/double.rs, whose head has the bounds of products.
+// Arithmetic modulo a prime in double precision; homaes-math/src/simd/double.rs derives the bounds of products.
 //
-// Numbers are integers of either sign, exact as doubles, and p < 2^47. A product of x and y is known by its rounded value, which gives the
-// quotient n by p, and modulo 2^64: x·y - n·p is small, and so it is what it is modulo 2^64. The integer units do the second half of the work.
+// Numbers are signed integers, exact as doubles, and p < 2^47. The rounded product of x and y gives the quotient n by
+// p. As x·y - n·p is small, it is known from its value modulo 2^64, which the integer units compute.
 //
-// Compiled with contraction off: products and sums are fused where fma says so. Words in memory are lazy, below 2p, and stored with the factor
-// R = 2^52 in evaluation form, as on the processor.
+// Compiled without contraction: only fma fuses. Words in memory are lazy, below 2p, and in evaluation form carry the
+// factor R = 2^52, as on the processor.
 
 typedef unsigned long long u64;
 typedef double num;
@@ -13,16 +13,16 @@ typedef double2 Factor;
 
 #define TWO_52 4503599627370496.0
 #define TWO_52_BITS 0x4330000000000000ull
-// 1.5 * 2^52: numbers within 2^51 of it are integers
+// 1.5 * 2^52: sums with it round numbers within 2^51 to integers
 #define MAGIC 6755399441055744.0
 #define MAGIC_BITS 0x4338000000000000ull
-// words of a factor of rows, and constants of a prime
+// words of a row factor, and constants of a prime
 #define ROW_FACTOR 1
 #define CONSTANTS 8
 
 struct Mod {
     double p, inverse;
-    // p, and what a quotient's bits times p exceed the quotient times p by
+    // p, and MAGIC_BITS * p: the bits of a quotient n times p exceed n * p by this
     u64 whole, excess;
     // MAGIC * p
     double wide;
@@ -38,12 +38,11 @@ static __device__ inline u64 bits(double x) {
     return (u64)__double_as_longlong(x);
 }
 
-// of bits(x)
 static __device__ inline double number(u64 x) {
     return __longlong_as_double((long long)x);
 }
 
-// an integer within 2^51 in two's complement
+// an integer within 2^51, in two's complement
 static __device__ inline u64 whole(double x) {
     return bits(x + MAGIC) - MAGIC_BITS;
 }
@@ -70,15 +69,15 @@ static __device__ inline double turned(Mod k, double x, const num* w, int i) {
     return mul_by(k, x, f);
 }
 
-// x * w mod p for |x| <= 32p, |w| <= p/2, without the quotient of w, for which the cache has no room: x w / p, below 2^51, is off by 1/4 for each of
-// two roundings. Within p, and for |x| <= 16p within 3p/4.
+// x * w mod p for |x| <= 32p, |w| <= p/2, without a stored quotient of w, which would not fit the cache. x w / p is
+// below 2^51 and off by 1/4 for each of two roundings: within p, and for |x| <= 16p within 3p/4.
 static __device__ inline double twisted(Mod k, double x, const num* factor) {
     double w = __ldg(factor), h = x * w;
     double n = fma(h, k.inverse, MAGIC) - MAGIC;
     return fma(-n, k.p, h) + fma(x, w, -h);
 }
 
-// x * a + y * b mod p for |x| + |y| <= 2^52, where the factors are constants with their quotients by p: within 5p/4
+// x * a + y * b mod p for |x| + |y| <= 2^52 and constants with their quotients by p: within 5p/4
 static __device__ inline double sum_by(Mod k, double x, const double* f, double y, const double* g) {
     Factor a = *(const Factor*)f, b = *(const Factor*)g;
     double first = fma(x, a.x, k.wide);
@@ -88,37 +87,36 @@ static __device__ inline double sum_by(Mod k, double x, const double* f, double 
     return (fma(-n, k.p, both) + low) + fma(y, b.x, -(both - first));
 }
 
-// 1 or -1
 typedef double Sign;
 
 static __device__ inline Sign sign(int negative) {
     return negative ? -1.0 : 1.0;
 }
 
-// x, with a sign, plus y
+// x times a sign, plus y
 static __device__ inline double signed_sum(double x, Sign s, double y) {
     return fma(x, s, y);
 }
 
-// A number, and the same in two's complement.
+// A number, also in two's complement.
 struct Both {
     double number;
     u64 whole;
 };
 
-// of a number within 2^51
+// for |x| <= 2^51
 static __device__ inline Both both(Mod, double x) {
     Both out = {x, whole(x)};
     return out;
 }
 
-// x * y, plus `excess` mod 2^64, less a multiple of p: within 5p/8, for |x| <= p, |y| <= p
+// product + excess is x * y less a multiple of p, mod 2^64: within 5p/8 for |x| <= p, |y| <= p
 static __device__ inline u64 product(Mod k, Both x, Both y) {
     double n = fma(x.number * y.number, k.inverse, MAGIC);
     return x.whole * y.whole - bits(n) * k.whole;
 }
 
-// the sum of so many products
+// the value of a sum of `products` results of product()
 static __device__ inline double settled(Mod k, u64 sum, int products) {
     return small(sum + products * k.excess);
 }
@@ -137,7 +135,7 @@ static __device__ inline double load(u64 word) {
     return number(word | TWO_52_BITS) - TWO_52;
 }
 
-// lazy words less p
+// a lazy word less p
 static __device__ inline double centred(Mod k, u64 word) {
     return number(word | TWO_52_BITS) - (TWO_52 + k.p);
 }
@@ -147,7 +145,6 @@ static __device__ inline Both centred_both(Mod k, u64 word) {
     return out;
 }
 
-// canonical words as they are
 static __device__ inline Both canonical_both(u64 word) {
     Both out = {load(word), word};
     return out;

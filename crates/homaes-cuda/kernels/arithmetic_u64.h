@@ -1,32 +1,29 @@
-// Arithmetic modulo a prime in integers, for GPUs whose doubles are slow: the operations of arithmetic_double.h, with
-// the same words in memory.
+// Arithmetic modulo a prime in integers, for GPUs with slow doubles. Operations and words are those of
+// arithmetic_double.h.
 //
-// Numbers are integers of either sign in two's complement, |x| < 2^58, and 2^16 < p < 2^47. Before a product a multiple
-// of p is added that makes them positive, so that the GPU multiplies and adds halves of 32 bits in one instruction.
-// Results are small, so what is above 2^64 on the way is left out.
+// Numbers are signed integers, |x| < 2^58, and 2^16 < p < 2^47. A multiple of p makes them positive before a product,
+// as the GPU multiplies and adds 32-bit halves in one instruction. Results are small; bits above 2^64 are dropped.
 //
-// A factor is w with q, 2^64 w/2p rounded down: q < 2^63. With x = 2^32 h + l < 2^60, quotient(x, q) leaves out the
-// product of both low halves, less than 1, and is rounded down after 1 is added. It is below x w/2p by at most 1 +
-// 2^-4, for q, and above by at most 1. So a product by a constant is within 2p + p/8, and a sum of two within twice
-// that.
+// A factor is w with q = floor(2^64 w/2p) < 2^63. With x = 2^32 h + l < 2^60, quotient(x, q) omits the product of both
+// low halves, less than 1, adds 1 and rounds down. It is below x w/2p by at most 1 + 2^-4, for q, and above by at most
+// 1. So a product by a constant is within 2p + p/8, and a sum of two within twice that.
 //
-// A product of x < 2p and y <= p is made modulo P = 2^t p with 2^46 < P < 2^47. u = 2^t x y / 2^32, rounded down, is
-// below 2^63. Its quotient by 2P is off by another 1/2 for the rounded constant, and by 2^31/P < 2^-14 for u. So the
-// product is within 3p + p/16, times 2^t.
+// A product of x < 2p and y <= p is computed modulo P = 2^t p with 2^46 < P < 2^47. u = floor(2^t x y / 2^32) is below
+// 2^63. Its quotient by 2P is off by another 1/2 for the rounded constant, and by 2^31/P < 2^-14 for u. So the product
+// is within 3p + p/16, times 2^t.
 //
-// A reduction of |x| <= 2^10 p adds 2^10 p and takes 1/2^s of the sum, below 2^27, where p has s + 16 bits, times the
-// integer nearest to 2^(s + 32) / p. The quotient is off by 1/2, by 2^s/p < 2^-14 and by 2^27 2^-33. So the result is
-// within 5p/8.
+// A reduction of |x| <= 2^10 p adds 2^10 p. It multiplies 1/2^s of the sum, below 2^27, by the integer nearest to
+// 2^(s + 32) / p, where p has s + 16 bits. The quotient is off by 1/2, by 2^s/p < 2^-14 and by 2^27 2^-33: within 5p/8.
 //
-// Transforms need no reduction in between. A DFT of 16 makes at most 16 times as much, or 17p where products come
-// first: 34p for rows, whose factors leave 17p/8. Columns begin with a butterfly, 2p, and their DFT leaves 32p; sums of
-// two leave 17p/4, two butterflies 17p, and the second DFT 272p.
+// Transforms need no reduction in between. A DFT of 16 grows numbers at most 16 times, or to 17p after products: 34p
+// for rows, whose factors leave 17p/8. Columns begin with a butterfly, 2p, and their DFT leaves 32p; sums of two leave
+// 17p/4, two butterflies 17p, and the second DFT 272p.
 
 typedef unsigned long long u64;
 typedef long long num;
 typedef longlong2 Factor;
 
-// words of a factor of rows, and constants of a prime
+// words of a row factor, and constants of a prime
 #define ROW_FACTOR 2
 #define CONSTANTS 10
 
@@ -52,7 +49,6 @@ static __device__ inline u64 bits(num x) {
     return (u64)x;
 }
 
-// of bits(x)
 static __device__ inline num number(u64 x) {
     return (num)x;
 }
@@ -61,7 +57,7 @@ static __device__ inline Factor constant(const num* at) {
     return __ldg((const Factor*)at);
 }
 
-// a * b + c, as one instruction, which the compiler takes for two or three otherwise
+// a * b + c in one instruction; the compiler would take two or three
 #ifdef __CUDA_ARCH__
 static __device__ inline u64 wide(unsigned a, unsigned b, u64 c) {
     unsigned low, high;
@@ -128,24 +124,23 @@ static __device__ inline num twisted(Mod k, num x, const num* factor) {
     return times(k, x, constant(factor));
 }
 
-// 1 or -1
 typedef num Sign;
 
 static __device__ inline Sign sign(int negative) {
     return negative ? -1 : 0;
 }
 
-// x, with a sign, plus y
+// x times a sign, plus y
 static __device__ inline num signed_sum(num x, Sign s, num y) {
     return (x ^ s) - s + y;
 }
 
-// Not negative.
+// A non-negative number.
 struct Both {
     num number;
 };
 
-// of a number within p
+// for |x| <= p
 static __device__ inline Both both(Mod k, num x) {
     Both out = {x < 0 ? x + k.p : x};
     return out;
@@ -160,12 +155,11 @@ static __device__ inline u64 product(Mod k, Both a, Both b) {
     return (upper << 32 | (unsigned)low) + quotient(upper, k.wide) * (k.minus << t);
 }
 
-// the sum of so many products
+// the value of a sum of results of product()
 static __device__ inline num settled(Mod k, u64 sum, int) {
     return (num)sum >> (31 - k.shift);
 }
 
-// within 5p/8
 static __device__ inline num mul(Mod k, Both x, Both y) {
     return reduce(k, settled(k, product(k, x, y), 1));
 }
@@ -174,7 +168,7 @@ static __device__ inline num load(u64 word) {
     return (num)word;
 }
 
-// lazy words less p
+// a lazy word less p
 static __device__ inline num centred(Mod k, u64 word) {
     return (num)word - k.p;
 }

@@ -1,19 +1,19 @@
-// Public bytes become limbs, and limbs become the words of a file.
+// Public bytes to limbs, and limbs to the words of a file.
 //
 //   bytes, signs -> block_values -> values -> block_coefficients -> coefficients -> block_rows -> columns_finish
 //   limbs -> pack_limbs -> words
 //
 // An item is one polynomial. h is 128, the columns up to sign, or 1 without the axis of 257. Arrays of an item:
 //
-//   input         bytes: 16 h slots, then signs: a byte for each row and column, a bit for each lane
+//   input         bytes: 16 h slots, then signs: a byte per row and column, a bit per lane
 //   values        bytes [16 rows][8 lanes][h, padded to 8]: elements of GF(2^8), after all axes but that of 257
-//   coefficients  bytes [N] in the order of tiles: 1, 0 or -1; equal up to sign at columns f and f + h
+//   coefficients  bytes [N] in tile order: 1, 0 or -1; equal up to sign at columns f and f + h
 //
-// Tables of a ring, which blocks.rs makes:
+// Tables of a ring, made by slots.rs:
 //
 //   origin        ints [h][16 rows][8 lanes]: slot of a value, times eight, plus how often its byte is squared
 //   by_row        bytes [16]: the kernel of the axis of 17
-//   by_lane       bytes [8 from][8 to]: those of the axes of 3 and 5
+//   by_lane       bytes [8 from][8 to]: the kernels of the axes of 3 and 5
 //   masks         words [h / 8, at least 1][h]: the axis of 257. Byte i of word w of column f selects the bits of value
 //                 8 w + i whose sum is bit 0 of its product with the kernel
 
@@ -25,7 +25,7 @@ static __device__ inline unsigned field_mul(unsigned a, unsigned b) {
     return product;
 }
 
-// Values of column blockIdx.x, and the axes of 17, 3 and 5. Thread (row, lane), each with `step` bytes of values.
+// Values of column blockIdx.x, and the axes of 17, 3 and 5. Thread (row, lane); each has `step` bytes of values.
 extern "C" __global__ void __launch_bounds__(128) block_values(
     const num*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
     int input_bytes, unsigned char* values) {
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(128) block_values(
     values[((long long)item * 128 + at) * step + col] = (unsigned char)sum;
 }
 
-// The axis of 257, whose results are bits, and their signs. Block (row, 0, item); a thread for each column up to sign.
+// The axis of 257, whose results are bits, and their signs. Block (row, 0, item), one thread per column up to sign.
 extern "C" __global__ void __launch_bounds__(128) block_coefficients(
     const num*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
     AFTER_THE_LAST();
@@ -70,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(128) block_coefficients(
     }
 }
 
-// Coefficients times R (`scale`), and the rows of the way forward, to the order of tiles. A warp has a tile of limb
-// blockIdx.y of item blockIdx.z. columns_finish makes the limbs, and adds them to those of a state.
+// Coefficients times R (`scale`), and the rows of the forward transform, in tile order. A warp has a tile of limb
+// blockIdx.y of item blockIdx.z. columns_finish completes the limbs and adds them to those of a state.
 extern "C" __global__ void __launch_bounds__(128) block_rows(
     const num* primes, const int* prime_of, const num* scale, const signed char* coefficients, u64* outs) {
     AFTER_THE_LAST();
@@ -89,9 +89,8 @@ extern "C" __global__ void __launch_bounds__(128) block_rows(
     FOR_POINTS(i) out[32 * i] = bits(x[i]);
 }
 
-// Limbs as files have them: canonical residues at the length of their prime, one after the other, lowest bit first.
-// Limb l begins at word start[l] of an item and has bits[l] bits a residue; start[limbs] is the length of an item.
-// A thread makes one word, from the residues that overlap it.
+// Limbs as in files: canonical residues at the length of their prime, concatenated, lowest bit first. Limb l begins at
+// word start[l] of an item and has bits[l] bits per residue; start[limbs] is an item's length. A thread writes a word.
 extern "C" __global__ void __launch_bounds__(128) pack_limbs(
     const num* primes, const int* prime_of, const int* bits, const int* start, const u64* const* sources, u64* outs) {
     AFTER_THE_LAST();

@@ -1,13 +1,13 @@
-// The columns of limbs: thread (column, lane) of limb blockIdx.y of item blockIdx.z has the sixteen values of its column in registers.
+// Columns of limbs: thread (column, lane) of limb blockIdx.y of item blockIdx.z holds the sixteen values of its column.
 
 #define FOR_ROWS(r) _Pragma("unroll") for (int r = 0; r < ROWS; r++)
 
-// A limb, and the thread's place in it.
+// A limb, and the thread's position in it.
 struct Column {
     int prime;
     const num* constants;
     Mod k;
-    // of the column's word in row 0, in natural order and in that of tiles; words of a row
+    // position of the column's word in row 0, in natural and in tile order
     int at, tile;
 };
 #define ROW (COLS * 8)
@@ -19,7 +19,7 @@ static __device__ inline Column column_of(const num* primes, int prime, int bloc
     return out;
 }
 
-// What a kernel of columns has in shared memory: the factors that join its axes, and a column of each thread.
+// Shared memory of a kernel of columns: factors that join its axes, then one column per thread.
 static __device__ inline u64* column_in(num* shared) {
     return (u64*)(shared + JOINED_WORDS) + threadIdx.x;
 }
@@ -28,12 +28,11 @@ static __device__ inline void fetch_column(u64* column, const u64* from) {
     FOR_ROWS(r) COPY(8, &column[r * blockDim.x], &from[r * ROW]);
 }
 
-// addresses of items
 struct Sources {
     const u64* at[64];
 };
 
-// The way back, of limbs `place` of the sources, to the order of tiles.
+// The inverse transform of limbs `place` of the sources, to tile order.
 extern "C" __global__ void __launch_bounds__(128) columns_inverse(
     const num* primes, const int* prime_of, const int* place, const __grid_constant__ Sources sources, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z;
@@ -52,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_inverse(
     FOR_ROWS(r) out[r * ROW] = lazy(c.k, x[r]);
 }
 
-// The way forward, in place in the order of tiles; limbs that a digit owns are left alone.
+// The forward transform, in place in tile order; skips limbs that a digit owns.
 extern "C" __global__ void __launch_bounds__(128) columns_forward(
     const num* primes, const int* prime_of, const int* own, int digits, u64* limbs) {
     int limb = blockIdx.y, item = blockIdx.z;
@@ -71,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_forward(
     FOR_ROWS(r) a[r * ROW] = lazy(c.k, x[r]);
 }
 
-// The way forward from the order of tiles, plus a constant times limb `place` of the source, if there is one.
+// The forward transform from tile order, plus a constant times limb `place` of the source, if there is one.
 extern "C" __global__ void __launch_bounds__(128) columns_finish(
     const num* primes, const int* prime_of, const int* place, const num* factor, const __grid_constant__ Sources sources, const u64* limbs, u64* outs) {
     int limb = blockIdx.y, item = blockIdx.z, kept = place[limb];
@@ -98,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(128) columns_finish(
     FOR_ROWS(r) out[r * ROW] = lazy(c.k, reduce(c.k, x[r] + mul_by(c.k, load(source[r * blockDim.x]), f)));
 }
 
-// x and y of products, the parts of each one after the other, y before its automorphism
+// Components of the factors x and y of products, grouped by product, y before its automorphism.
 struct Factors {
     const u64 *x[32], *y[32];
 };
@@ -108,8 +107,8 @@ static __device__ inline Place place_of(const Column& c, int row) {
     return out;
 }
 
-// The parts of products that are switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant: as they are, to the digit of `extended` that owns their
-// prime, and after the way back, to `outs`, both in the order of tiles. Each product has two items.
+// The components of products that are key-switched, x_0 σ(y_1) and x_1 σ(y_1), times a constant: unchanged to the digit
+// of `extended` that owns their prime, and after the inverse transform to `outs`, in tile order. Two items per product.
 extern "C" __global__ void __launch_bounds__(128) parts_columns(
     const num* primes, const int* prime_of, const num* scale, const int* owner, int digits, const __grid_constant__ Factors factors, Map map,
     u64* extended, int extended_limbs, u64* outs) {

@@ -1,12 +1,12 @@
-// What CUDA has in words of its own; the emulator has others for each.
+// CUDA's own constructs; the emulator defines replacements.
 
-// memory of a block whose size is given at the launch
+// a block's memory, with its size given at the launch
 #ifndef DYNAMIC_SHARED
 #define DYNAMIC_SHARED(name) extern __shared__ num name[]
 #endif
 
-// Copies of 8 and of 16 bytes to shared memory that go on while the thread does. They have arrived for the thread that asked for them when it has
-// waited for all of its groups but the last `groups`, and for the block after a barrier.
+// Asynchronous copies of 8 or 16 bytes to shared memory. After a wait for all groups but the last `groups` they have
+// arrived for the thread that issued them, after a barrier for the block.
 #ifndef COPY
 #define COPY(bytes, to, from) \
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "n"(bytes) : "memory")
@@ -14,8 +14,9 @@
 #define WAIT_FOR_ALL_BUT(groups) asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
 #endif
 
-// Every kernel waits here for those before it, as the GPU prepares it while the last one ends; tables of plans and primes can be read before. To
-// start it sooner, by griddepcontrol.launch_dependents, is slower: blocks that wait keep others from their multiprocessors.
+// Every kernel waits here for the earlier ones, as the GPU prepares it before the last one ends. Tables of plans and
+// primes may be read sooner. griddepcontrol.launch_dependents is slower: waiting blocks keep others off
+// multiprocessors.
 #ifndef AFTER_THE_LAST
 #if __CUDA_ARCH__ >= 900
 #define AFTER_THE_LAST() asm volatile("griddepcontrol.wait;" ::: "memory")
@@ -24,7 +25,7 @@
 #endif
 #endif
 
-// a number that all threads of a warp have alike, for the compiler to know
+// tells the compiler that all threads of a warp have the same value
 #ifndef UNIFORM
 #define UNIFORM(value) __shfl_sync(0xffffffffu, value, 0)
 #endif

@@ -5,35 +5,36 @@ struct Keys {
     const u64* half[32][2];
 };
 
-// What the sums of a product are made of, per prime of the extended basis unless said otherwise.
+// Tables of sums of a product, per prime of the extended basis unless stated otherwise.
 struct ProductTables {
     const int* prime_of;
     // the digit that owns the prime, or -1
     const int* owner;
-    // place among the primes that are dropped, or -1
+    // position among the dropped primes, or -1
     const int* dropped;
     // P_l times the constant over R by row, per source prime
     const num* by_row;
     int sources, digits;
 };
 
-// Of products x · σ(y) in four parts: the columns of the way forward of the digits of the last two, but of those that own the prime, their sums with
-// keys, and the first two parts times a constant. Limbs of primes that are dropped go back through the columns.
+// Sums of products x · σ(y), each of four components. The last two come as digits: they pass the columns of the forward
+// transform, except at their own primes, and meet the keys. The first two are added, times a constant. Limbs of dropped
+// primes continue through the columns of the inverse transform.
 //
-//     extended  [output][part][digit][limb][N]  in the order of tiles
-//     outs      [output][2][limb][N]            in natural order
-//     lowered   [output][2][dropped][N]         in the order of tiles
+//     extended  [output][piece][digit][limb][N]  in tile order
+//     outs      [output][2][limb][N]             in natural order
+//     lowered   [output][2][dropped][N]          in tile order
 extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
     const num* primes, const __grid_constant__ ProductTables t, const __grid_constant__ Factors factors, Map map, const __grid_constant__ Keys keys,
     const u64* extended, u64* outs, u64* lowered, int lowered_limbs) {
-    // outputs next to each other meet the same keys
+    // neighbouring outputs meet the same keys
     int limb = blockIdx.z, output = blockIdx.y, limbs = gridDim.z;
     int owner = t.owner[limb], terms = 2 * t.digits;
     Column c = column_of(primes, t.prime_of[limb], blockIdx.x);
     Mod k = c.k;
     DYNAMIC_SHARED(shared);
     num *joined = shared, *joined_back = shared + JOINED_WORDS;
-    // the column of a digit, and of both halves of the key that it meets
+    // the column of a digit, then of both halves of its key
     u64 *column = column_in(joined_back), *half = column + 16 * blockDim.x;
     const u64* a = extended + ((long long)output * terms * limbs + limb) * N + c.tile;
     fetch_joined(tables(c.constants, 0), joined);
@@ -41,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) key_columns(
     AFTER_THE_LAST();
     fetch_column(column, a);
     END_GROUP();
-    // of products, as many in each
+    // sums of equally many products
     u64 sum0[16], sum1[16];
     FOR_ROWS(r) sum0[r] = sum1[r] = 0;
     int products = terms;

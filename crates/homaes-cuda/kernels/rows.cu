@@ -1,16 +1,17 @@
-// The rows of a conversion from some primes to others: back from the axis of 257 for each source, the conversion, and forward for each target.
+// The rows of a base conversion: inverse transform on the axis of 257 for each source, the conversion, forward
+// transform for each target.
 //
-// A block has a tile of one digit of an element. Its warps take the sources in turn, and then the targets; where there are few blocks, several share
-// the targets of one:
+// A block has a tile of one digit of an element. Its warps take the sources in turn, then the targets. If there are few
+// blocks, several share the targets of one:
 //
-//     words   [element][limb][N]           after the columns of the way back, in the order of tiles
-//     y       [count + 1][TILE], shared    canonical coefficients times a constant, as they are kept, and quotients
-//     outs    [element][digit][target][N]  before the columns of the way forward, in the order of tiles, not reduced
+//     words   [element][limb][N]           after the columns of the inverse transform, in tile order
+//     y       [count + 1][TILE], shared    canonical coefficients times a constant, as kept, and quotients
+//     outs    [element][digit][target][N]  before the columns of the forward transform, in tile order, not reduced
 
 struct Digit {
-    // how many, and their places among the limbs
+    // number of sources, and their positions among the limbs
     int count, places[SOURCES];
-    // how many, and their places among the targets of all digits
+    // number of targets, and their positions among those of all digits
     int targets, target[47];
     // 2^47 / p
     double inverses[SOURCES];

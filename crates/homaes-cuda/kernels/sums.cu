@@ -1,6 +1,6 @@
 // Sums of images: Σ σ(digit) · key + Σ σ(addend) · constant, modulo one prime, word by word.
 
-// outputs of one call that share each load of a key word: those of a column of the state
+// outputs per call that share each load of a key word: a column of the state
 #define GROUP 4
 
 // σ(source) * constant, to the first or the second half
@@ -9,14 +9,14 @@ struct Addend {
     int second;
 };
 
-// Terms σ(digit) · key of TERM words: piece and digit, the automorphism in two words, and the addresses of both halves of the key; then addresses of all
-// outputs' pieces, and of their addends.
+// Terms σ(digit) · key of TERM words: piece and digit, the automorphism in two words, addresses of both halves of the
+// key. After them, addresses of all outputs' pieces and addends.
 #define TERM 5
 struct Words {
     u64 at[320];
 };
 
-// What is done to the sums: constant times key is added; before that, the four outputs go through MixColumns.
+// What follows the sums: MixColumns of the four outputs, then the addition of constant times key.
 struct Post {
     // "2" by prime of the extended basis and row, and P_l by source prime
     const num *two, *factor;
@@ -27,9 +27,9 @@ struct Post {
 
 struct SumTables {
     const int* prime_of;
-    // by digit and prime: whether it is one of the digit's own
+    // whether the digit owns the prime, by digit and prime
     const int* own;
-    // what pieces are multiplied by where a digit owns the prime
+    // factor of pieces at primes that a digit owns
     const num* scale;
     // by addend, source prime and row
     const num* by_row;
@@ -37,11 +37,11 @@ struct SumTables {
     int sources, digits, pieces, term_count, addend_count, outputs;
 };
 
-// Words that a thread has asked for: of a term both halves of its key, and one for each output of the group. So many terms are under way.
+// Prefetched words per term: both halves of its key, one per output of the group. TERMS_AHEAD terms are in flight.
 #define TERMS_AHEAD 4
 #define FETCHED (2 + GROUP)
 
-// Asks for the words of term or addend s of the thread's word; `first` and `count` are of the group.
+// Requests the words of term or addend s for this thread; `first` and `count` describe the group.
 static __device__ inline void fetch_term(
     const SumTables& t, const Words& words, const u64* extended, int s, int first, int count, int prime, Place place, u64* to) {
     int limb = blockIdx.y, limbs = gridDim.y, stored = TERM * t.term_count, added = stored + t.outputs * t.pieces;
@@ -68,7 +68,7 @@ static __device__ inline void fetch_term(
     }
 }
 
-//     extended  [output][piece][digit][limb][N]  in the order of tiles
+//     extended  [output][piece][digit][limb][N]  in tile order
 //     outs      [output][2][limb][N]             in natural order
 extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
     const num* primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64* extended,
@@ -157,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
     }
 }
 
-// MixColumns of columns of four items, word by word: item r of a column becomes Σ_j c_j times item r + j. Sources are by column, part and row, results by
-// column, row and part. The constants are by limb, row of the ring and j.
+// MixColumns, word by word: item r of a column of four becomes Σ_j c_j times item r + j. Sources are by column,
+// component and row, results by column, row and component, constants by limb, row of the ring and j.
 extern "C" __global__ void __launch_bounds__(128) mix_columns(
     const num* primes, const int* prime_of, const num* constants, const __grid_constant__ Sources sources, u64* outs) {
     AFTER_THE_LAST();
@@ -178,7 +178,6 @@ extern "C" __global__ void __launch_bounds__(128) mix_columns(
     }
 }
 
-// a + b.
 extern "C" __global__ void __launch_bounds__(128) sum_limbs(const num* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
     AFTER_THE_LAST();
     int limb = blockIdx.y;

@@ -1,6 +1,6 @@
 // Sums of products in double precision, on the numbers of arithmetic_double.h.
 
-// A sum of at most 24 products of numbers within p: rounded, by 5p at most, and mod 2^64.
+// A sum of at most 24 products of numbers within p: rounded, off by at most 5p, and exact mod 2^64.
 struct Sum {
     double near;
     u64 low;
@@ -17,21 +17,21 @@ static __device__ inline void add(Sum& s, Both x, Both y) {
     s.low += x.whole * y.whole;
 }
 
-// the sum mod p, within 6p: by an even quotient, as it can be up to 24p
+// the sum mod p, within 6p; the quotient is even, as it can reach 24p
 static __device__ inline double reduce(Mod k, Sum s) {
     double n = fma(s.near, k.inverse, 2.0 * MAGIC);
     return small(s.low - bits(n) * (2 * k.whole) + 2 * (MAGIC_BITS + (1ull << 52)) * k.whole);
 }
 
-// Conversions to p: Σ y_s c_s, where c_s is a constant modulo p. A thread sums it modulo 2^59, and rounded, divided by
-// p, which gives the quotient. To have both from one load, y is kept as the double 1 + y / 2^47, whose bits are those
-// of 1 plus 32 y.
+// Conversions to p: Σ y_s c_s with constants c_s modulo p. A thread keeps the sum modulo 2^59, and rounded and divided
+// by p, which gives the quotient. To serve both with one load, y is stored as the double 1 + y / 2^47, whose bits
+// exceed those of 1 by 32 y.
 //
-// The quotient begins with -Σ 2^47 c_s/p, so that it stays within SOURCES 2^46, and each of its sums is off by 2^-4 at most; so is the
-// beginning. The constants 2^47 c_s/p are off by 2^-7 each, and are multiplied by less than 2. In all, with the rounding to an integer, the result is
-// within 1/2 + 1 + 2^-4 + 2^-2, times p: within 2p.
+// The quotient starts at -Σ 2^47 c_s/p, so it stays within SOURCES 2^46. The start and each sum are off by at most
+// 2^-4; the constants 2^47 c_s/p are off by 2^-7 each and multiplied by less than 2. With the rounding to an integer
+// the result is within 1/2 + 1 + 2^-4 + 2^-2, times p: within 2p.
 
-// sources of a digit, the quotient among them
+// sources of a digit, including the quotient
 #define SOURCES 16
 #define ONE_BITS 0x3ff0000000000000ull
 #define TWO_47 140737488355328.0
@@ -46,19 +46,19 @@ struct Target {
         double part;
     } c[SOURCES];
 };
-// sums that a thread has at one time
+// sums per thread at a time
 #define SUMS PER
 
 static __device__ inline num kept_whole(double x) {
     return fma(x, 1.0 / TWO_47, 1.0);
 }
 
-// of a product by a constant
+// for products by a constant
 static __device__ inline num kept(Mod k, double x) {
     return kept_whole(x < 0.0 ? x + k.p : x);
 }
 
-// the nearest integer to the sum of y_s / p_s, with the roundings of the processor, from 2^47 / p_s
+// the integer nearest to the sum of y_s / p_s, rounded as on the processor, from 2^47 / p_s
 static __device__ inline num nearest(const num* y, const double* inverses, int count) {
     double sum = 0.5;
     for (int s = 0; s < count; s++) sum = sum + (y[s * TILE] - 1.0) * inverses[s];

@@ -1,6 +1,6 @@
 // Sums of products in integers, on the numbers of arithmetic_u64.h.
 
-// A sum of products, whose numbers are split at 24 bits: parts are below 2^58.
+// A sum of products of numbers split at 24 bits; its parts are below 2^58.
 struct Sum {
     u64 low, middle, high;
 };
@@ -26,23 +26,22 @@ static __device__ inline num reduce(Mod k, Sum s) {
     return reduce(k, sum_by(k, upper, k.step, (num)s.low, k.one));
 }
 
-// Conversions to p: Σ y_s c_s, where c_s is a constant modulo p. Coefficients are kept as two numbers of 24 bits, and
-// so are constants.
+// Conversions to p: Σ y_s c_s with constants c_s modulo p. Coefficients and constants are kept as two 24-bit numbers.
 
-// sources of a digit, the quotient among them
+// sources of a digit, including the quotient
 #define SOURCES 16
 #define ONE_BITS 0x3ff0000000000000ull
 struct Target {
     num c[SOURCES];
 };
-// sums that a thread has at one time
+// sums per thread at a time
 #define SUMS (PER < 4 ? PER : 4)
 
 static __device__ inline num kept(num y) {
     return (y >> 24) << 32 | (y & 0xffffff);
 }
 
-// of a product by a constant
+// for products by a constant
 static __device__ inline num kept(Mod k, num x) {
     return kept(x < 0 ? x + k.p : x);
 }
@@ -51,16 +50,16 @@ static __device__ inline u64 whole(num y) {
     return (u64)y >> 32 << 24 | (u64)(unsigned)y;
 }
 
-// the nearest integer to the sum of y_s / p_s, with the roundings of the processor
+// the integer nearest to the sum of y_s / p_s, rounded as on the processor
 static __device__ inline num rounded(const num* y, const double* inverses, int count) {
     double sum = 0.5;
     for (int s = 0; s < count; s++) sum = sum + (__longlong_as_double((long long)(whole(y[s * TILE]) << 5 | ONE_BITS)) - 1.0) * inverses[s];
     return kept((num)floor(sum));
 }
 
-// The same, from 2^47 / p_s = 2^t m with 1 <= m < 2. In units of 2^-59 a term is 2^t y / 2^15 times 2^31 m / 16. The
-// first is below 2^32, and both are rounded down: 15 terms are too small by less than 2^-26. Where that matters,
-// doubles decide.
+// The same from 2^47 / p_s = 2^t m with 1 <= m < 2. In units of 2^-59 a term is 2^t y / 2^15 times 2^31 m / 16. The
+// first factor is below 2^32 and both are rounded down, so 15 terms are low by less than 2^-26. Doubles decide close
+// cases.
 static __device__ inline num nearest(const num* y, const double* inverses, int count) {
     u64 sum = 1ull << 58, one = 1ull << 59, near = 1ull << 34;
     for (int s = 0; s < count; s++) {

@@ -1,15 +1,15 @@
-// The ring's transform: a limb has ROWS x COLS x 8 words, for the axes of 17, 257 and of 3 and 5. Rows are transformed on the axis of 257, columns on
-// the others; either may be first. ROWS is 16, and COLS is 256, or 1 where there is no axis of 257.
+// The ring's transform. A limb has ROWS x COLS x 8 words, for the axes of 17, of 257, and of 3 and 5. Rows are
+// transformed on the axis of 257, columns on the others, in either order. ROWS is 16; COLS is 256, or 1 without the
+// axis of 257.
 //
-// Between the halves of a transform words are in the order of tiles: a tile is what a warp transforms of a row, two lanes of its columns. On the way
-// back they are lazy, as everywhere; on the way forward they are bits of numbers, which columns reduce.
+// Between the halves of a transform words are in tile order: a tile, two lanes of the columns of a row, is transformed
+// by one warp. There inverse transforms leave lazy words, forward transforms the bits of numbers, which columns reduce.
 //
-// Bounds, in p, are those of homaes-math/src/simd/double/ntt.rs: what is transformed is within 1. Rows that a
-// conversion gave are within 2, so their first DFT is within 32. arithmetic_u64.h has those of integers.
+// Bounds, in p, are those of homaes-math/src/simd/double/ntt.rs: inputs are within 1. Converted rows are within 2, so
+// their first DFT is within 32. arithmetic_u64.h has the bounds of integers.
 
 #define ROWS 16
 #define N (ROWS * COLS * 8)
-// values of a tile that a thread has
 #if COLS == 1
 #define PER 1
 #else
@@ -17,7 +17,7 @@
 #endif
 #define TILE (32 * PER)
 
-// words per prime: constants, the third and fourth of which are 1/R as a factor, and the tables of both directions
+// words per prime: constants (words UNIT and UNIT + 1 are the factor 1/R), and the tables of both directions
 #define TWIDDLE 0
 #define MIDDLE (256 * ROW_FACTOR)
 #define JOINED (2 * MIDDLE)
@@ -26,7 +26,7 @@
 #define PRIME (CONSTANTS + 2 * DIRECTION)
 #define UNIT 2
 
-// w^0 … w^7 with their quotients, by prime, direction and axis, 257 before 17, of the DFTs of length 16
+// w^0 … w^7 with their quotients for the DFTs of length 16, by prime, direction and axis (257 before 17)
 extern "C" {
 __constant__ num roots[MOST_PRIMES * 4][16];
 }
@@ -40,13 +40,13 @@ static __device__ inline const num* tables(const num* prime, int inverse) {
     return prime + CONSTANTS + inverse * DIRECTION;
 }
 
-// The address, once the number is there, which has other bits: so that factors are not loaded before, and registers
-// kept for them.
+// `t`, but only once x is known (no number has the tested bits): keeps the compiler from loading factors into registers
+// early.
 static __device__ inline const num* after(num x, const num* t) {
     return t + ((int)(bits(x) >> 32) == 0x7ff00000);
 }
 
-// DFT of length 16, natural order on both sides. Of the entries between two levels and two, those of the set `reduced` are reduced.
+// DFT of length 16, natural order on both sides. Reduces the entries of the set `reduced` between its two halves.
 static __device__ inline void dft16(Mod k, int number, num x[16], unsigned reduced) {
     const num* w = roots[number];
     num y[16];
@@ -71,7 +71,6 @@ static __device__ inline void dft16(Mod k, int number, num x[16], unsigned reduc
         if (reduced >> i & 1) y[i] = reduce(k, y[i]);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        // 0, 2, 1, 3
         int out = (i & 1) * 2 + (i >> 1);
         num a = y[4 * i], b = y[4 * i + 1], c = y[4 * i + 2], d = y[4 * i + 3];
         num s = a + c, t = b + d, u = a - c, v = turned(k, b - d, w, 4);
@@ -82,7 +81,7 @@ static __device__ inline void dft16(Mod k, int number, num x[16], unsigned reduc
     }
 }
 
-// place of a word in the order of tiles
+// position of a word in tile order
 static __device__ inline int tiled(int row, int col, int lane) {
 #if COLS == 1
     return (row * COLS + col) * 8 + lane;
@@ -91,9 +90,10 @@ static __device__ inline int tiled(int row, int col, int lane) {
 #endif
 }
 
-// The axis of 257 of a tile by a warp: thread 2j + lane has column 16 i + j of that lane in x[i], and so of the result, which is not reduced: within
-// 16. `shared` has SCRATCH numbers for the warp. Between four DFTs come factors, and before and after the middle ones the sixteen numbers of a
-// thread are exchanged, rows for columns. A loop, as a straight line of instructions would not stay in their caches.
+// The axis of 257 of a tile by a warp. Thread 2j + lane holds column 16 i + j of that lane in x[i], also of the result,
+// which is not reduced: within 16. `shared` has SCRATCH numbers for the warp. Factors come between four DFTs; before
+// and after the middle two, threads transpose their sixteen numbers. A loop: unrolled code exceeds the instruction
+// cache.
 #define SCRATCH (16 * 34)
 static __device__ inline void axis257(Mod k, const num* t, int r, num* shared, num x[PER]) {
 #if COLS > 1
@@ -119,24 +119,24 @@ static __device__ inline void axis257(Mod k, const num* t, int r, num* shared, n
 #endif
 }
 
-// of a pair of lanes the sum in the lower one, the difference in the upper one
+// the sum of a pair of lanes in the lower one, their difference in the upper one
 static __device__ inline num butterfly(num x, int mask, Sign sign) {
     return signed_sum(x, sign, SHUFFLE(x, mask));
 }
 
-// What joins the axes of 17, 3 and 5, for a block of columns: by row the factors of a lane's own number, then of its neighbour's, by lane.
+// Factors that join the axes of 17, 3 and 5, for a block: by row those of a lane's own number, then its neighbour's.
 static __device__ inline void fetch_joined(const num* t, num* joined) {
     for (int i = 2 * threadIdx.x; i < JOINED_WORDS; i += 2 * blockDim.x) COPY(16, joined + i, t + JOINED + i);
 }
 
-// The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, and so is the result, reduced. The eight lanes are those of
-// neighbouring threads. Input within 1.
+// The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, within 1; the result is reduced.
+// Neighbouring threads hold the eight lanes.
 static __device__ inline void other_axes(Mod k, const num* joined, int r, num x[16]) {
     int lane = threadIdx.x & 7;
     Sign three = sign(lane & 4), five = sign(lane & 2);
 #pragma unroll
     for (int i = 0; i < 16; i++) x[i] = butterfly(x[i], 4, three);
-    // 2, as blocks are flat; the compiler does not know it, and would write both passes out
+    // 2, as blocks are flat; the compiler cannot know this and does not unroll both passes
     int passes = 1 + (int)blockDim.z;
 #pragma unroll 1
     for (int pass = 0; pass < passes; pass++) {
@@ -155,13 +155,12 @@ static __device__ inline void other_axes(Mod k, const num* joined, int r, num x[
     for (int i = 0; i < 16; i++) x[i] = reduce(k, x[i]);
 }
 
-// an automorphism as a translation; four bits for the source of each lane
+// an automorphism as a translation, with four bits for the source of each lane
 struct Map {
     int row_shift, col_shift;
     unsigned lanes;
 };
 
-// row, column and lane of a word
 struct Place {
     int row, col, lane;
 };

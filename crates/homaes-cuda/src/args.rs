@@ -1,9 +1,9 @@
-//! What kernels are called with: numbers, addresses, and tables in one piece of memory.
+//! Kernel arguments: numbers, addresses, and tables packed into one buffer.
 
 use core::ffi::c_void;
 use homaes_math::GaloisMap;
 
-/// An argument of a kernel: at most 4 KiB of them for a launch.
+/// A kernel argument. A launch takes at most 4 KiB of them.
 #[derive(Clone, Debug)]
 pub(crate) enum Arg {
     /// an address
@@ -16,7 +16,7 @@ pub(crate) enum Arg {
     Words(Vec<u64>),
 }
 
-/// Where the bytes of arguments are, little-endian.
+/// Addresses of the arguments' bytes, little-endian.
 pub(crate) fn pointers(args: &[Arg]) -> Vec<*mut c_void> {
     let pointer = |arg: &Arg| match arg {
         Arg::At(at) => (&raw const *at).cast::<c_void>(),
@@ -35,7 +35,7 @@ pub(crate) fn map(map: &GaloisMap) -> [u32; 3] {
     [row as u32, col as u32, packed]
 }
 
-/// Tables that go to the GPU in one copy. Each has its place in words.
+/// Tables that reach the GPU in one copy. Each method returns the position of its table in words.
 #[derive(Default)]
 pub(crate) struct Tables(pub(crate) Vec<u64>);
 
@@ -49,7 +49,7 @@ impl Tables {
         at
     }
 
-    /// Numbers of type `int`, two to a word.
+    /// Numbers of type `int`, two per word.
     pub(crate) fn ints(&mut self, ints: impl IntoIterator<Item = i32>) -> usize {
         let ints: Vec<u32> = ints.into_iter().map(|i| i as u32).collect();
         let pair = |pair: &[u32]| {
@@ -59,7 +59,7 @@ impl Tables {
         self.words(ints.chunks(2).map(pair))
     }
 
-    /// Bytes, the first one lowest in its word; zeros fill up the last word.
+    /// Bytes, the first one lowest in its word; the last word is padded with zeros.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> usize {
         self.words(bytes.chunks(8).map(|chunk| {
             let mut word = [0; 8];
@@ -68,7 +68,6 @@ impl Tables {
         }))
     }
 
-    /// Numbers of primes or places.
     pub(crate) fn places(&mut self, places: impl IntoIterator<Item = usize>) -> usize {
         self.ints(places.into_iter().map(|i| i as i32))
     }

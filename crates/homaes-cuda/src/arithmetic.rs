@@ -1,38 +1,36 @@
-//! Constants of kernels, in the numbers of either arithmetic: the heads of `kernels/arithmetic_*.h` say what they are.
+//! Constants of kernels in either arithmetic; the heads of `kernels/arithmetic_*.h` define them.
 
 use homaes_math::{Modulus, rns::Conversion};
 
-/// Sources of a conversion, its quotient among them.
+/// Sources of a conversion, including its quotient.
 pub(crate) const SOURCES: usize = 16;
 
-/// What kernels compute residues in. Results are the same words.
+/// The arithmetic of kernels. Both give the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arithmetic {
-    /// Double precision: faster where singles have at most four times the rate of doubles.
+    /// Double precision: faster if single precision has at most four times its rate.
     Doubles,
     /// Integers of 64 bits.
     Integers,
 }
 
 const TWO_47: f64 = (1u64 << 47) as f64;
-/// Bits of 1.
 const ONE: u64 = 1.0f64.to_bits();
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
-/// The representative of least size.
+/// The representative of least absolute value.
 fn least(m: &Modulus, w: u64) -> i64 {
     let p = m.p() as i64;
     let w = w as i64;
     if w > p / 2 { w - p } else { w }
 }
 
-/// 2^k w/p, rounded down: less than 2^64.
+/// floor(2^k w/p), below 2^64.
 fn quotient(m: &Modulus, w: u64, k: u32) -> u64 {
     ((u128::from(w) << k) / u128::from(m.p())) as u64
 }
 
 impl Arithmetic {
-    /// A constant.
     pub(crate) fn number(self, m: &Modulus, w: u64) -> u64 {
         let w = least(m, w);
         match self {
@@ -41,7 +39,7 @@ impl Arithmetic {
         }
     }
 
-    /// A constant to multiply by: `Factor`.
+    /// A constant factor: `Factor`.
     pub(crate) fn factor(self, m: &Modulus, w: u64) -> [u64; 2] {
         match self {
             Self::Doubles => {
@@ -52,7 +50,7 @@ impl Arithmetic {
         }
     }
 
-    /// A constant that rows are multiplied by, of `ROW_FACTOR` words.
+    /// A constant factor of rows, of `ROW_FACTOR` words.
     pub(crate) fn row_factor(self, m: &Modulus, w: u64) -> Vec<u64> {
         match self {
             Self::Doubles => vec![self.number(m, w)],
@@ -60,7 +58,7 @@ impl Arithmetic {
         }
     }
 
-    /// The `CONSTANTS` of a prime: what `modulus` reads, and the factor 1/R.
+    /// The `CONSTANTS` of a prime, which `modulus` reads, and the factor 1/R.
     pub(crate) fn prime(self, m: &Modulus) -> Vec<u64> {
         let [unit, by_unit] = self.factor(m, m.from_stored(1));
         match self {
@@ -86,7 +84,7 @@ impl Arithmetic {
         }
     }
 
-    /// `struct Target` of target `j`, whose constants come without the factors R; zeros without a target.
+    /// `struct Target` of target `j`, with constants without the factor R; zeros without a target.
     pub(crate) fn target(self, target: Option<(&Conversion, usize)>, m: &Modulus) -> Vec<u64> {
         let constants = target.map_or(&[][..], |(c, j)| c.combination(j).constants);
         let constants = constants.iter().map(|&w| m.from_stored(w));
@@ -95,7 +93,7 @@ impl Arithmetic {
             Self::Doubles => {
                 let constants: Vec<i64> = constants.map(|w| least(m, w)).collect();
                 let part = |c: i64| TWO_47 * (c as f64 / m.p() as f64);
-                // the sum first, which is exact: only one rounding
+                // the sum first: it is exact, so only one rounding remains
                 let near = -part(constants.iter().sum());
                 let whole = |c: i64| c.cast_unsigned();
                 let bits = constants

@@ -1,4 +1,4 @@
-//! Polynomials of public bytes, and the bytes of polynomials in files. `kernels/blocks.cu` says what each array holds.
+//! Public bytes to polynomials, and polynomials to the bytes of files. `kernels/blocks.cu` describes the arrays.
 
 use crate::args::Tables;
 use crate::cuda::Cuda;
@@ -9,7 +9,7 @@ use homaes_rns::Poly;
 use std::sync::Arc;
 
 impl Cuda {
-    /// See [`Device::public`](homaes_bgv::device::Device::public), for [`MOST_ITEMS`](crate::launch::MOST_ITEMS) at most.
+    /// See [`Device::public`](homaes_bgv::device::Device::public); at most `MOST_ITEMS` plaintexts.
     pub(crate) fn encode(
         &self,
         params: &Params,

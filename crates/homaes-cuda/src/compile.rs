@@ -1,5 +1,4 @@
-//! The kernels as a GPU takes them: compiled by NVRTC, which is opened at run time, and kept in the user's folder of
-//! caches.
+//! Machine code of the kernels: compiled by NVRTC, which is opened at run time, and cached in the user's cache folder.
 
 use crate::arithmetic::Arithmetic;
 use crate::kernels::{OPTIONS, definitions, source};
@@ -12,20 +11,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The variable with the path of NVRTC. If it is set, no other place is looked at.
+/// Names the path of NVRTC; if set, no other place is searched.
 const VARIABLE: &str = "HOMAES_NVRTC";
 
-/// Names of the library.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so", "libnvrtc.so.12"];
 
-/// What the names of its second library begin with.
+/// Prefix of the names of its second library.
 const BUILTINS: &str = "libnvrtc-builtins.so";
 
-/// Bytes of a digest, which a file of the cache begins with.
+/// Bytes of the digest at the head of a cached file.
 const DIGEST: usize = blake3::OUT_LEN;
 
-/// The kernels in an arithmetic for GPUs of an architecture (`sm_90`) and a ring of so many columns, under this version of the
-/// driver.
+/// The kernels for an architecture (`sm_90`), an arithmetic, a number of columns of the ring, and a driver version.
 pub(crate) fn kernels(
     architecture: &str,
     arithmetic: Arithmetic,
@@ -47,7 +44,6 @@ pub(crate) fn kernels(
     })
 }
 
-/// Options of the compiler.
 fn options(architecture: &str, cols: usize) -> Vec<String> {
     let architecture = format!("--gpu-architecture={architecture}");
     let options = OPTIONS.iter().map(|&option| option.into());
@@ -57,8 +53,8 @@ fn options(architecture: &str, cols: usize) -> Vec<String> {
         .collect()
 }
 
-/// What is in the folder under a name, or what `make` makes, which is then kept there. A damaged file is written anew,
-/// and no error if it cannot be.
+/// The cached file of this name, or else the result of `make`, which is then cached. A damaged file is replaced;
+/// failing to write one is no error.
 fn kept(
     folder: Option<&Path>,
     name: &str,
@@ -81,7 +77,6 @@ fn kept(
     Ok(image)
 }
 
-/// Writes a file of the cache, whole or not at all.
 fn keep(path: &Path, image: &[u8]) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let how = OutputOptions {
@@ -94,7 +89,7 @@ fn keep(path: &Path, image: &[u8]) -> io::Result<()> {
     file.commit().map_err(io::Error::other)
 }
 
-/// The library of NVRTC, if it is in one of the usual places.
+/// NVRTC, if it is in one of the usual places.
 fn opened(variable: impl Fn(&str) -> Option<OsString>) -> Option<Library> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let paths: Vec<PathBuf> = match set(VARIABLE) {
@@ -103,7 +98,7 @@ fn opened(variable: impl Fn(&str) -> Option<OsString>) -> Option<Library> {
             let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(set);
             let homes = homes.map(PathBuf::from).chain(["/usr/local/cuda".into()]);
             let folders = homes.map(|home| home.join("lib64"));
-            // a bare name is looked for by the loader
+            // the loader searches for a bare name
             let folders = [PathBuf::new()].into_iter().chain(folders);
             folders
                 .flat_map(|folder| NAMES.map(|name| folder.join(name)))
@@ -120,8 +115,7 @@ fn opened(variable: impl Fn(&str) -> Option<OsString>) -> Option<Library> {
     })
 }
 
-/// Opens the library that NVRTC looks for by its name, which the loader does not find in every folder of NVRTC. It stays
-/// open.
+/// Opens the second library, which NVRTC loads by name and the loader does not find in every folder. It stays open.
 fn open_builtins(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = file.file_name();
@@ -147,7 +141,7 @@ type Read = unsafe extern "C" fn(Program, *mut u8) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 type Reason = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// A source, compiled with these options for the GPUs that they name.
+/// Compiles a source with these options.
 fn compiled(nvrtc: &Library, source: &str, options: &[String]) -> Result<Vec<u8>> {
     let failed = |why: &dyn ToString| Error::Kernels(why.to_string());
     let text = |text: &str| CString::new(text).map_err(|e| failed(&e));
@@ -191,17 +185,14 @@ fn compiled(nvrtc: &Library, source: &str, options: &[String]) -> Result<Vec<u8>
     }
 }
 
-/// A function of the library.
-///
-/// # Safety
-/// It must be of this type, and may be called as long as the library is open.
+/// A function of the library. Safety: it has this type, and the library stays open while it is called.
 unsafe fn symbol<F: Copy>(nvrtc: &Library, name: &CStr) -> Result<F> {
     // SAFETY: as the caller vouches.
     let found = unsafe { nvrtc.get::<F>(name) };
     found.map(|f| *f).map_err(|e| Error::Kernels(e.to_string()))
 }
 
-/// What NVRTC says of a call.
+/// Converts a status of NVRTC.
 fn checked(nvrtc: &Library, code: c_int) -> Result<()> {
     if code == 0 {
         return Ok(());
@@ -236,7 +227,7 @@ mod tests {
             let found = get(Some(&own));
             assert_eq!((found, get(Some(&own))), (made.get(), made.get()));
         }
-        // no folder, or none that can be written
+        // no folder, or one that cannot be written
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
         let before = made.get();

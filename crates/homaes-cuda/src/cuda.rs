@@ -16,11 +16,11 @@ use homaes_rns::{Limbs, Meter, ModSwitch, Poly};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A GPU, for one parameter set. Copies of keys stay there as long as these live, for all that compute on the GPU in
-/// this process.
+/// A GPU for one parameter set. Copies of keys stay there as long as the keys live, shared by all its users in this
+/// process.
 ///
-/// A set of another digest is computed on the processor. A fault of the GPU, lack of its memory among them, ends the operation by
-/// [`homaes_bgv::Error::Device`]: its memory is given back, keys stay as they are, and the processor can compute the batch.
+/// Work of another set runs on the processor. A GPU fault or lack of GPU memory ends the operation with
+/// [`homaes_bgv::Error::Device`] and frees its memory; keys stay usable, so the processor can compute the batch.
 pub struct Cuda {
     pub(crate) gpu: Gpu,
     pub(crate) plans: Plans,
@@ -30,11 +30,12 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The GPU with this number, from 0, for `params`. The first one of a process for the set loads the kernels, and
-    /// compiles them in about a second unless they are in the cache.
+    /// Opens GPU `number`, from 0, for `params`. The first call of a process for a set loads the kernels, and compiles
+    /// them in about a second unless they are cached.
     ///
     /// # Errors
-    /// If there is no driver, compiler or GPU, or it has no memory for tables of primes, or the set has no ring of eight lanes.
+    /// If there is no driver, compiler or GPU, if the GPU has no memory for the tables, or if the kernels do not
+    /// support the set's ring.
     pub fn new(params: &Params, number: usize) -> core::result::Result<Self, Error> {
         let arithmetic = driver::arithmetic(number)?;
         Self::with(params, arithmetic, |roots| {
@@ -42,10 +43,7 @@ impl Cuda {
         })
     }
 
-    /// As [`new`](Self::new), in an arithmetic of choice, on a driver of its own. For tests.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), with a given arithmetic and a driver of its own. For tests.
     #[doc(hidden)]
     pub fn alone(params: &Params, arithmetic: Arithmetic) -> core::result::Result<Self, Error> {
         Self::with(params, arithmetic, |roots| {
@@ -53,7 +51,6 @@ impl Cuda {
         })
     }
 
-    /// On the driver for these roots.
     fn with(
         params: &Params,
         arithmetic: Arithmetic,
@@ -89,23 +86,17 @@ impl Cuda {
         })
     }
 
-    /// What the GPU is called.
+    /// Name of the GPU.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits until all is computed that was asked for.
-    ///
-    /// # Errors
-    /// If the GPU fails.
+    /// Waits until the GPU has finished all work, or has failed.
     pub fn wait(&self) -> core::result::Result<(), Error> {
         self.gpu.driver.wait()
     }
 
-    /// What `work` gives, and the kernels and copies on the GPU in it, the longest first.
-    ///
-    /// # Errors
-    /// If the GPU fails.
+    /// Runs `work`, and lists its kernels and copies, the longest first. Fails if the GPU does.
     #[cfg(feature = "trace")]
     pub fn traced<T>(
         &self,
@@ -115,7 +106,7 @@ impl Cuda {
         self.gpu.driver.trace.traced(work)
     }
 
-    /// Limbs on this GPU, copied there if need be.
+    /// Limbs on this GPU, copied there if needed.
     pub(crate) fn held(&self, limbs: &Limbs) -> Result<Held> {
         let own = |held: &Held| held.is_on(&self.gpu.driver);
         limbs.resident(own, |words| {
@@ -124,7 +115,7 @@ impl Cuda {
         })
     }
 
-    /// Limbs of a key on this GPU, copied there if need be.
+    /// Limbs of a key on this GPU, copied there if needed.
     pub(crate) fn held_key(&self, key: &KeyPoly) -> Result<Held> {
         let own = |held: &Held| held.is_on(&self.gpu.driver);
         key.resident(own, |limbs| {
@@ -133,7 +124,7 @@ impl Cuda {
         })
     }
 
-    /// The ring element whose limbs begin at a word of `buffer`.
+    /// The ring element whose limbs begin at word `start` of `buffer`.
     pub(crate) fn poly(&self, buffer: &Arc<Buffer>, start: usize, limbs: usize) -> Poly {
         let held = Held {
             buffer: buffer.clone(),
@@ -151,8 +142,7 @@ impl Cuda {
     }
 }
 
-/// The driver of a GPU for a set, whose constants its kernels have: one for all of this process, so that keys are there
-/// once. GPUs start side by side.
+/// The driver of a GPU for a set: one per process, so that keys are copied once. Different GPUs start in parallel.
 fn started(
     params: &Params,
     number: usize,
@@ -175,12 +165,12 @@ fn started(
     Ok(driver)
 }
 
-/// Constants of a prime as `kernels/transform.h` has them.
+/// Constants of a prime as laid out in `kernels/transform.h`.
 fn tables(arithmetic: Arithmetic, m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
     let mut out = arithmetic.prime(m);
     for c in constants {
         for words in [&c.twiddle, &c.middle257] {
-            // a warp reads neighbours
+            // a warp reads neighbouring words
             let at = |k: usize| words.get(16 * (k % 16) + k / 16).copied().unwrap_or(0);
             out.extend((0..256).flat_map(|k| arithmetic.row_factor(m, at(k))));
         }

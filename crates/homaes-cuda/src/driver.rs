@@ -1,4 +1,4 @@
-//! The driver: memory, copies and launches, in the order of one stream. Copies of records have a stream of their own.
+//! The CUDA driver: memory, copies and launches in the order of one stream. Records are copied on a second stream.
 
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
@@ -12,25 +12,24 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One GPU with the kernels, and their constants for one set.
+/// One GPU with the kernels and their constants for one set.
 pub(crate) struct Driver {
     pub(crate) arithmetic: Arithmetic,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// of copies from the GPU beside its work
+    /// for copies from the GPU that overlap its work
     copies: Arc<CudaStream>,
-    /// pinned memory that no call uses; the GPU may still copy from it
+    /// pinned memory not in use by a call; the GPU may still copy from it
     pinned: Mutex<Vec<Pinned>>,
     functions: HashMap<&'static str, Function>,
-    /// whether a kernel may be prepared before the last one ends
+    /// whether the GPU prepares a kernel before the last one ends
     starts_early: bool,
     pub(crate) trace: Trace,
 }
 
-/// A handle of the driver, which may be used on any thread.
 struct Function {
     handle: sys::CUfunction,
-    /// bytes of dynamic shared memory that it may ask for
+    /// dynamic shared memory allowed so far
     shared: AtomicUsize,
 }
 
@@ -41,12 +40,11 @@ unsafe impl Sync for Function {}
 
 impl Function {
     fn new(handle: sys::CUfunction) -> Self {
-        // what the driver allows of itself
+        // the driver's default
         let shared = AtomicUsize::new(48 << 10);
         Self { handle, shared }
     }
 
-    /// Lets launches ask for so many bytes of dynamic shared memory.
     fn allow(&self, bytes: usize) -> Result<(), result::DriverError> {
         if bytes <= self.shared.load(Ordering::Relaxed) {
             return Ok(());
@@ -60,12 +58,11 @@ impl Function {
     }
 }
 
-/// What the driver says to `at`.
+/// Attributes an error of the driver to the call `at`.
 fn checked<T>(at: &'static str, result: Result<T, result::DriverError>) -> Result<T> {
     result.map_err(|e| Error::Fault { at, why: why(e) })
 }
 
-/// What an error of the driver is, in its words.
 fn why(error: result::DriverError) -> String {
     let text = error.error_string();
     text.map_or_else(
@@ -74,7 +71,7 @@ fn why(error: result::DriverError) -> String {
     )
 }
 
-/// The version of the driver, 13020 for 13.2; an error if there is none that will do.
+/// The driver's version, 13020 for 13.2, or an error if there is no suitable driver.
 fn version() -> Result<i32, Error> {
     // SAFETY: opens the library by name, which runs its initialisers alone.
     if !unsafe { sys::is_culib_present() } {
@@ -122,7 +119,7 @@ pub(crate) fn cards() -> Result<Vec<Card>, Error> {
     (0..count.unsigned_abs() as usize).map(card).collect()
 }
 
-/// The arithmetic that is faster on the GPU with this number.
+/// The faster arithmetic on GPU `number`.
 pub(crate) fn arithmetic(number: usize) -> Result<Arithmetic, Error> {
     let card = cards()?.into_iter().find(|card| card.number == number);
     let card = card.ok_or_else(|| Error::Device {
@@ -133,7 +130,7 @@ pub(crate) fn arithmetic(number: usize) -> Result<Arithmetic, Error> {
 }
 
 impl Driver {
-    /// The GPU with this number, with kernels for a ring of so many columns in an arithmetic, and their constants `roots`.
+    /// Starts GPU `number` with kernels for a ring of `cols` columns in an arithmetic, and their constants `roots`.
     pub(crate) fn new(
         number: usize,
         cols: usize,
@@ -184,16 +181,15 @@ impl Driver {
         Ok(out)
     }
 
-    /// What the GPU is called.
     pub(crate) fn name(&self) -> Result<String> {
-        checked("its name", self.context.name())
+        checked("a query of its name", self.context.name())
     }
 
     fn bind(&self) -> Result<()> {
-        checked("the choice of the device", self.context.bind_to_thread())
+        checked("a switch to its context", self.context.bind_to_thread())
     }
 
-    /// Memory of any content.
+    /// Memory of arbitrary content.
     pub(crate) fn alloc(&self, words: usize) -> Result<u64> {
         self.bind()?;
         let bytes = words * 8;
@@ -204,14 +200,11 @@ impl Driver {
                 bytes,
                 free: result::mem_get_info().map_or(0, |(free, _)| free),
             }),
-            other => checked("the allocation of memory", other),
+            other => checked("a memory allocation", other),
         }
     }
 
-    /// Gives back memory after all that was launched before.
-    ///
-    /// # Safety
-    /// It must come from [`alloc`](Self::alloc), and nothing may be launched on it afterwards.
+    /// Frees memory once all earlier launches are done. Safety: `at` comes from `alloc`, and no later launch uses it.
     pub(crate) unsafe fn free(&self, at: u64) {
         // a GPU that failed has no memory to give back
         if self.bind().is_ok() {
@@ -220,23 +213,17 @@ impl Driver {
         }
     }
 
-    /// Copies words to the GPU.
-    ///
-    /// # Safety
-    /// There must be so many words at `to`.
+    /// Copies words to the GPU. Safety: `to` has room for them.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         self.bind()?;
         self.trace.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches; memory that is not pinned is copied before the call returns.
             let written = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
-            checked("a copy to it", written)
+            checked("an upload", written)
         })
     }
 
-    /// Copies words from the GPU, after all that was launched before.
-    ///
-    /// # Safety
-    /// There must be so many words at `from`.
+    /// Copies words from the GPU after all earlier launches. Safety: `from` holds that many words.
     pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
         self.bind()?;
         self.trace.timed("download", 8 * to.len(), || {
@@ -246,16 +233,13 @@ impl Driver {
                 result::memcpy_dtoh_async(to, from, stream)
                     .and_then(|()| result::stream::synchronize(stream))
             };
-            checked("a copy from it", read)
+            checked("a download", read)
         })
     }
 
-    /// Copies words to the GPU by way of pinned memory, without waiting for kernels that were launched before.
-    ///
-    /// # Safety
-    /// There must be so many words at `to`.
+    /// Copies words to the GPU through pinned memory without waiting for kernels. Safety: `to` has room for them.
     pub(crate) unsafe fn send(&self, to: u64, from: &[u64]) -> Result<()> {
-        let at = "a copy to it";
+        let at = "an upload";
         let mut pinned = self.take_pinned(from.len())?;
         let words = &mut pinned.words()[..from.len()];
         words.copy_from_slice(from);
@@ -269,18 +253,15 @@ impl Driver {
         Ok(())
     }
 
-    /// Shows words from the GPU to `take`, after all that was launched before. Kernels that are launched later run
-    /// beside the copy, which has no place among the times of the stream.
-    ///
-    /// # Safety
-    /// There must be so many words at `from`.
+    /// Shows words from the GPU to `take` after all earlier launches. Later kernels overlap the copy, which is missing
+    /// from the times of the stream. Safety: `from` holds that many words.
     pub(crate) unsafe fn receive(
         &self,
         from: u64,
         words: usize,
         take: impl FnOnce(&[u64]),
     ) -> Result<()> {
-        let at = "a copy from it";
+        let at = "a download";
         let mut pinned = self.take_pinned(words)?;
         pinned.record(at, self.stream.cu_stream())?;
         let stream = self.copies.cu_stream();
@@ -301,7 +282,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Pinned memory for so many words, of any content: the least that fits and is not in use, or new memory.
+    /// The smallest free pinned memory of at least `words` words, or new memory; arbitrary content.
     fn take_pinned(&self, words: usize) -> Result<Pinned> {
         self.bind()?;
         let mut all = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -319,16 +300,12 @@ impl Driver {
         all.push(pinned);
     }
 
-    /// Waits for all that was launched.
     pub(crate) fn wait(&self) -> Result<()> {
         self.bind()?;
-        checked("its work", self.stream.synchronize())
+        checked("its computation", self.stream.synchronize())
     }
 
-    /// Launches a kernel.
-    ///
-    /// # Safety
-    /// The arguments must be those that the source declares, and memory must hold what the kernel reads and writes in this grid.
+    /// Launches a kernel. Safety: the arguments match its declaration, and memory covers its accesses.
     pub(crate) unsafe fn launch(
         &self,
         kernel: &'static str,
@@ -342,7 +319,7 @@ impl Driver {
         checked(kernel, function.allow(shared_bytes))?;
         let mut pointers = args::pointers(args);
         let [x, y, z] = grid.map(|g| g as u32);
-        // the GPU may prepare a kernel while the last one ends: all of them wait for it at their beginning
+        // the GPU may prepare a kernel while the last one ends: each waits for it at its beginning
         let mut early = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
@@ -373,12 +350,12 @@ impl Driver {
     }
 }
 
-/// Memory of this machine that the GPU reads and writes by itself.
+/// Host memory that the GPU accesses directly.
 struct Pinned {
     context: Arc<CudaContext>,
     at: *mut u64,
     capacity: usize,
-    /// after the last copy
+    /// recorded after the last copy
     done: sys::CUevent,
 }
 
@@ -386,9 +363,9 @@ struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// The context is this thread's.
+    /// Requires the context to be bound to this thread.
     fn new(context: &Arc<CudaContext>, capacity: usize) -> Result<Self> {
-        let at = "the allocation of pinned memory";
+        let at = "an allocation of pinned memory";
         let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
         let done = checked(at, result::event::create(flags))?;
         let mut out = Self {
@@ -405,7 +382,7 @@ impl Pinned {
         Ok(out)
     }
 
-    /// All of it. Of memory from [`Driver::take_pinned`]: no copy is under way.
+    /// All of it. Memory from [`Driver::take_pinned`] has no copy under way.
     fn words(&mut self) -> &mut [u64] {
         // SAFETY: `new` allocated and wrote so many words, at addresses of pages.
         unsafe { core::slice::from_raw_parts_mut(self.at, self.capacity) }
@@ -417,7 +394,7 @@ impl Pinned {
         unsafe { result::event::query(self.done) }.is_ok()
     }
 
-    /// Notes that what `stream` was given is the last copy, or comes before it.
+    /// Marks the last copy as done when `stream` has finished its work so far.
     fn record(&self, at: &'static str, stream: sys::CUstream) -> Result<()> {
         // SAFETY: the event lives as long as this; the caller gives a stream of the driver.
         checked(at, unsafe { result::event::record(self.done, stream) })
@@ -429,10 +406,10 @@ impl Drop for Pinned {
         if self.context.bind_to_thread().is_err() {
             return;
         }
-        // SAFETY: both came from `new`. A GPU that failed has neither to give back.
+        // SAFETY: both came from `new`. A failed GPU has neither to free.
         unsafe {
             if !self.at.is_null() {
-                // after an error a copy may be under way that the event does not know of
+                // after an error, the event may not cover a copy that is under way
                 let _ = result::ctx::synchronize();
                 let _ = result::free_host(self.at.cast());
             }
@@ -441,7 +418,7 @@ impl Drop for Pinned {
     }
 }
 
-/// Memory that was given back stays with the process, for the next allocation.
+/// Freed memory stays with the process for later allocations.
 fn keep_memory(context: &CudaContext) -> Result<(), result::DriverError> {
     let mut most = u64::MAX;
     let attribute = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;

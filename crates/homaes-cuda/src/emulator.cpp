@@ -1,8 +1,8 @@
-// Runs kernels on a processor of x86-64. Workers, one per core, take the blocks of a launch in turn; the threads of a block share its worker,
-// and each goes on until it must wait.
+// Runs kernels on an x86-64 processor. Workers, one per core, take the blocks of a launch in turn. The threads of a
+// block share its worker, and each runs until it must wait.
 //
-// Nothing but barriers orders the threads of a block, as far as this can show it: a warp goes on until all its threads wait for the block, and
-// half of the blocks run warps and threads from last to first. A missing barrier changes results in one half of the blocks or the other.
+// Warps run until all their threads wait for the block, and half of the blocks run warps and threads from last to
+// first. So a missing barrier changes results in one half of the blocks or the other.
 
 #include <algorithm>
 #include <atomic>
@@ -20,9 +20,9 @@
 #include <vector>
 
 static const unsigned MOST_THREADS = 256, WARP = 32, MOST_ITEMS = 65535;
-// off a power of two, so that the stacks of a block share no cache sets
+// not a power of two, so that the stacks of a block do not compete for cache sets
 static const size_t STACK = (1 << 16) + 17 * 64;
-// bytes of dynamic memory that an H100 has for a block, and doubles behind it that must stay as they are
+// bytes of a block's dynamic memory on an H100, and doubles behind it that must not change
 static const size_t MOST_SHARED = 227 << 10, GUARD = 64;
 
 // bits of a NaN
@@ -45,7 +45,7 @@ struct Worker {
     std::vector<char> stacks = std::vector<char>(MOST_THREADS * STACK);
     void *threads[MOST_THREADS], *scheduler;
     State states[MOST_THREADS];
-    // values of the last two exchanges, and which of them is the next: a thread can be one exchange ahead of its warp
+    // values of the last two exchanges, and which one is next: a thread can be one exchange ahead of its warp
     uint64_t exchanged[2][MOST_THREADS];
     bool turn[MOST_THREADS];
     alignas(128) double shared[MOST_SHARED / 8 + GUARD];
@@ -54,7 +54,7 @@ struct Worker {
 static thread_local Index blockIdx, blockDim, gridDim, threadIdx;
 static thread_local Worker* worker;
 
-// Saves the registers that a function keeps, and the stack in *save; goes on where `to` was saved.
+// Saves callee-saved registers and the stack in *save; continues where `to` was saved.
 extern "C" void emulator_switch(void** save, void* to);
 asm(R"(
 .globl emulator_switch
@@ -166,7 +166,7 @@ static void thread_main() {
     pause(DONE);
 }
 
-// Runs the threads of a warp until all of them wait for the block or are done; false if they wait for each other.
+// Runs the threads of a warp until all wait for the block or are done; false if they wait for each other.
 static bool run_warp(Worker& w, unsigned first, unsigned end, bool falling) {
     for (;;) {
         unsigned waiting[DONE + 1] = {};
@@ -190,15 +190,14 @@ static bool run_warp(Worker& w, unsigned first, unsigned end, bool falling) {
     }
 }
 
-// Why a block failed, or nothing.
+// Returns why a block failed, or null.
 static const char* run_block(Worker& w, const Launch& launch, bool falling) {
-    // bits of a NaN
     memset(w.shared, 0xff, launch.shared + 8 * GUARD);
     for (auto& values : w.exchanged) std::fill(values, values + MOST_THREADS, NONE);
     for (unsigned t = 0; t < launch.block; t++) {
         w.states[t] = RUNS;
         w.turn[t] = false;
-        // the first switch finds six registers and where to begin; a function expects its stack 8 bytes off a multiple of 16
+        // the first switch pops six registers and the entry point; functions expect the stack 8 bytes off 16
         size_t top = reinterpret_cast<size_t>(&w.stacks[(t + 1) * STACK - 64]) & ~static_cast<size_t>(15);
         void** stack = reinterpret_cast<void**>(top);
         *--stack = nullptr;
@@ -239,7 +238,7 @@ static void work(Worker& w, Launch& launch) {
     }
 }
 
-// Runs a kernel, one launch at a time. Gives why it cannot, or nothing.
+// Runs a kernel, one launch at a time. Returns why it cannot, or null.
 extern "C" const char* emulator_launch(
     const char* name, const unsigned* grid, unsigned block, size_t shared, bool falling, void** args) {
     auto found = kernels.find(name);
@@ -248,7 +247,7 @@ extern "C" const char* emulator_launch(
         return "a grid, a block or its memory is too large";
     Launch launch{&found->second, args, {grid[0], grid[1], grid[2]}, block, shared, falling};
     static std::vector<std::unique_ptr<Worker>> workers;
-    // a thread for few blocks would take longer than they do
+    // starting a thread for a few blocks would take longer than they do
     size_t most = 1 + size_t(grid[0]) * grid[1] * grid[2] * block / 2048;
     size_t count = std::min<size_t>(most, std::max(1u, std::thread::hardware_concurrency()));
     while (workers.size() < count) workers.push_back(std::make_unique<Worker>());

@@ -1,4 +1,4 @@
-//! In place of the driver, for tests where no GPU is: the kernels as the C++ compiler of this machine (`c++`) makes them.
+//! Replaces the driver in tests without a GPU: the kernels, compiled by this machine's C++ compiler (`c++`).
 
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
@@ -25,13 +25,12 @@ const OPTIONS: [&str; 6] = [
     "-fPIC",
 ];
 
-/// Names the number of launches after which every launch on an emulated GPU fails, or the kernel that fails.
+/// Number of launches after which every launch fails, or name of the kernel that fails.
 const FAULT: &str = "HOMAES_EMULATOR_FAULT";
 
-/// Emulated GPUs.
+/// Number of emulated GPUs.
 const CARDS: usize = 2;
 
-/// The emulated GPUs.
 pub(crate) fn cards() -> Result<Vec<Card>> {
     let card = |number| Card {
         number,
@@ -42,7 +41,6 @@ pub(crate) fn cards() -> Result<Vec<Card>> {
     Ok((0..CARDS).map(card).collect())
 }
 
-/// See the driver of a GPU.
 pub(crate) fn arithmetic(_: usize) -> Result<Arithmetic> {
     Ok(Arithmetic::Doubles)
 }
@@ -56,15 +54,13 @@ type Launch = unsafe extern "C" fn(
     *mut *mut c_void,
 ) -> *const c_char;
 
-/// A library's bytes, or why there are none.
 type Compiled = Result<Vec<u8>, String>;
 
-/// The libraries with the kernels, by arithmetic and the columns of the ring.
+/// Compiled kernels by arithmetic and number of columns.
 static LIBRARIES: Mutex<BTreeMap<(Arithmetic, usize), Compiled>> = Mutex::new(BTreeMap::new());
-/// Libraries that were opened: each has a name of its own, and so constants of its own.
+/// Number of opened libraries: each has its own name, and so its own constants.
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
-/// A library with the kernels for a ring of so many columns.
 fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, String> {
     let number = OPENED.fetch_add(1, Ordering::Relaxed);
     let folder = env::temp_dir().join(format!("homaes-cuda-{}-{number}", process::id()));
@@ -76,7 +72,7 @@ fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, S
         let library = library.or_insert_with(compile);
         let path = folder.join("libown.so");
         fs::write(&path, library.as_ref().map_err(Clone::clone)?).map_err(|e| e.to_string())?;
-        // SAFETY: initialisers of the library make its own tables alone.
+        // SAFETY: the library's initialisers only set up its own tables.
         unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())
     })();
     // an open library needs no file
@@ -84,7 +80,6 @@ fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, S
     opened
 }
 
-/// The library's bytes.
 fn compiled(folder: &Path, arithmetic: Arithmetic, cols: usize) -> io::Result<Vec<u8>> {
     fs::write(folder.join("kernels.cu"), source(arithmetic))?;
     fs::write(folder.join("emulator.cpp"), include_str!("emulator.cpp"))?;
@@ -101,31 +96,31 @@ fn compiled(folder: &Path, arithmetic: Arithmetic, cols: usize) -> io::Result<Ve
     fs::read(library)
 }
 
-/// This processor with the kernels. What it has no room for, or is told to fail at, are errors as those of a GPU.
+/// This processor with the kernels. It reports lack of memory and requested failures as a GPU does.
 pub(crate) struct Driver {
     pub(crate) arithmetic: Arithmetic,
     /// one launch at a time
     library: Mutex<libloading::Library>,
-    /// launches until they fail, and the kernel that does
+    /// launches before all fail, and the kernel that fails
     most_launches: usize,
     faulty: String,
-    /// bytes that are not given back
+    /// bytes in use
     used: AtomicUsize,
     launches: AtomicUsize,
     pub(crate) trace: Trace,
-    /// bytes above which there is no memory; 0 for none
+    /// limit of memory in bytes; 0 for none
     #[cfg(test)]
     pub(crate) most: AtomicUsize,
     /// whether copies from it fail
     #[cfg(test)]
     pub(crate) unreadable: AtomicBool,
-    /// words that were copied to it
+    /// words copied to it
     #[cfg(test)]
     pub(crate) written: AtomicUsize,
 }
 
 impl Driver {
-    /// The emulated GPU with this number. See the driver of a GPU.
+    /// Starts an emulated GPU; see the driver of a GPU.
     pub(crate) fn new(
         number: usize,
         cols: usize,
@@ -133,7 +128,7 @@ impl Driver {
         roots: &[u64],
     ) -> Result<Self, Error> {
         if number >= CARDS {
-            let why = format!("there are {CARDS}");
+            let why = format!("there are only {CARDS}");
             return Err(Error::Device { number, why });
         }
         let faulty = env::var(FAULT).unwrap_or_default();
@@ -163,7 +158,7 @@ impl Driver {
             "more roots than there is room for"
         );
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the library has so many words there, and no kernel runs.
+        // SAFETY: the library has room for that many words, and no kernel runs.
         unsafe {
             let roots = library.get::<*mut u64>(CStr::to_bytes_with_nul(c"roots"));
             self.write(*roots.expect("constants of the library") as u64, words)
@@ -174,7 +169,6 @@ impl Driver {
         Ok("the emulator".into())
     }
 
-    /// Bytes that are allocated.
     #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
@@ -195,7 +189,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Memory of any content, and before it its length.
+    /// Memory of arbitrary content, preceded by its length.
     pub(crate) fn alloc(&self, words: usize) -> Result<u64> {
         self.room(words * 8)?;
         self.used.fetch_add(words * 8, Ordering::Relaxed);
@@ -204,10 +198,9 @@ impl Driver {
         Ok((&raw mut memory[2]) as u64)
     }
 
-    /// # Safety
-    /// It must come from [`alloc`](Self::alloc).
+    /// Safety: `at` comes from [`alloc`](Self::alloc).
     pub(crate) unsafe fn free(&self, at: u64) {
-        // SAFETY: as the caller vouches; `alloc` left the length two words before.
+        // SAFETY: as the caller vouches; `alloc` put the length two words before.
         unsafe {
             let memory = (at as *mut u64).sub(2);
             let words = *memory as usize;
@@ -216,8 +209,7 @@ impl Driver {
         }
     }
 
-    /// # Safety
-    /// There must be so many words at `to`.
+    /// Safety: `to` has room for the words.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
         #[cfg(test)]
         self.written.fetch_add(from.len(), Ordering::Relaxed);
@@ -228,13 +220,12 @@ impl Driver {
         })
     }
 
-    /// # Safety
-    /// There must be so many words at `from`.
+    /// Safety: `from` holds that many words.
     pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
         #[cfg(test)]
         if self.unreadable.load(Ordering::Relaxed) {
-            let at = "a copy from it";
-            let why = "as the test says".into();
+            let at = "a download";
+            let why = "requested by the test".into();
             return Err(Error::Fault { at, why });
         }
         self.trace.timed("download", 8 * to.len(), || {
@@ -244,15 +235,13 @@ impl Driver {
         })
     }
 
-    /// # Safety
-    /// There must be so many words at `to`.
+    /// Safety: `to` has room for the words.
     pub(crate) unsafe fn send(&self, to: u64, from: &[u64]) -> Result<()> {
         // SAFETY: as the caller vouches.
         unsafe { self.write(to, from) }
     }
 
-    /// # Safety
-    /// There must be so many words at `from`.
+    /// Safety: `from` holds that many words.
     pub(crate) unsafe fn receive(
         &self,
         from: u64,
@@ -270,8 +259,7 @@ impl Driver {
         Ok(())
     }
 
-    /// # Safety
-    /// The arguments must be those that the source declares, and memory must hold what the kernel reads and writes in this grid.
+    /// Safety: as with the driver of a GPU.
     pub(crate) unsafe fn launch(
         &self,
         kernel: &'static str,
@@ -282,18 +270,18 @@ impl Driver {
     ) -> Result<()> {
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         if number >= self.most_launches || kernel == self.faulty {
-            let (at, why) = (kernel, format!("as {FAULT} says"));
+            let (at, why) = (kernel, format!("requested by {FAULT}"));
             return Err(Error::Fault { at, why });
         }
         let mut pointers = args::pointers(args);
         let threads = grid.iter().product::<usize>() * block;
         let grid = grid.map(|g| g as u32);
-        // blocks of odd launches begin with the other order of threads, so that single ones see both
+        // odd launches start with the other order of threads, so that a single block sees both
         let odd = number % 2 == 1;
         let name = CString::new(kernel).expect("a name");
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         self.trace.timed(kernel, threads, || {
-            // SAFETY: the function is declared so in `emulator.cpp`; arguments are as the caller vouches.
+            // SAFETY: declared as in `emulator.cpp`; arguments are as the caller vouches.
             let fault = unsafe {
                 let launch = library.get::<Launch>(CStr::to_bytes_with_nul(c"emulator_launch"));
                 let fault = launch.expect("a function of the library")(

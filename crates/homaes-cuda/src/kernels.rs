@@ -2,8 +2,7 @@
 
 use crate::arithmetic::Arithmetic;
 
-/// Its files, in the order in which they are compiled. Those that end with `_double.h` or `_u64.h` are of one
-/// arithmetic.
+/// Its files in the order of compilation. Those that end in `_double.h` or `_u64.h` belong to one arithmetic.
 const FILES: &[(&str, &str)] = &[
     (
         "arithmetic_double.h",
@@ -30,7 +29,6 @@ const FILES: &[(&str, &str)] = &[
     ("ceilings.cu", include_str!("tests/ceilings.cu")),
 ];
 
-/// The files for an arithmetic.
 fn files(arithmetic: Arithmetic) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let other = match arithmetic {
         Arithmetic::Doubles => "_u64.h",
@@ -39,7 +37,7 @@ fn files(arithmetic: Arithmetic) -> impl Iterator<Item = &'static (&'static str,
     FILES.iter().filter(move |(name, _)| !name.ends_with(other))
 }
 
-/// All of the text. With feature `trace` files of the folder `HOMAES_CUDA_KERNELS` take the place of those built in.
+/// The whole text. With feature `trace`, files in the folder `HOMAES_CUDA_KERNELS` replace those built in.
 pub(crate) fn source(arithmetic: Arithmetic) -> String {
     #[cfg(feature = "trace")]
     if let Some(folder) = std::env::var_os("HOMAES_CUDA_KERNELS") {
@@ -60,13 +58,13 @@ fn with_files_of(folder: &std::path::Path, arithmetic: Arithmetic) -> String {
     files(arithmetic).map(file).collect()
 }
 
-/// Primes whose roots there is room for.
+/// Largest number of primes: kernels have room for the roots of so many.
 pub(crate) const MOST_PRIMES: usize = 64;
 
 /// Words of the roots of a prime.
 pub(crate) const ROOTS: usize = 64;
 
-/// What the text is compiled with, for a ring of so many columns.
+/// Definitions for a ring of `cols` columns.
 pub(crate) fn definitions(cols: usize) -> [String; 2] {
     [
         format!("-DCOLS={cols}"),
@@ -74,8 +72,7 @@ pub(crate) fn definitions(cols: usize) -> [String; 2] {
     ]
 }
 
-/// How it is compiled, beside the GPU's architecture. Results must be those of the processor, so products and sums are
-/// rounded apart.
+/// Options besides the GPU's architecture. Products and sums are rounded separately, as on the processor.
 pub(crate) const OPTIONS: &[&str] = &["--std=c++17", "--fmad=false"];
 
 /// Entry points of the source.
@@ -139,7 +136,7 @@ mod tests {
         assert_eq!(found, built_in.replace(rows, "// other rows\n"));
     }
 
-    /// One that did not could read what the last one has not written.
+    /// Without the wait a kernel could read what the last one has not written yet.
     #[test]
     fn every_kernel_waits_for_those_before_it() {
         let files = FILES.iter().filter(|(name, _)| name.ends_with(".cu"));

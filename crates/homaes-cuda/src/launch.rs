@@ -1,6 +1,6 @@
 //! The kernels as functions: grids, and arguments in the order of `kernels/`.
 //!
-//! Addresses are of tables and limbs whose lengths the callers in `pass.rs` and `blocks.rs` vouch for; a grid covers them exactly.
+//! Callers guarantee the lengths behind the addresses of tables and limbs; a grid covers them exactly.
 
 use crate::Result;
 use crate::args::Arg::{self, At, Int, Map, Words};
@@ -9,35 +9,33 @@ use crate::memory::Buffer;
 use crate::plans::{Convert, Placed};
 use std::sync::Arc;
 
-/// Threads of a block of columns.
 const BLOCK: usize = 128;
-/// Most warps of a block of rows.
+/// Most warps per block of rows.
 const MOST_WARPS: usize = 6;
-/// Of an H100: multiprocessors, bytes of shared memory of one, and warps of rows that its registers have room for. Other GPUs compute the same, with
-/// less of a fit.
+/// Of an H100: multiprocessors, shared memory of each in bytes, and warps of rows that fit its registers. Other GPUs
+/// compute the same with less of a fit.
 const MULTIPROCESSORS: f64 = 132.0;
 const SHARED: usize = 228 << 10;
 const MOST_RESIDENT: usize = 20;
-/// Doubles that a warp has for a transform.
+/// Doubles per warp for a transform.
 const SCRATCH: usize = 16 * 34;
 /// Doubles of the factors that join the axes of columns.
 const JOINED: usize = 512;
-/// Addresses of items that a kernel is given.
+/// Most items of a kernel.
 pub(crate) const MOST_ITEMS: usize = 64;
-/// Products of a call.
+/// Most products per call.
 pub(crate) const MOST_PRODUCTS: usize = 16;
-/// Outputs of a call whose keys are added.
+/// Most outputs per call whose keys are added.
 pub(crate) const MOST_OUTPUTS: usize = 16;
-/// Digits of keys that a product meets.
+/// Most digits of keys for a product.
 pub(crate) const MOST_KEYS: usize = 32;
-/// Words of terms, pieces and addends of a sum.
+/// Most words of terms, pieces and addends of a sum.
 pub(crate) const MOST_WORDS: usize = 320;
-/// Outputs that share the reading of keys.
+/// Outputs that share each load of keys.
 const GROUP: usize = 4;
-/// Terms of a sum whose words are under way.
+/// Terms of a sum whose loads are in flight.
 const TERMS_AHEAD: usize = 4;
 
-/// A GPU with the primes of a set.
 pub(crate) struct Gpu {
     pub(crate) driver: Arc<Driver>,
     pub(crate) primes: Buffer,
@@ -45,7 +43,7 @@ pub(crate) struct Gpu {
     pub(crate) cols: usize,
 }
 
-/// A list of at most `most` words, with zeros behind them.
+/// The words, padded with zeros to `most`.
 fn padded(words: impl IntoIterator<Item = u64>, most: usize) -> Vec<u64> {
     let mut words: Vec<u64> = words.into_iter().collect();
     assert!(words.len() <= most, "more than a kernel has room for");
@@ -53,7 +51,7 @@ fn padded(words: impl IntoIterator<Item = u64>, most: usize) -> Vec<u64> {
     words
 }
 
-/// Addresses of the parts of products, first and second one after the other.
+/// Addresses of the components of products, first and second alternating.
 pub(crate) struct Factors {
     pub(crate) x: Vec<u64>,
     pub(crate) y: Vec<u64>,
@@ -101,12 +99,11 @@ pub(crate) struct PostTables {
     pub(crate) mix: bool,
 }
 
-/// Two numbers of type `int` in a word.
 fn ints(a: usize, b: usize) -> u64 {
     a as u64 | (b as u64) << 32
 }
 
-/// Tables by which bytes become coefficients, in the terms of `kernels/blocks.cu`.
+/// Tables that encode bytes, as `kernels/blocks.cu` names them.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding {
     pub(crate) origin: u64,
@@ -115,7 +112,7 @@ pub(crate) struct Encoding {
     pub(crate) masks: u64,
     /// columns up to sign
     pub(crate) half: usize,
-    /// of the values of a row and lane
+    /// words per row and lane of values
     pub(crate) words: usize,
 }
 
@@ -124,12 +121,11 @@ impl Gpu {
         self.rows * self.cols * 8
     }
 
-    /// Words that a warp transforms.
     fn tile(&self) -> usize {
         if self.cols == 1 { 32 } else { 512 }
     }
 
-    /// `args` after the primes.
+    /// Launches a kernel with `args` after the primes.
     fn launch(
         &self,
         kernel: &'static str,
@@ -143,12 +139,13 @@ impl Gpu {
         let args: Vec<Arg> = core::iter::once(At(self.primes.at(0)))
             .chain(args)
             .collect();
-        // SAFETY: the functions below give the arguments in the order of the source; addresses are of buffers that live until the launch, and memory is given back in
-        // the order of the stream.
+        // SAFETY: callers give the arguments in the order of the source; addresses are of buffers that live until the
+        // launch, and memory is freed in the order of the stream.
         unsafe { self.driver.launch(kernel, grid, block, shared, &args) }
     }
 
-    /// In blocks of columns: `y` and `z` of the grid follow, and what a block has in shared memory: sets of factors, and columns of each thread.
+    /// Launches blocks of columns. `y` and `z` complete the grid; `joined` and `columns` count the sets of factors, and
+    /// the columns per thread, in shared memory.
     fn on_columns(
         &self,
         kernel: &'static str,
@@ -162,7 +159,6 @@ impl Gpu {
         self.launch(kernel, grid, [block, shared], args)
     }
 
-    /// A thread for each word.
     fn on_words(
         &self,
         kernel: &'static str,
@@ -172,7 +168,7 @@ impl Gpu {
         self.launch(kernel, [self.n() / BLOCK, y, z], [BLOCK, 0], args)
     }
 
-    /// Every digit of `elements` elements of words, with their places for results.
+    /// Converts every digit of `elements` elements from `words` to `out`.
     pub(crate) fn rows_convert<T>(
         &self,
         tables: &Placed<T>,
@@ -252,7 +248,7 @@ impl Gpu {
         self.on_columns("parts_columns", size, [1, 0], args)
     }
 
-    /// `keys` are the addresses of both halves, by piece and digit; `lowered` is the place of the limbs that are dropped, and how many an item has.
+    /// `keys`: addresses of both halves by piece and digit; `(lowered, dropped)`: address and number of dropped limbs.
     pub(crate) fn key_columns(
         &self,
         limbs: usize,
@@ -279,7 +275,7 @@ impl Gpu {
         self.on_columns("key_columns", size, [2, 3], args)
     }
 
-    /// `words` are the terms, and the addresses of pieces and addends.
+    /// `words` has the terms, then the addresses of pieces and addends.
     pub(crate) fn inner_product(
         &self,
         limbs: usize,
@@ -314,7 +310,7 @@ impl Gpu {
         self.launch("inner_product", grid, [BLOCK, shared], args)
     }
 
-    /// `sources` are by column, part and row.
+    /// `sources` are by column, component and row.
     pub(crate) fn mix_columns(
         &self,
         limbs: usize,
@@ -332,7 +328,7 @@ impl Gpu {
         self.on_words("sum_limbs", [limbs, 1], [prime_of, a, b, out].map(At))
     }
 
-    /// For `items` plaintexts of `input_bytes` each, at `input`.
+    /// Encodes `items` plaintexts of `input_bytes` each, at `input`.
     pub(crate) fn block_values(
         &self,
         items: usize,
@@ -378,7 +374,7 @@ impl Gpu {
         self.launch("block_rows", grid, block, args.map(At))
     }
 
-    /// Of limbs that take `most` words at most.
+    /// Packs limbs of at most `most` words.
     pub(crate) fn pack_limbs(
         &self,
         [limbs, items]: [usize; 2],
@@ -390,15 +386,15 @@ impl Gpu {
     }
 }
 
-/// Bytes that a block of rows has in shared memory: a transform of each warp, and coefficients of all sources with their quotients.
+/// Bytes of shared memory of a block of rows: a transform per warp, and coefficients of all sources with quotients.
 fn shared_bytes(sizes: &[[usize; 2]], warps: usize, tile: usize) -> usize {
     let sources = sizes.iter().map(|size| size[0]).max().unwrap_or(0);
     8 * (warps * SCRATCH + (sources + 1) * tile)
 }
 
-/// Warps of a block of rows, and blocks that share the targets of a digit, for digits of so many sources and targets, and so many blocks without
-/// sharing: those that take the least time. A source takes as long as a target, and w warps of a multiprocessor take about w + 12 times as long as one
-/// would if it never waited.
+/// The number of warps per block of rows, and of blocks that share the targets of a digit, with the least estimated
+/// time for digits of `sizes` (sources, targets) and `blocks` blocks without sharing. A source takes as long as a
+/// target; w warps of a multiprocessor take about w + 12 times as long as one that never waits.
 fn shape(sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
     let time = |[warps, sharing]: [usize; 2]| {
         let rounds = |&[sources, targets]: &[usize; 2]| {

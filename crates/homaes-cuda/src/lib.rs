@@ -1,4 +1,4 @@
-//! Key switches of BGV on a GPU of NVIDIA: a [`Device`](homaes_bgv::device::Device) whose results stay in the memory of the GPU.
+//! Key switches of BGV on an NVIDIA GPU: a [`Device`](homaes_bgv::device::Device) whose results stay in GPU memory.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,11 +12,11 @@
 //! # }
 //! ```
 //!
-//! On an H200 with `bgv/aes128`, keys in place, a sliced batch of 2048 blocks takes 25 ms and a packed one of 128 takes 4.5 ms
-//! (`BENCHMARKS.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
+//! On an H200 with `bgv/aes128`, keys in place, a byte-sliced batch of 2048 blocks takes 25 ms and a packed one of 128
+//! takes 4.5 ms (`BENCHMARKS.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
 //!
-//! The driver of CUDA 13 and its compiler NVRTC are opened at run time. Nothing of CUDA is needed to build. Compiled
-//! kernels are kept in the user's folder of caches, and NVRTC is not needed where they are.
+//! The driver of CUDA 13 and its compiler NVRTC are opened at run time; a build needs nothing of CUDA. Compiled kernels
+//! are kept in the user's cache folder; NVRTC is not needed once they are there.
 //!
 //! | | file |
 //! |---|---|
@@ -28,18 +28,18 @@
 //! | arguments and tables of kernels | `args.rs` |
 //! | constants in doubles or integers | `arithmetic.rs` |
 //! | buffers | `memory.rs` |
-//! | tables of a parameter set, and the operations | `cuda.rs` |
+//! | a parameter set on a GPU, and the operations | `cuda.rs` |
 //! | tables of plans, made once | `plans.rs` |
-//! | a key switching, kernel by kernel | `pass.rs` |
+//! | a key switch, kernel by kernel | `pass.rs` |
 //! | times of kernels (feature `trace`) | `trace.rs` |
 //! | tables of a ring's slots | `slots.rs` |
 //! | public blocks and records | `blocks.rs` |
 //!
-//! A fault of the GPU ends an operation by [`homaes_bgv::Error::Device`] and gives back its memory. Keys stay in memory, so that the batch
-//! can be computed again by the processor.
+//! A GPU fault ends an operation with [`homaes_bgv::Error::Device`] and frees its memory. Keys also stay in main
+//! memory, so the processor can recompute the batch.
 //!
-//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot see. `driver.rs` has the calls,
-//! `memory.rs` and `launch.rs` what they need to be right. `compile.rs` calls NVRTC.
+//! Unsafe code: launches and copies, whose addresses and lengths the compiler cannot check. `driver.rs` has the calls,
+//! `memory.rs` and `launch.rs` ensure their conditions. `compile.rs` calls NVRTC.
 #![deny(unsafe_code)]
 
 mod args;
@@ -78,16 +78,16 @@ pub use trace::Timed;
 pub struct Card {
     /// Its number, from 0.
     pub number: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its memory.
     pub bytes: u64,
-    /// How many operations in single precision take the time of one in double precision.
+    /// Rate of single precision over that of double precision.
     pub single_to_double: u32,
 }
 
 impl Card {
-    /// What kernels compute in there.
+    /// The arithmetic of kernels on this GPU.
     pub fn arithmetic(&self) -> Arithmetic {
         match self.single_to_double {
             0..=4 => Arithmetic::Doubles,
@@ -96,20 +96,17 @@ impl Card {
     }
 }
 
-/// All GPUs that there are.
-///
-/// # Errors
-/// If there is no driver that will do, or it refuses.
+/// All GPUs that the driver shows to this process. Fails if there is no suitable driver.
 pub fn cards() -> Result<Vec<Card>> {
     driver::cards()
 }
 
-/// Why there is no GPU to compute on, or not any more.
+/// Why there is no GPU to compute on, or why it failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The library of the driver is missing.
-    #[error("no driver of CUDA is installed")]
+    /// The driver library is missing.
+    #[error("no CUDA driver is installed")]
     Driver,
     /// The driver is too old.
     #[error("the driver is for CUDA {found}, expected 13.0 or later")]
@@ -118,40 +115,40 @@ pub enum Error {
         found: String,
     },
     /// The driver finds no GPU.
-    #[error("the driver of CUDA finds no GPU: {0}")]
+    #[error("the CUDA driver finds no GPU: {0}")]
     NoCard(String),
-    /// The library of the compiler is missing.
-    #[error("the compiler of CUDA, NVRTC (libnvrtc.so.13), is not found")]
+    /// The compiler library is missing.
+    #[error("the CUDA compiler NVRTC (libnvrtc.so.13) was not found")]
     Compiler,
-    /// The driver has no such device, or cannot use it.
+    /// The driver has no such GPU or cannot use it.
     #[error("GPU {number} cannot be used: {why}")]
     Device {
-        /// asked for
+        /// requested
         number: usize,
-        /// what the driver says
+        /// message of the driver
         why: String,
     },
-    /// The compiler refuses the kernels.
+    /// The compiler rejects the kernels.
     #[error("the kernels cannot be compiled for this GPU: {0}")]
     Kernels(String),
     /// There is too little free memory on the GPU.
-    #[error("the GPU has too little free memory: {bytes} bytes asked for, {free} free")]
+    #[error("the GPU has too little free memory: {bytes} bytes requested, {free} free")]
     Memory {
-        /// asked for
+        /// requested
         bytes: usize,
-        /// there, before the memory that this program has not given back
+        /// free on the GPU, without memory that this process keeps for reuse
         free: usize,
     },
-    /// A call of the driver failed. Unless it was for memory, what the GPU holds may be lost.
+    /// A driver call failed. Unless it was for memory, data on the GPU may be lost.
     #[error("the GPU failed at {at}: {why}")]
     Fault {
-        /// what was asked for
+        /// the call
         at: &'static str,
-        /// what the driver says
+        /// message of the driver
         why: String,
     },
-    /// The set has another ring.
-    #[error("{set} has no kernels on GPUs: they are for rings of conductors 255 and 65535")]
+    /// The kernels do not support the set's ring.
+    #[error("no GPU kernels for {set}, expected a ring of conductor 255 or 65535")]
     Ring {
         /// name of the set
         set: String,
@@ -168,9 +165,9 @@ impl Error {
             Self::Compiler => {
                 "install CUDA 13 or the Python package nvidia-cuda-nvrtc, or name the library in HOMAES_NVRTC"
             }
-            Self::Device { .. } => "choose one that nvidia-smi lists",
+            Self::Device { .. } => "choose a GPU that nvidia-smi lists",
             Self::Kernels(_) => "update NVRTC if the GPU is newer; otherwise please report it",
-            Self::Memory { .. } => "end other programs on the GPU",
+            Self::Memory { .. } => "stop other programs on the GPU",
             Self::Fault { .. } => "run it again",
             Self::Ring { .. } => "choose another set",
         }

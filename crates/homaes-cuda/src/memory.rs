@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Of any content.
+    /// A buffer of arbitrary content.
     pub(crate) fn new(driver: &Arc<Driver>, words: usize) -> Result<Self> {
         Ok(Self {
             driver: driver.clone(),
@@ -24,14 +24,13 @@ impl Buffer {
         })
     }
 
-    /// A copy of `words`.
     pub(crate) fn of(driver: &Arc<Driver>, words: &[u64]) -> Result<Self> {
         let out = Self::new(driver, words.len())?;
         out.write(0, words)?;
         Ok(out)
     }
 
-    /// A copy of `words`, by way of pinned memory.
+    /// A copy of `words`, through pinned memory.
     pub(crate) fn sent(driver: &Arc<Driver>, words: &[u64]) -> Result<Self> {
         let out = Self::new(driver, words.len())?;
         // SAFETY: as many words as the buffer has.
@@ -39,13 +38,12 @@ impl Buffer {
         Ok(out)
     }
 
-    /// Shows all words to `take`, from pinned memory. The GPU goes on with what is launched later.
+    /// Shows all words to `take`, from pinned memory, while the GPU continues with later launches.
     pub(crate) fn received(&self, take: impl FnOnce(&[u64])) -> Result<()> {
         // SAFETY: as many words as the buffer has.
         unsafe { self.driver.receive(self.at, self.words, take) }
     }
 
-    /// Address of a word.
     pub(crate) fn at(&self, word: usize) -> u64 {
         assert!(word <= self.words, "beyond a buffer");
         self.at + 8 * word as u64
@@ -60,7 +58,6 @@ impl Buffer {
         unsafe { self.driver.write(self.at(start), words) }
     }
 
-    /// Copies words from the GPU.
     pub(crate) fn read(&self, start: usize, words: &mut [u64]) -> Result<()> {
         assert!(start + words.len() <= self.words);
         // SAFETY: within the buffer, just checked.
@@ -70,12 +67,12 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated by `new`; what is launched later cannot have the address, which borrows or owns the buffer.
+        // SAFETY: allocated by `new`; later launches cannot have the address, as its holders borrow or own the buffer.
         unsafe { self.driver.free(self.at) }
     }
 }
 
-/// Limbs of a ring element, one after the other in a buffer.
+/// Limbs of a ring element, contiguous in a buffer.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) buffer: Arc<Buffer>,
@@ -85,7 +82,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// A copy of limbs of n words, those side by side in one go; the place of empty ones is left free.
+    /// Copies limbs of n words, adjacent ones in one transfer. Empty limbs keep their place, unwritten.
     pub(crate) fn of<L: Deref<Target = [u64]>>(
         driver: &Arc<Driver>,
         all: impl ExactSizeIterator<Item = L>,
@@ -111,12 +108,10 @@ impl Held {
         })
     }
 
-    /// Address of the first limb.
     pub(crate) fn at(&self) -> u64 {
         self.buffer.at(self.start)
     }
 
-    /// Whether it is on the GPU of `driver`.
     pub(crate) fn is_on(&self, driver: &Arc<Driver>) -> bool {
         Arc::ptr_eq(&self.buffer.driver, driver)
     }

@@ -1,20 +1,20 @@
-//! A key switching with its division, kernel by kernel.
+//! A key switch with its modulus switch, kernel by kernel.
 //!
 //! ```text
-//! of products     parts_columns ─► rows_convert ─► key_columns ─────────────────────────────────────────► rows_convert ─► columns_finish
-//! of images       columns_inverse ─► rows_convert ─► columns_forward ─► inner_product ─► columns_inverse ─► rows_convert ─► columns_finish
-//! modulus switch                                                                        columns_inverse ─► rows_convert ─► columns_finish
+//! products  parts_columns ─► rows_convert ─► key_columns ─► modulus switch
+//! images    columns_inverse ─► rows_convert ─► columns_forward ─► inner_product ─► columns_inverse ─► modulus switch
+//! modulus switch: rows_convert ─► columns_finish, after columns_inverse if it stands alone
 //! ```
 //!
-//! For L source primes, X of the extended basis, D that are dropped and T of the target, d digits, and per output u pieces, in limbs of N words:
+//! With L source, X extended, D dropped and T target primes, d digits, and u pieces per output:
 //!
-//! | array | limbs per output | order of words |
+//! | array | limbs per output | order |
 //! |---|---|---|
-//! | `words`: pieces after the columns of the way back | u L | tiles |
-//! | `extended`: digits, first before and then after the columns of the way forward | u d X | tiles |
+//! | `words`: pieces after the columns of the inverse transform | u L | tiles |
+//! | `extended`: digits, before and then after the columns of the forward transform | u d X | tiles |
 //! | `sums`: both sums | 2 X | natural |
-//! | `lowered`: those that are dropped, after the columns of the way back | 2 D | tiles |
-//! | `converted`: their remainders, before the columns of the way forward | 2 T | tiles |
+//! | `lowered`: dropped limbs after the columns of the inverse transform | 2 D | tiles |
+//! | `converted`: their remainders before the columns of the forward transform | 2 T | tiles |
 //! | the result | 2 T | natural |
 
 use crate::args::map;
@@ -30,11 +30,10 @@ use homaes_bgv::{Params, Result};
 use homaes_rns::{ModSwitch, Poly, SwitchPlan};
 use std::sync::Arc;
 
-/// Words of a term.
 const TERM: usize = 5;
 
 impl Cuda {
-    /// Whether the kernels can do it.
+    /// Whether the kernels support the pass.
     pub(crate) fn has(pass: &Pass<'_>) -> bool {
         let products = |o: &Summands<'_>| matches!(o, Summands::Product(_));
         let uses = &pass.shape.uses;
@@ -89,7 +88,7 @@ impl Cuda {
         Ok(out)
     }
 
-    /// See [`Device::mix_columns`](homaes_bgv::device::Device::mix_columns): of at most eight columns.
+    /// See [`Device::mix_columns`](homaes_bgv::device::Device::mix_columns); at most eight columns.
     pub(crate) fn mix(
         &self,
         params: &Params,
@@ -114,8 +113,8 @@ impl Cuda {
         }))
     }
 
-    /// Divides the elements at `sources` by `plan`, whose dropped limbs are at `lowered`, after the columns of the way back. At `converted` there is
-    /// room for as many elements of the target.
+    /// Completes the modulus switch `plan` of the elements at `sources`. Their dropped limbs are at `lowered`, after
+    /// the columns of the inverse transform; `converted` has room for as many elements of the target.
     fn divide<T>(
         &self,
         plan: &ModSwitch,
@@ -133,7 +132,7 @@ impl Cuda {
     }
 }
 
-/// Outputs whose digits are in memory at one time, and whose tables a kernel has room for.
+/// Outputs per call: limited by memory for digits and by the kernels' tables.
 fn at_once(pass: &Pass<'_>) -> usize {
     if let [Summands::Product(_), ..] = pass.outputs {
         return MOST_PRODUCTS;
@@ -155,15 +154,13 @@ struct Switching<'a> {
     cuda: &'a Cuda,
     pass: &'a Pass<'a>,
     outputs: &'a [Summands<'a>],
-    /// number of the first of them
+    /// number of the first output
     first: usize,
-    /// what the addresses below are of, while it is in use
+    /// owners of the addresses below, while in use
     held: Vec<Held>,
-    /// of the plan
     tables: Arc<Placed<SwitchTables>>,
-    /// of passes of this kind
     constants: Arc<Placed<PassConstants>>,
-    /// of all that follows
+    /// owns the five addresses below
     _work: Buffer,
     sums: u64,
     extended: u64,
@@ -191,7 +188,7 @@ impl<'a> Switching<'a> {
         ];
         let driver = &cuda.gpu.driver;
         let products = matches!(outputs, [Summands::Product(_), ..]);
-        // both parts of a product's addends have the constants of the first
+        // both components of a product use the constants of the first addend
         let addends = if products {
             1
         } else {
@@ -223,7 +220,7 @@ impl<'a> Switching<'a> {
         })
     }
 
-    /// Address of a polynomial on the GPU, where it stays until the outputs are computed.
+    /// Address of a polynomial on the GPU, held until the outputs are computed.
     fn address(&mut self, poly: &Poly) -> Result<u64> {
         let held = self.cuda.held(&poly.limbs)?;
         let at = held.at();
@@ -231,7 +228,7 @@ impl<'a> Switching<'a> {
         Ok(at)
     }
 
-    /// Addresses of both halves of a digit of a key, likewise.
+    /// Addresses of both halves of a key's digit, held likewise.
     fn key(&mut self, digit: &[KeyPoly; 2]) -> Result<[u64; 2]> {
         let [b, a] = digit.each_ref().map(|half| self.cuda.held_key(half));
         let held = [b?, a?];
@@ -265,7 +262,7 @@ impl<'a> Switching<'a> {
         Ok(self.outputs.iter().map(|_| [next(), next()]).collect())
     }
 
-    /// The sums of products, those that are dropped after the columns of the way back.
+    /// Computes the sums of products; their dropped limbs are left after the columns of the inverse transform.
     fn products(&mut self, operands: &[&Operands<'_>]) -> Result<()> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let mut factors = Factors {
@@ -307,7 +304,7 @@ impl<'a> Switching<'a> {
         Ok(())
     }
 
-    /// The sums of polynomials, to `sums`, those that are dropped also after the columns of the way back.
+    /// Computes the sums of polynomials to `sums`, and their dropped limbs after the columns of the inverse transform.
     fn stored(&mut self, sums: &[u64]) -> Result<()> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let (mut pieces, mut added) = (Vec::new(), Vec::new());
@@ -356,7 +353,7 @@ impl<'a> Switching<'a> {
         Ok(())
     }
 
-    /// The words of every piece, digit and key.
+    /// Terms for every piece, digit and key.
     fn terms(&mut self) -> Result<Vec<u64>> {
         let (pass, plan) = (self.pass, &self.pass.plan.switch);
         let mut words = Vec::new();
@@ -373,7 +370,6 @@ impl<'a> Switching<'a> {
         Ok(words)
     }
 
-    /// What is done to the sums.
     fn post(&mut self) -> Result<PostTables> {
         let keys = match self.pass.post {
             Post::None => &[],

@@ -1,7 +1,7 @@
-//! Tables of plans, which are made when a plan is first met and stay on the GPU.
+//! Tables of plans, made on first use and kept on the GPU.
 //!
-//! A plan is known by all that its tables are made of but the primes of the set: the places and primes of its bases, of its digits and of
-//! what it drops. So plans that are made anew for each operation find the tables of their like.
+//! A plan is identified by the contents of its tables other than the set's primes: positions and primes of its bases,
+//! of its digits and of what it drops. So plans that are rebuilt for each operation find their tables.
 
 use crate::Result;
 use crate::args::{Tables, map};
@@ -17,14 +17,13 @@ use homaes_rns::{ModSwitch, SwitchPlan};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Targets of a conversion, of one digit.
+/// Most targets of a digit's conversion.
 const TARGETS: usize = 47;
-/// Rows that tables of constants have room for.
+/// Rows of a table of constants.
 const ROWS: usize = 16;
-/// Constants of passes that are kept for a plan. A batch has two kinds of passes for most plans; circuits of users have a few more.
+/// Kinds of passes whose constants are kept per plan. AES has two kinds for most plans; user circuits a few more.
 const KEPT: usize = 8;
 
-/// Tables in the memory of the GPU, and their places.
 pub(crate) struct Placed<T> {
     pub(crate) buffer: Buffer,
     pub(crate) places: T,
@@ -38,35 +37,33 @@ impl<T> Placed<T> {
         Ok(Arc::new(Self { buffer, places }))
     }
 
-    /// Address of a table.
     pub(crate) fn at(&self, place: usize) -> u64 {
         self.buffer.at(place)
     }
 }
 
-/// By what they are made of.
 type ByContent<T> = Mutex<HashMap<Vec<u64>, Arc<T>>>;
 
-/// All tables of plans on a GPU, of one parameter set. They take 0.1 MB for a plan of `bgv/aes128`, a few MB in all.
+/// All tables of plans of a parameter set on a GPU: 0.1 MB for a plan of `bgv/aes128`, a few MB in all.
 #[derive(Default)]
 pub(crate) struct Plans {
     switches: ByContent<SwitchEntry>,
     mod_switches: ByContent<Placed<ModSwitchTables>>,
     bases: ByContent<Placed<usize>>,
-    /// numbers of primes, and constants of MixColumns by prime and row
+    /// indices of primes, and constants of MixColumns by prime and row
     mixings: ByContent<Placed<[usize; 2]>>,
 }
 
-/// A key switching's own tables, and constants of the last kinds of passes by it, each by what it was made of.
+/// The tables of a key switch, and the constants of its most recent kinds of passes.
 pub(crate) struct SwitchEntry {
     pub(crate) tables: Arc<Placed<SwitchTables>>,
     constants: Mutex<Vec<Constants>>,
 }
 
-/// Constants of a kind of passes, and what they were made of.
+/// Constants of a kind of passes, with the words that identify it.
 type Constants = (Vec<u64>, Arc<Placed<PassConstants>>);
 
-/// What is in `all` by `key`, made if need be. Nothing is kept of what cannot be made.
+/// The entry for `key`, made if missing. Failures are not stored.
 fn kept<T>(
     all: &ByContent<T>,
     key: Vec<u64>,
@@ -81,7 +78,7 @@ fn kept<T>(
     Ok(made)
 }
 
-/// A list, so that no two sequences of lists are the same words.
+/// Appends a list with its length, so that different sequences of lists differ.
 fn put(key: &mut Vec<u64>, list: impl IntoIterator<Item = u64>) {
     let at = key.len();
     key.push(0);
@@ -112,7 +109,6 @@ fn put_switch(key: &mut Vec<u64>, plan: &SwitchPlan) {
 }
 
 impl Plans {
-    /// The tables of a modulus switch.
     pub(crate) fn mod_switch(
         &self,
         driver: &Arc<Driver>,
@@ -128,7 +124,6 @@ impl Plans {
         })
     }
 
-    /// The tables of a key switching.
     pub(crate) fn switch(
         &self,
         driver: &Arc<Driver>,
@@ -147,7 +142,7 @@ impl Plans {
         })
     }
 
-    /// The constants of MixColumns over a basis: four for each prime and row.
+    /// The constants of MixColumns over a basis: four per prime and row.
     pub(crate) fn mixing(
         &self,
         driver: &Arc<Driver>,
@@ -182,7 +177,6 @@ impl Plans {
         })
     }
 
-    /// The numbers of the primes of a basis.
     pub(crate) fn basis(
         &self,
         driver: &Arc<Driver>,
@@ -196,7 +190,7 @@ impl Plans {
     }
 }
 
-/// Places of what passes of one kind have in common, in words.
+/// Positions, in words, of the constants of passes of one kind.
 pub(crate) struct PassConstants {
     /// `struct Addend` each
     pub(crate) addends: usize,
@@ -204,14 +198,14 @@ pub(crate) struct PassConstants {
     pub(crate) by_row: usize,
     /// those of the first addend over R, as factors
     pub(crate) first: usize,
-    /// for MixColumns, per extended prime and row
+    /// "2" of MixColumns, per extended prime and row
     pub(crate) two: usize,
     /// P_l per source prime
     pub(crate) special: usize,
 }
 
 impl SwitchEntry {
-    /// The constants of a pass, of its first `addends` addends.
+    /// The constants of a pass and of its first `addends` addends.
     pub(crate) fn constants(
         &self,
         driver: &Arc<Driver>,
@@ -249,7 +243,6 @@ impl SwitchEntry {
     }
 }
 
-/// `struct Addend`.
 fn packed(addend: &Addend<'_>) -> [u64; 2] {
     let [row, col, lanes] = map(addend.map);
     let second = u32::from(addend.second);
@@ -298,27 +291,24 @@ fn pass_constants(
     }
 }
 
-/// Places of the tables of a conversion, in words, and its sizes.
+/// Positions of the tables of a conversion, in words, and its sizes.
 #[derive(Clone)]
 pub(crate) struct Convert {
-    /// primes of the limbs
     pub(crate) source_prime: usize,
     pub(crate) target_prime: usize,
-    /// what coefficients are multiplied by, per limb
+    /// factor of coefficients, per limb
     pub(crate) scale: usize,
     /// `struct Digit` each
     pub(crate) digits: usize,
-    /// `struct Target` for each digit and target
+    /// `struct Target` per digit and target
     pub(crate) table: usize,
-    /// of all digits
     pub(crate) targets: usize,
-    /// limbs of an element
     pub(crate) limbs: usize,
     /// sources and targets of each digit
     pub(crate) sizes: Vec<[usize; 2]>,
 }
 
-/// A digit: the places of its limbs, its conversion, and its targets, as far as it has them.
+/// A digit: positions of its limbs, its conversion, and per target the conversion's number for it, if any.
 struct ConvertDigit<'a> {
     places: Vec<usize>,
     conversion: &'a Conversion,
@@ -326,7 +316,7 @@ struct ConvertDigit<'a> {
 }
 
 impl Convert {
-    /// The same, with another table of what coefficients are multiplied by.
+    /// The same with another table of factors of coefficients.
     pub(crate) fn with_scale(&self, scale: Option<usize>) -> Self {
         let scale = scale.unwrap_or(self.scale);
         Self {
@@ -396,16 +386,14 @@ fn padded<T: Copy>(
     some.into_iter().chain(core::iter::repeat(zero)).take(count)
 }
 
-/// Places of the tables of a [`ModSwitch`], in words.
 pub(crate) struct ModSwitchTables {
-    /// of what is dropped
+    /// of the dropped limbs
     pub(crate) places: usize,
     pub(crate) convert: Convert,
     pub(crate) kept: usize,
     pub(crate) factor: usize,
 }
 
-/// The tables of a modulus switch.
 fn lowering_tables(
     arithmetic: Arithmetic,
     params: &Params,
@@ -445,13 +433,12 @@ fn lowering_tables(
     }
 }
 
-/// Places of the tables of a key switching, in words.
 pub(crate) struct SwitchTables {
-    /// from elements as they are
+    /// for elements that `scale` multiplied
     pub(crate) convert: Convert,
-    /// from elements that are not multiplied by `scale` yet: what coefficients are multiplied by instead
+    /// factors of coefficients for elements not yet multiplied by `scale`
     pub(crate) unscaled: usize,
-    /// by digit and extended prime: whether it is one of the digit's own
+    /// whether the digit owns the prime, by digit and extended prime
     pub(crate) own: usize,
     /// the digit that owns an extended prime, or -1
     pub(crate) owner: usize,
@@ -460,11 +447,10 @@ pub(crate) struct SwitchTables {
     pub(crate) unit: usize,
     /// (P/P_l)⁻¹ without the factor R of a product
     pub(crate) unstored_scale: usize,
-    /// places 0, 1, …
+    /// positions 0, 1, …
     pub(crate) order: usize,
-    /// place of an extended prime among those that the division drops, or -1
+    /// position of an extended prime among the dropped ones, or -1
     pub(crate) dropped: usize,
-    /// of the division
     pub(crate) down: ModSwitchTables,
 }
 

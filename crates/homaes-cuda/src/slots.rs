@@ -1,4 +1,4 @@
-//! The tables by which bytes become coefficients. `kernels/blocks.cu` says what each array holds.
+//! Tables for the encoding of bytes. `kernels/blocks.cu` describes the arrays.
 
 use crate::Result;
 use crate::args::Tables;
@@ -8,21 +8,19 @@ use crate::memory::Buffer;
 use homaes_math::slots::Slots;
 use std::sync::Arc;
 
-/// The tables of a ring's slots on a GPU.
 pub(crate) struct SlotTables {
     pub(crate) encoding: Encoding,
-    /// which the addresses are of
+    /// owns the addresses
     _buffer: Buffer,
 }
 
-/// A product by a constant, given as its products with 1, 2, 4, …, 128.
+/// A product by a constant, given by its products with 1, 2, 4, …, 128.
 fn product(c: &[u8; 8], x: u8) -> u8 {
     let images = c.iter().enumerate();
     images.fold(0, |sum, (i, image)| sum ^ ((x >> i & 1) * image))
 }
 
 impl SlotTables {
-    /// For a ring of sixteen rows and eight lanes.
     pub(crate) fn new(driver: &Arc<Driver>, slots: &Slots) -> Result<Self> {
         let encoding = slots.encoding();
         let [seventeen, long, three, five] = encoding.kernels;
@@ -36,7 +34,7 @@ impl SlotTables {
             product(&three[(from / 4 + to / 4) % 2], by_five)
         });
         let by_lane: Vec<u8> = lanes.collect();
-        // bits of a factor that make bit 0 of a product; without the axis of 257, the product by 1
+        // bits of a factor that determine bit 0 of a product; without the axis of 257, of the product by 1
         let bit = |c: &[u8; 8]| (0..8).fold(0, |mask, i| mask | (c[i] & 1) << i);
         let selectors: Vec<u8> = match long {
             [] => vec![1],

@@ -1,4 +1,4 @@
-//! Passes, modulus switches, public blocks and records, each against the processor, on words up to the edges of their ranges.
+//! Compares passes, modulus switches, public blocks and records with the processor, up to the edges of words' ranges.
 
 #[cfg(feature = "emulator")]
 mod barriers;
@@ -23,17 +23,17 @@ use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Addends of a sum: more than a sum of products holds.
+/// Addends of a sum: more than the kernels' `Sum` holds in doubles.
 const ADDENDS: usize = 40;
 
-/// The processor, which compares the GPU with itself for every operation, on other words than it is asked for.
+/// The processor as a device that first compares the GPU's operations with its own, on edge-case words.
 struct Compared {
     cuda: Cuda,
-    /// operations that are compared before an error ends the cipher
+    /// comparisons before an error ends the cipher
     left: AtomicUsize,
 }
 
-/// A polynomial over some primes, of words below 2p, every third of them next to 0, p or 2p.
+/// A polynomial over `basis` of words below 2p; every third one is next to 0, p or 2p.
 fn edges(params: &Params, basis: &[usize], seed: u64) -> Poly {
     let limb = |&i: &usize| -> Words {
         let p = params.rns().modulus(i).p();
@@ -160,7 +160,7 @@ impl Device for Compared {
         let mut from: Vec<(usize, usize)> = dropped.map(|(&at, &i)| (at, i)).chain(kept).collect();
         from.sort_unstable();
         let from: Vec<usize> = from.into_iter().map(|(_, i)| i).collect();
-        // more than are switched in one call
+        // more than one call takes
         let edged: Vec<Poly> = (0..70).map(|seed| edges(params, &from, seed)).collect();
         let edged: Vec<&Poly> = edged
             .iter()
@@ -180,7 +180,7 @@ impl Device for Compared {
         mix: &[Vec<u8>; 4],
         columns: &[[&[Poly; 2]; 4]],
     ) -> Result<Vec<[[Poly; 2]; 4]>> {
-        // more than are mixed in one call
+        // more than one call takes
         let made: Vec<[Poly; 2]> = (0..36)
             .map(|seed| [1, 2].map(|part| edges(params, basis, 100 * part + seed)))
             .collect();
@@ -213,7 +213,7 @@ impl Device for Compared {
     }
 }
 
-/// Compares so many operations of a cipher; gives how many it did not come to.
+/// Compares up to `most` operations of a cipher; returns how many were left.
 fn compared(
     set: &ParamSet,
     layout: &'static [Layout],
@@ -266,7 +266,7 @@ fn toy_operations() {
     }
 }
 
-/// A round of products and sums of images at the size of the secure sets: plans of the top level, of two digits.
+/// A round of products and sums of images at the size of the secure sets: top-level plans of two digits.
 #[test]
 fn operations_at_full_size() {
     for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
@@ -280,7 +280,7 @@ fn operations_at_full_size() {
 #[test]
 fn kernels_and_copies_are_timed() {
     let params = Params::new(&sets::TOY_255).unwrap();
-    // the calls of other tests are not counted
+    // alone, so that calls of other tests are not counted
     let Ok(cuda) = Cuda::alone(&params, Arithmetic::Doubles) else {
         return;
     };

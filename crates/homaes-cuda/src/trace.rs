@@ -1,4 +1,4 @@
-//! How long kernels and copies take on the GPU, with feature `trace`; without it nothing is timed.
+//! Times of kernels and copies on the GPU with feature `trace`; without it nothing is timed.
 
 #[cfg(feature = "trace")]
 pub use on::Timed;
@@ -37,9 +37,9 @@ mod on {
     #[derive(Clone, Debug, Default, PartialEq)]
     #[non_exhaustive]
     pub struct Timed {
-        /// of the kernel; copies are `upload` and `download`
+        /// name of the kernel, or `upload` or `download`
         pub name: &'static str,
-        /// how many there were
+        /// number of them
         pub calls: usize,
         /// threads of kernels, bytes of copies
         pub size: usize,
@@ -53,7 +53,7 @@ mod on {
         span: [Moment; 2],
     }
 
-    /// Calls that put work on a stream, while somebody wants their times.
+    /// Calls that put work on a stream, recorded during [`traced`](Self::traced).
     #[cfg_attr(feature = "emulator", derive(Default))]
     pub(crate) struct Trace {
         clock: Clock,
@@ -73,7 +73,7 @@ mod on {
             self.calls.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// Makes a call of `size` threads or bytes.
+        /// Makes a call and records it with its `size` in threads or bytes.
         pub(crate) fn timed(
             &self,
             name: &'static str,
@@ -92,7 +92,7 @@ mod on {
             Ok(())
         }
 
-        /// What `work` gives, and its calls, the longest first.
+        /// Runs `work`, and lists its calls, the longest first.
         pub(crate) fn traced<T>(&self, work: impl FnOnce() -> T) -> Result<(T, Vec<Timed>)> {
             *self.calls() = Some(Vec::new());
             let out = work();
@@ -127,7 +127,6 @@ mod clock {
             Ok(Self(Instant::now()))
         }
 
-        /// Milliseconds from one to the other.
         pub(super) fn between([start, end]: &[Self; 2]) -> Result<f64> {
             Ok(end.0.duration_since(start.0).as_secs_f64() * 1e3)
         }
@@ -143,7 +142,7 @@ mod clock {
 
     pub(super) type Clock = Arc<CudaStream>;
 
-    /// When the stream comes to a place.
+    /// A point of a stream.
     pub(super) struct Moment(sys::CUevent);
 
     // SAFETY: handles of events belong to a context, not to a thread.
@@ -157,7 +156,7 @@ mod clock {
     }
 
     impl Moment {
-        /// The place after all that was put on the stream.
+        /// The point after all work on the stream so far.
         pub(super) fn of(stream: &Clock) -> Result<Self> {
             let created = event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
             let moment = Self(checked(created)?);
@@ -166,7 +165,7 @@ mod clock {
             Ok(moment)
         }
 
-        /// Milliseconds from one to the other; waits for both.
+        /// Milliseconds between the two; waits for both.
         pub(super) fn between([start, end]: &[Self; 2]) -> Result<f64> {
             // SAFETY: both are recorded events.
             let elapsed =

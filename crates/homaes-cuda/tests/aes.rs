@@ -1,4 +1,4 @@
-//! Whole ciphers, and a circuit, on the GPU: results equal those of the processor bit for bit.
+//! Whole ciphers and a circuit on the GPU equal those of the processor bit for bit.
 
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A GPU for a set, or nothing where the reason is printed.
+/// A GPU for a set; if there is none, prints why.
 fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
     match Cuda::alone(params, arithmetic) {
         Ok(cuda) => {
@@ -35,7 +35,7 @@ fn blocks(count: usize) -> Vec<Block> {
 
 const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
 
-/// The cipher on both, `again` times more on the GPU for its time.
+/// Runs the cipher on the processor and on GPUs, there `again` more times for timing.
 fn both(
     set: &ParamSet,
     layouts: &'static [Layout],
@@ -75,7 +75,7 @@ fn both(
             let transforms = |aes: &Aes<'_>| aes.meter().count("transforms");
             let counted = transforms(&aes);
             for cuda in &gpus {
-                // no results of the processor to be taken over from earlier batches
+                // a new cipher, so that no results of the processor are reused
                 let device: Arc<dyn Device> = cuda.clone();
                 let aes = Aes::new(&eval, &wrapped, layout).unwrap().on(&device);
                 for _ in 0..=again {
@@ -114,7 +114,7 @@ fn toy_bits() {
     );
 }
 
-/// Half a minute by the emulator.
+/// Takes half a minute on the emulator.
 #[test]
 fn packed_at_full_size() {
     let again = if cfg!(feature = "emulator") { 0 } else { 5 };
@@ -122,7 +122,7 @@ fn packed_at_full_size() {
     both(set, &[Layout::Packed], &Direction::ALL, again, &doubles);
 }
 
-/// Half a minute by the emulator.
+/// Takes half a minute on the emulator.
 #[test]
 fn packed_at_full_size_in_integers() {
     let again = if cfg!(feature = "emulator") { 0 } else { 5 };

@@ -1,4 +1,4 @@
-//! Tests of the kernels on a GPU against the processor. Where there is none they say so and pass.
+//! Tests of the kernels against the processor. Without a GPU they say so and pass.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

@@ -1,6 +1,5 @@
-//! Who evaluates which shard, in a folder: so that workers on one machine, or on machines whose file system has locks, do not do the same work.
-//!
-//! Nothing depends on claims but time: two workers who evaluate the same shard write the same bytes.
+//! Claims on shards in a folder, so that workers with a common file system do not repeat work. Only speed depends on
+//! them: two workers that evaluate the same shard write the same bytes.
 
 use crate::log::is_folder;
 use std::fs::{self, File, TryLockError};
@@ -8,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const CLAIMS: &str = "claims";
 
-/// A lock on a shard, which ends with the process.
+/// A lock on a shard, released when the process ends.
 pub(crate) struct Claim {
-    /// The file that is locked, if there could be one.
     held: Option<(PathBuf, File)>,
 }
 
 impl Claim {
-    /// Claims shard `number`; `None` if another process has it. Where locks cannot be had, or something else has the name, everybody has them.
+    /// Claims shard `number`; `None` if another process has it. Always succeeds where locks are unavailable or
+    /// something else has the name.
     pub(crate) fn take(folder: &Path, number: u64) -> Option<Self> {
         let folder = folder.join(CLAIMS);
         let path = folder.join(format!("{number:06}"));
         let open = || {
-            // nothing where the job is gone
+            // fails if the job was removed
             let _ = fs::create_dir(&folder);
-            // links would lead to files that are not the job's
+            // a link could lead to files outside the job
             let is_own = is_folder(&folder);
             let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);
             (is_own && is_free).then_some(())?;
@@ -42,26 +41,24 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Who opened it meanwhile locks a file without a name, and finds the shard there.
+        // a process that has opened the file meanwhile locks it in vain, and then finds the shard
         if let Some((path, _)) = &self.held {
             remove(path);
         }
     }
 }
 
-/// Whether a file is a claim: empty, and no link or pipe.
+/// Whether the path is an empty regular file, as claims are.
 fn is_claim(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
-/// Removes a claim, and nothing else.
 fn remove(path: &Path) {
     if is_claim(path) {
         let _ = fs::remove_file(path);
     }
 }
 
-/// The claims of a job.
 fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let folder = folder.join(CLAIMS);
     let is_own = is_folder(&folder);
@@ -78,7 +75,7 @@ fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// How many shards are claimed.
+/// Number of claimed shards.
 pub(crate) fn held(folder: &Path) -> u64 {
     let held = all(folder).filter(|path| {
         File::open(path)
@@ -87,7 +84,7 @@ pub(crate) fn held(folder: &Path) -> u64 {
     held.count() as u64
 }
 
-/// Removes the claims that killed workers left, when the job is done, and their folder if nothing else is in it.
+/// Removes claims left by killed workers, and their folder if it is empty.
 pub(crate) fn remove_all(folder: &Path) {
     all(folder).for_each(|path| remove(&path));
     let _ = fs::remove_dir(folder.join(CLAIMS));

@@ -1,5 +1,3 @@
-//! What went wrong with a job, and what to do about it.
-
 use crate::store::StoreError;
 use homaes::Cancel;
 use std::io;
@@ -8,95 +6,95 @@ use std::path::PathBuf;
 /// Result of this crate.
 pub type Result<T, E = JobError> = core::result::Result<T, E>;
 
-/// Errors of jobs. The message says what was found and expected; [`remedy`](Self::remedy) says what to do.
+/// Errors of jobs. The message has what was found and expected; [`remedy`](Self::remedy) says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
     /// The work itself failed.
     #[error(transparent)]
     Work(#[from] homaes::Error),
-    /// The store of the job, of its keys or of its input failed.
+    /// The store of the job, its keys or its input failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// There is no job.
     #[error("{job}: no job is here: job.json is missing")]
     NoJob {
-        /// Where it was looked for.
+        /// Its expected place.
         job: String,
     },
-    /// The plan cannot be read.
+    /// The plan is damaged.
     #[error("{job}/job.json: {what}")]
     Plan {
         /// The job.
         job: String,
-        /// What is wrong with it.
+        /// What is wrong.
         what: String,
     },
-    /// Another job is there.
+    /// The place holds another job.
     #[error("{job}: holds another job: found {found}, expected {expected}")]
     OtherJob {
-        /// Where.
+        /// The place.
         job: String,
-        /// What is there.
+        /// The job there.
         found: String,
-        /// What was planned.
+        /// The planned job.
         expected: String,
     },
-    /// The keys are not those that the job was planned with.
+    /// The keys differ from those of the plan.
     #[error("{job}: the keys are not those of the plan")]
     OtherKeys {
         /// The job.
         job: String,
     },
-    /// A part of the message is not as it was when the job was planned.
+    /// A part of the message has changed since the plan.
     #[error("{input}: changed since the job was planned")]
     Input {
         /// The part.
         input: String,
     },
-    /// A shard is not what is computed from job and keys.
+    /// A shard differs from the one computed here.
     #[error("{shard}: differs from the shard that this machine computes")]
     Differs {
         /// The shard.
         shard: String,
     },
-    /// A shard of another length than it must have.
+    /// A shard has the wrong length.
     #[error("{shard}: found {found} bytes, expected {expected}: not a whole shard")]
     ShardBytes {
         /// The shard.
         shard: String,
         /// Its length.
         found: u64,
-        /// The length of all shards of its number of batches.
+        /// Its expected length.
         expected: u64,
     },
-    /// What is in the place of a shard is no file.
+    /// The name of a shard is taken by something that is not a file.
     #[error("{shard}: a shard must be a file, and this is none")]
     NoFile {
         /// The shard.
         shard: String,
     },
-    /// What would be removed is behind a link, and may be another's.
+    /// A folder to be removed is a link, which may lead outside the job.
     #[error("{}: is a symbolic link", path.display())]
     Linked {
         /// The link.
         path: PathBuf,
     },
-    /// Somebody works on what would be removed.
+    /// Workers are evaluating shards of a job to be removed.
     #[error("{job}: {claimed} of its shards are being evaluated")]
     Busy {
         /// The job.
         job: String,
-        /// How many.
+        /// Number of shards in work.
         claimed: u64,
     },
-    /// What is to be read is among the files that the job makes, and goes with them.
+    /// An input lies among the files that the job makes, and would be removed with them.
     #[error("{}: is among the files that the job makes", path.display())]
     Among {
         /// The file.
         path: PathBuf,
     },
-    /// The output is in the folder of the job.
+    /// The output lies in the job's folder.
     #[error("{}: is in the job that is read", path.display())]
     Inside {
         /// The output.
@@ -107,26 +105,26 @@ pub enum JobError {
     NoShard {
         /// The job.
         job: String,
-        /// The number asked for.
+        /// The requested number.
         found: u64,
-        /// The number of the last one.
+        /// The last number.
         last: u64,
     },
-    /// The job has no message to evaluate.
-    #[error("the message of a job, expected one byte at least")]
+    /// The message is empty.
+    #[error("the message of the job is empty, expected at least one byte")]
     Empty,
-    /// A shard would be too long for one object.
+    /// A shard would exceed the length of an object.
     #[error("a shard of {batches} batches has {found} bytes, expected at most {most}")]
     ShardTooLong {
-        /// Batches asked for.
+        /// Batches requested.
         batches: u64,
-        /// Length.
+        /// Its length.
         found: u64,
-        /// The most.
+        /// The limit.
         most: u64,
     },
-    /// The path cannot stand in a plan.
-    #[error("{path}: cannot be written into a plan: its name is no UTF-8")]
+    /// The path is not UTF-8, so a plan cannot hold it.
+    #[error("{path}: cannot be written into a plan: its name is not UTF-8")]
     Path {
         /// The path.
         path: String,
@@ -136,7 +134,7 @@ pub enum JobError {
     Incomplete {
         /// The job.
         job: String,
-        /// Shards that are missing.
+        /// Missing shards.
         missing: u64,
         /// All shards.
         shards: u64,
@@ -144,7 +142,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// Whether the same command may succeed later: a service or a network failed, or there is no room on the disk or in memory.
+    /// Whether the same command may succeed later: a service or network failed, or disk or memory was full.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -163,43 +161,43 @@ impl JobError {
         match self {
             Self::Work(error) => error.remedy(),
             Self::Store(error) if error.is_temporary() => "run the same command later",
-            Self::Store(_) => "check the location and who may read and write there",
+            Self::Store(_) => "check the location and its permissions",
             Self::NoJob { .. } => "check the location, or make one with 'homaes job plan'",
             Self::Plan { .. } => {
                 "the plan was changed or is of another version: plan the job again in another place"
             }
             Self::OtherJob { .. } => "choose another place for this one",
             Self::OtherKeys { .. } => {
-                "put back the keys that the job was planned with, or plan it again in another place"
+                "restore the keys that the job was planned with, or plan it again in another place"
             }
             Self::Input { .. } => {
-                "put back the file that the job was planned with, or plan it again in another place"
+                "restore the file that the job was planned with, or plan it again in another place"
             }
             Self::Differs { .. } => {
-                "one of two machines computes wrongly, or the shard was forged: evaluate it on a third machine, and remove the wrong one"
+                "a machine computed wrongly or the shard was forged: evaluate it on a third machine, and remove the wrong one"
             }
             Self::Inside { .. } => "choose another place for the output",
             Self::ShardBytes { .. } | Self::NoFile { .. } => {
                 "remove it, and evaluate it again with 'homaes job run'"
             }
-            Self::Busy { .. } => "wait for the workers, or end them",
+            Self::Busy { .. } => "wait for the workers, or stop them",
             Self::Among { .. } => "keep it in another folder, or choose another place for the job",
             Self::Linked { .. } => "remove the files of the job by hand",
             Self::NoShard { .. } => "'homaes job status' shows the shards",
-            Self::Empty => "give a file that is not empty",
-            Self::ShardTooLong { .. } => "give fewer with --shard-batches",
+            Self::Empty => "use a file that is not empty",
+            Self::ShardTooLong { .. } => "use fewer with --shard-batches",
             Self::Path { .. } => "rename it",
             Self::Incomplete { .. } => "evaluate them with 'homaes job run'",
         }
     }
 }
 
-/// The error of a store that reached the library as one of input and output.
+/// The error of a store that arrived as an I/O error of the library.
 fn store_error(source: &io::Error) -> Option<&StoreError> {
     source.get_ref()?.downcast_ref()
 }
 
-/// An error once the switch is thrown.
+/// Fails once `cancel` is thrown.
 pub(crate) fn check(cancel: &Cancel) -> Result<()> {
     match cancel.is_cancelled() {
         true => Err(homaes::Error::Cancelled.into()),

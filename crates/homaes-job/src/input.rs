@@ -1,4 +1,4 @@
-//! Parts of a message by where they are.
+//! Message parts by location.
 
 use crate::error::Result;
 use crate::store::{Location, Store, StoreError};
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file or an object, opened when it is read: of a message of many parts, a worker reads those of its shard.
+/// A file or object that is opened when read, so that a worker opens only the parts of its shard.
 pub(crate) struct Object {
     name: PathBuf,
     bytes: u64,
@@ -21,7 +21,7 @@ enum Place {
 }
 
 impl Object {
-    /// The object at a location, which is said to have so many bytes.
+    /// The object at a location, expected to have `bytes` bytes.
     pub(crate) fn new(location: &Location, bytes: u64) -> Result<Self> {
         let (name, place) = match location {
             Location::Local(path) => (path.clone(), Place::File),
@@ -34,7 +34,6 @@ impl Object {
     }
 }
 
-/// The store that an object is in, and its name there.
 pub(crate) fn split(location: &Location) -> Result<(Arc<dyn Store>, String)> {
     let none = || StoreError::Missing {
         name: location.to_string(),
@@ -43,10 +42,7 @@ pub(crate) fn split(location: &Location) -> Result<(Arc<dyn Store>, String)> {
     Ok((crate::store::open(&folder)?, name.to_owned()))
 }
 
-/// The file or object at a location, as a source of parts of messages.
-///
-/// # Errors
-/// [`JobError::Store`](crate::JobError::Store) if there is none.
+/// The file or object at a location, as a source of message parts. Fails if it is missing.
 pub fn open_source(location: &Location) -> Result<impl Source + 'static> {
     let bytes = match location {
         Location::Local(path) => {

@@ -1,4 +1,4 @@
-//! A job that is there: its plan, which shards it has, and the file of results that they make.
+//! A planned job: its plan, its shards, and the results file that they form.
 
 use crate::error::{JobError, Result, check};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
@@ -10,19 +10,18 @@ use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The object that has the plan.
 pub(crate) const PLAN: &str = "job.json";
 
-/// What names of shards begin with.
+/// Prefix of the names of shards.
 const SHARDS: &str = "shards";
 
-/// Bytes of a shard, at most: it is written to a bucket in one piece, and is in memory as a whole.
+/// Most bytes of a shard, which is held in memory and written to a bucket in one piece.
 pub const MAX_SHARD_BYTES: u64 = 512 << 20;
 
-/// Bytes of a plan, from its start, that have its id and how it is cut, behind two paths.
+/// Length of a plan's head: it has the id and the division into shards, after two paths.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// Bytes of a shard that have its header and its first record.
+/// Length of a shard's beginning: it has the header and the first record.
 const FRONT_BYTES: u64 = 512;
 
 /// A job.
@@ -32,11 +31,11 @@ pub struct Job {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) manifest: Manifest,
     pub(crate) layout: Layout,
-    /// The first bytes of the plan, which tell it from others: whether it is still there is asked often.
+    /// The head of the plan, to check often and cheaply that it is still in place.
     pub(crate) head: Vec<u8>,
 }
 
-/// Which shards are there.
+/// The state of a job's shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Status {
@@ -44,20 +43,20 @@ pub struct Status {
     pub shards: u64,
     /// All batches.
     pub batches: u64,
-    /// Those shards that are there, of the right length.
+    /// Shards that exist with the right length.
     pub present: Vec<Range<u64>>,
-    /// Those that are there with another length, and that length; 0 for what is no file.
+    /// Shards that exist with a wrong length, and that length; 0 for something other than a file.
     pub wrong: Vec<(u64, u64)>,
-    /// Names of what is among the shards and is none of this job: nothing uses it.
+    /// Other names among the shards; they are ignored.
     pub others: Vec<String>,
-    /// Shards that workers are evaluating; 0 where that cannot be told, as in a bucket.
+    /// Shards in work; 0 where unknown, as in a bucket.
     pub claimed: u64,
-    /// Bytes of the shards that are there.
+    /// Bytes of the shards that exist.
     pub bytes: u64,
 }
 
 impl Status {
-    /// Number of shards that are there.
+    /// Number of complete shards.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.present
@@ -66,13 +65,13 @@ impl Status {
             .sum()
     }
 
-    /// Number of shards that are not there, or not whole.
+    /// Number of missing or incomplete shards.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.shards - self.done()
     }
 
-    /// Whether shard `number` is there.
+    /// Whether shard `number` is complete.
     #[must_use]
     pub fn has(&self, number: u64) -> bool {
         let after = self.present.partition_point(|range| range.end <= number);
@@ -114,7 +113,7 @@ impl Job {
         }
     }
 
-    /// What of the plan contradicts the rest. What it says of keys and message is compared with them when they are opened.
+    /// A contradiction within the plan. Keys and message are compared with it when they are opened.
     fn fault(&self) -> Option<&'static str> {
         let plan = &self.manifest;
         if plan.format != FORMAT {
@@ -125,7 +124,7 @@ impl Job {
             let source = io::ErrorKind::NotFound.into();
             Err(homaes::Error::Io { path, source })
         })) else {
-            return Some("expected the front of a file of results, and shards of a batch at least");
+            return Some("expected the front of a results file, and at least one batch per shard");
         };
         let (header, shards) = (merge.header(), merge.shards());
         let same_set = plan.set.name == header.set()
@@ -138,7 +137,7 @@ impl Job {
             () if shards == 0 || plan.shards != shards || plan.batches != batches => {
                 Some("shards or batches differ from those of the front")
             }
-            () if plan.inputs.len() as u64 != shards => Some("expected an input for each shard"),
+            () if plan.inputs.len() as u64 != shards => Some("expected one input per shard"),
             () if plan.bytes.output != header.file_bytes() => {
                 Some("length of the output differs from that of the front")
             }
@@ -146,25 +145,25 @@ impl Job {
                 Some("shards are too long")
             }
             () if plan.parts.iter().any(|part| part.meta().is_none()) => {
-                Some("a part has a mode or an IV that it cannot have")
+                Some("invalid mode or IV of a part")
             }
             () => None,
         }
     }
 
-    /// Where it is.
+    /// Its location.
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Names what it computes.
+    /// Identifies the computation.
     #[must_use]
     pub fn id(&self) -> RunId {
         RunId(self.manifest.id.0)
     }
 
-    /// The parameter set of its keys, by name.
+    /// Name of the parameter set of its keys.
     #[must_use]
     pub fn set(&self) -> &str {
         &self.manifest.set.name
@@ -188,25 +187,25 @@ impl Job {
         self.manifest.shards
     }
 
-    /// Batches of all shards but the last one, which may have fewer.
+    /// Batches per shard; the last one may have fewer.
     #[must_use]
     pub fn shard_batches(&self) -> u64 {
         self.manifest.shard_batches
     }
 
-    /// Number of batches of all shards.
+    /// Number of batches.
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.manifest.batches
     }
 
-    /// Length of the file of results.
+    /// Length of the results file.
     #[must_use]
     pub fn output_bytes(&self) -> u64 {
         self.manifest.bytes.output
     }
 
-    /// Number of parts of the message, and their bytes.
+    /// Number of parts of the message, and their total bytes.
     #[must_use]
     pub fn parts(&self) -> (u64, u64) {
         let parts = &self.manifest.parts;
@@ -216,7 +215,7 @@ impl Job {
         (parts.len() as u64, bytes)
     }
 
-    /// What shard `number` must be.
+    /// What identifies shard `number`.
     pub(crate) fn shard(&self, number: u64) -> ShardName {
         let plan = &self.manifest;
         let first = number.saturating_mul(plan.shard_batches);
@@ -229,7 +228,6 @@ impl Job {
         }
     }
 
-    /// Refuses the number of a shard that there is not.
     pub(crate) fn check_number(&self, found: u64) -> Result<()> {
         match found < self.shards() {
             true => Ok(()),
@@ -241,18 +239,16 @@ impl Job {
         }
     }
 
-    /// The object of shard `number`.
     pub(crate) fn object(number: u64) -> String {
         format!("{SHARDS}/{number:06}.hcs")
     }
 
-    /// How messages name shard `number`.
+    /// Name of shard `number` in messages.
     #[must_use]
     pub fn describe(&self, number: u64) -> String {
         self.store.describe(&Self::object(number))
     }
 
-    /// The length of shard `number`.
     pub(crate) fn shard_bytes(&self, number: u64) -> u64 {
         match number + 1 == self.shards() {
             true => self.manifest.bytes.last_shard,
@@ -260,12 +256,12 @@ impl Job {
         }
     }
 
-    /// Where something of the plan is.
+    /// The location of a URI in the plan.
     pub(crate) fn resolve(&self, uri: &str) -> Result<Location> {
         resolve(uri, &self.location)
     }
 
-    /// Refuses what has the name of a shard in a folder, and is no file: a folder, a pipe, or a link to nothing.
+    /// Refuses a shard that is not a file: a folder, a pipe, or a dangling link.
     fn check_file(&self, number: u64) -> Result<()> {
         let Some(folder) = self.store.folder() else {
             return Ok(());
@@ -283,10 +279,9 @@ impl Job {
         }
     }
 
-    /// Whether shard `number` is there, by its length and its first record. Its checksums are verified by [`check`](Self::check), and where it is read.
-    ///
-    /// # Errors
-    /// [`JobError::ShardBytes`] if it is there and is not whole; [`JobError::NoFile`]; [`homaes::Error::Shard`] if it is of another run, or another shard.
+    /// Whether shard `number` exists, judged by its length and first record; [`check`](Self::check) and reading verify
+    /// its checksums. Errors: [`JobError::ShardBytes`] for another length; [`JobError::NoFile`];
+    /// [`homaes::Error::Shard`] if it belongs to another run or number.
     pub fn has(&self, number: u64) -> Result<bool> {
         self.check_file(number)?;
         let (object, expected) = (Self::object(number), self.shard_bytes(number));
@@ -314,16 +309,13 @@ impl Job {
         }
     }
 
-    /// Refuses shards that there are not.
-    ///
-    /// # Errors
-    /// [`JobError::NoShard`].
+    /// Refuses ranges beyond the last shard with [`JobError::NoShard`].
     pub fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
         let mut ranges = ranges.iter();
         ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
     }
 
-    /// Refuses to go on when the job was removed meanwhile, or another one is in its place.
+    /// Fails if the job was removed or replaced.
     pub(crate) fn check_there(&self) -> Result<()> {
         let job = || self.location.to_string();
         let mut found = vec![0; self.head.len()];
@@ -342,16 +334,13 @@ impl Job {
         }
     }
 
-    /// Which shards are there.
-    ///
-    /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is not there any more; [`JobError::Store`].
+    /// The state of the shards; [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is gone.
     pub fn status(&self) -> Result<Status> {
         self.check_there()?;
         self.look()
     }
 
-    /// The same, of a job whose plan may not be there yet.
+    /// As [`status`](Self::status), for a plan that may not be written yet.
     fn look(&self) -> Result<Status> {
         let mut numbers = Vec::new();
         let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
@@ -361,7 +350,7 @@ impl Job {
                 Some(number) if found == self.shard_bytes(number) => numbers.push(number),
                 Some(number) => wrong.push((number, found)),
                 None => {
-                    // in a folder that has the place of a shard
+                    // within a folder that has the name of a shard
                     let end = name.match_indices('/').nth(1).map_or(0, |(end, _)| end);
                     wrong.extend(self.number_of(&name[..end]).map(|number| (number, 0)));
                     others.push(name);
@@ -372,7 +361,7 @@ impl Job {
         }
         for name in listing.others {
             match self.number_of(&name) {
-                // a folder, a pipe or the like, in the place of the shard
+                // not a file, but has the name of a shard
                 Some(number) => wrong.push((number, 0)),
                 None => others.push(name),
             }
@@ -399,14 +388,14 @@ impl Job {
         })
     }
 
-    /// The number of the shard that an object is.
+    /// The number of a shard's object.
     fn number_of(&self, name: &str) -> Option<u64> {
         let number = name.strip_prefix(SHARDS)?.strip_prefix('/')?;
         let number = number.strip_suffix(".hcs")?.parse().ok()?;
         (number < self.shards() && name == Self::object(number)).then_some(number)
     }
 
-    /// The bytes of shard `number`; `None` if it is not there.
+    /// The bytes of shard `number`; `None` if it is missing.
     pub(crate) fn read(&self, number: u64) -> Result<Option<Vec<u8>>> {
         self.check_file(number)?;
         let expected = self.shard_bytes(number);
@@ -426,10 +415,7 @@ impl Job {
         Ok(Some(bytes))
     }
 
-    /// Verifies the checksums of shard `number`, and that it is the one that it must be; whether it is there.
-    ///
-    /// # Errors
-    /// What is wrong with it.
+    /// Verifies checksums and identity of shard `number`, and returns what is wrong; `false` if it is missing.
     pub fn check(&self, number: u64) -> Result<bool> {
         let Some(bytes) = self.read(number)? else {
             return Ok(false);
@@ -456,7 +442,6 @@ impl Job {
         Self::merge_by(self)
     }
 
-    /// What the shards of `job` make.
     fn merge_by<'j>(job: impl Deref<Target = Self> + Send + 'j) -> Result<Merge<'j>> {
         let plan = &job.manifest;
         let (front, run, batches) = (plan.front.0.clone(), job.id(), plan.shard_batches);
@@ -480,19 +465,14 @@ impl Job {
         Ok(Merge::new(front, run, batches, Box::new(fetch))?)
     }
 
-    /// The file of results, which its shards make: the bytes of a run on one machine that is [`reproducible`](homaes::Transcipher::reproducible).
-    ///
-    /// # Errors
-    /// [`JobError::Incomplete`] if shards are missing.
+    /// The results file formed by the shards, or [`JobError::Incomplete`]: the same bytes as a
+    /// [`reproducible`](homaes::Transcipher::reproducible) run on one machine.
     pub fn results(&self) -> Result<Merge<'_>> {
         self.check_complete()?;
         self.results_unchecked()
     }
 
-    /// As [`results`](Self::results), of a job that they share.
-    ///
-    /// # Errors
-    /// As [`results`](Self::results).
+    /// As [`results`](Self::results), for a shared job.
     pub fn shared_results(job: &Arc<Self>) -> Result<Merge<'static>> {
         job.check_complete()?;
         Self::merge_by(job.clone())
@@ -501,7 +481,7 @@ impl Job {
     fn check_complete(&self) -> Result<()> {
         let status = self.status()?;
         if let Some(&(number, _)) = status.wrong.first() {
-            // says what is wrong with it
+            // returns what is wrong with it
             self.has(number)?;
         }
         match status.missing() {
@@ -514,10 +494,8 @@ impl Job {
         }
     }
 
-    /// Refuses an output that would replace what the job needs, or that is in its folder and would go with it.
-    ///
-    /// # Errors
-    /// [`JobError::Inside`]; [`homaes::Error::OwnInput`].
+    /// Refuses an output that would replace an input of the job ([`homaes::Error::OwnInput`]), or that lies in its
+    /// folder ([`JobError::Inside`]).
     pub fn refuse_output(&self, out: &Path) -> Result<()> {
         let plan = &self.manifest;
         let parts = plan.parts.iter().map(|part| &part.uri);
@@ -533,7 +511,7 @@ impl Job {
             .store
             .folder()
             .and_then(|folder| folder.canonicalize().ok());
-        // of a path that is not there yet, what of it is
+        // the nearest existing ancestor
         let there = std::path::absolute(out).ok();
         let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
         let there = there.filter_map(|path| path.canonicalize().ok()).next();
@@ -545,10 +523,11 @@ impl Job {
         }
     }
 
-    /// Writes the file of results, until `cancel` is thrown.
+    /// Writes the results file until `cancel` is thrown.
     ///
     /// # Errors
-    /// As [`results`](Self::results) and [`refuse_output`](Self::refuse_output); what is wrong with a shard; [`homaes::Error::Cancelled`]: `output` then does not appear.
+    /// As [`results`](Self::results) and [`refuse_output`](Self::refuse_output); a damaged shard;
+    /// [`homaes::Error::Cancelled`]. Then `output` does not appear.
     pub fn merge(&self, mut output: Output, cancel: &Cancel) -> Result<()> {
         let mut merge = self.results()?;
         if output.is_file() {
@@ -568,12 +547,11 @@ impl Job {
         Ok(output.commit()?)
     }
 
-    /// Removes the plan, so that workers stop, and then the shards, and the logs of workers: where a file of results was written, the job is done. Other files in its
-    /// folder stay.
+    /// Removes the plan, so that workers stop, then the shards, claims and logs. Other files in the folder stay.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Linked`] if its shards are behind a link; [`JobError::Busy`] if workers are
-    /// at them; [`JobError::Store`].
+    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is gone; [`JobError::Linked`] if its shards are behind
+    /// a link; [`JobError::Busy`] while workers evaluate shards; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
         if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
@@ -600,10 +578,7 @@ impl Job {
         Ok(())
     }
 
-    /// Refuses to begin where the disk has no room for the shards that are missing.
-    ///
-    /// # Errors
-    /// [`homaes::Error::Disk`].
+    /// Refuses to start if the disk has no room for the missing shards ([`homaes::Error::Disk`]).
     pub fn check_space(&self) -> Result<()> {
         let Some(folder) = self.store.folder() else {
             return Ok(());
@@ -617,10 +592,10 @@ impl Job {
     }
 }
 
-/// Refuses a file that is in one of the folders of a job's own files.
+/// Refuses an input in one of the folders that the job makes.
 pub(crate) fn refuse_among(folder: &Path, input: &Path) -> Result<()> {
     let Ok(input) = input.canonicalize() else {
-        return Ok(()); // said where it is opened
+        return Ok(()); // opening it will fail
     };
     let own = [SHARDS, crate::log::LOGS, crate::claim::CLAIMS].map(|name| folder.join(name));
     let among = |own: &PathBuf| own.canonicalize().is_ok_and(|own| input.starts_with(own));
@@ -630,12 +605,11 @@ pub(crate) fn refuse_among(folder: &Path, input: &Path) -> Result<()> {
     }
 }
 
-/// The first bytes of a plan.
 pub(crate) fn head(text: &[u8]) -> Vec<u8> {
     text[..text.len().min(HEAD_BYTES)].to_vec()
 }
 
-/// Refuses to write `wanted` bytes into a folder where there is no room for them. What cannot be found out is no reason to refuse.
+/// Refuses to write `wanted` bytes into a folder without room for them, as far as that is known.
 fn check_disk(folder: PathBuf, wanted: u64) -> Result<()> {
     let folder = match folder.as_os_str().is_empty() {
         true => PathBuf::from("."),

@@ -1,21 +1,19 @@
-//! Runs that many workers share, on one machine or on many.
+//! Runs shared by many workers, on one machine or on many.
 //!
-//! A job is a folder, or what is below a key of a bucket:
+//! A job is a folder, or everything below a key of a bucket:
 //!
 //! ```text
 //! JOB/job.json             the plan: keys, message, shards; written once, never changed
 //! JOB/shards/000017.hcs    the results of some batches
 //! JOB/claims/000017        in folders: locked by the worker that evaluates the shard
-//! JOB/log/*.ndjson         in folders: what each worker did, for people; nothing needs it
+//! JOB/log/*.ndjson         in folders: what each worker did, for people only
 //! ```
 //!
-//! A shard is a function of job and keys: whoever evaluates it makes the same bytes ([`homaes::Shard`]). So workers need to know nothing of each
-//! other. Each writes a shard
-//! only where none is; who comes second compares. A worker that is killed leaves nothing that the next one has to know.
+//! A shard is a function of job and keys: every worker computes the same bytes ([`homaes::Shard`]). So workers need not
+//! know of each other. The first one writes a shard, later ones compare, and a killed worker leaves nothing to repair.
 //!
-//! Before a shard is evaluated its ciphertext is read into memory and compared with the digest in the plan: what changed since is named, never used.
-//! A complete job is read as the
-//! file of results that its shards make ([`Job::results`]).
+//! Before evaluation a shard's ciphertext is read into memory and compared with the digest in the plan, so changed
+//! input is reported and never used. A complete job reads as one results file ([`Job::results`]).
 //!
 //! ```
 //! use homaes_job::{Job, Location, Planning, Worker};

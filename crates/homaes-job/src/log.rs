@@ -1,4 +1,4 @@
-//! What a worker did, one line for each shard, for people: nothing reads it.
+//! Logs of workers, one line per shard, for people only.
 
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) const LOGS: &str = "log";
 const END: &str = "ndjson";
 
-/// The log of this process in a job's folder.
+/// This process's log in a job's folder.
 pub(crate) struct Log {
     path: Option<PathBuf>,
     file: Option<File>,
@@ -17,7 +17,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Begins with the first line; none where the job is in no folder.
+    /// The file is created with the first line; there is no log without a folder.
     pub(crate) fn new(folder: Option<&Path>) -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname");
         let host = host.ok().or_else(|| std::env::var("HOSTNAME").ok());
@@ -32,7 +32,7 @@ impl Log {
         }
     }
 
-    /// Adds a line. That it cannot be written is no reason to stop.
+    /// Adds a line; failures are ignored.
     pub(crate) fn add(&mut self, mut line: Value) {
         let Some(path) = &self.path else {
             return;
@@ -41,12 +41,11 @@ impl Log {
         line["host"] = json!(self.host);
         line["process"] = json!(std::process::id());
         let open = || {
-            // nothing where the job is gone
+            // fails if the job was removed
             let folder = path.parent()?;
             let _ = fs::create_dir(folder);
-            // a link would lead out of the job
             is_folder(folder).then_some(())?;
-            // and opening a pipe would wait for a reader
+            // a link would lead out of the job, and opening a pipe would wait for a reader
             let is_log = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
             is_log.then_some(())?;
             File::options().create(true).append(true).open(path).ok()
@@ -58,12 +57,12 @@ impl Log {
     }
 }
 
-/// Whether it is a folder, and no link to one.
+/// Whether the path is a folder, not a link to one.
 pub(crate) fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Removes the logs of all workers, when the job is done, and their folder if nothing else is in it.
+/// Removes the logs of all workers, and their folder if it is empty.
 pub(crate) fn remove_all(folder: &Path) {
     let folder = folder.join(LOGS);
     let entries = is_folder(&folder).then(|| fs::read_dir(&folder).ok());

@@ -1,4 +1,4 @@
-//! `job.json`: what a job is.
+//! `job.json`, the plan of a job.
 
 use crate::error::{JobError, Result};
 use crate::store::Location;
@@ -6,18 +6,16 @@ use homaes::{Mode, PartMeta};
 use homaes_wire::{hex, unhex};
 use serde::{Deserialize, Serialize};
 
-/// What stands first in the file.
 pub(crate) const FORMAT: &str = "homaes job 1";
 
-/// Bytes of the file, at most: a hundred for each of some millions of parts.
+/// Most bytes of the file: a hundred for each of some millions of parts.
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
-/// The plan of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
     pub(crate) format: String,
-    /// Of the run: over set, keys, layout and message.
+    /// Id of the run: covers set, keys, layout and message.
     pub(crate) id: Hex<32>,
     pub(crate) set: SetEntry,
     pub(crate) key_id: String,
@@ -31,9 +29,9 @@ pub(crate) struct Manifest {
     pub(crate) shards: u64,
     pub(crate) bytes: Lengths,
     pub(crate) parts: Vec<PartEntry>,
-    /// BLAKE3 of the ciphertext that each shard is evaluated from.
+    /// BLAKE3 of each shard's ciphertext.
     pub(crate) inputs: Vec<Hex<32>>,
-    /// The first bytes of the file of results.
+    /// The first bytes of the results file.
     pub(crate) front: Bytes,
 }
 
@@ -44,7 +42,6 @@ pub(crate) struct SetEntry {
     pub(crate) digest: Hex<32>,
 }
 
-/// Where a key is, and what it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyEntry {
@@ -53,7 +50,6 @@ pub(crate) struct KeyEntry {
     pub(crate) blake3: Hex<32>,
 }
 
-/// Lengths of files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lengths {
@@ -69,7 +65,7 @@ pub(crate) struct PartEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
     pub(crate) uri: String,
-    /// Where the ciphertext begins.
+    /// Start of the ciphertext.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     pub(crate) blake3: Hex<32>,
@@ -99,7 +95,7 @@ impl PartEntry {
         }
     }
 
-    /// What the file of results says of it.
+    /// Its description in the results file.
     pub(crate) fn meta(&self) -> Option<PartMeta> {
         let mut meta = PartMeta::new(Mode::with_vector(&self.mode, &self.iv.0)?, self.bytes);
         meta.name.clone_from(&self.name);
@@ -110,8 +106,8 @@ impl PartEntry {
     }
 }
 
-/// What a location is called in the plan of the job at `job`: a path relative to the job, if it is below the folder that the job is in, so that the
-/// whole may be moved; or else all of it.
+/// URI of a location in the plan of the job at `job`: a path relative to the job if it lies below the parent of the
+/// job's folder, so that both can be moved together; otherwise the whole location.
 pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
     let Location::Local(path) = location else {
         return Ok(location.to_string());
@@ -130,7 +126,7 @@ pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
     };
     let above = above.as_deref().and_then(std::path::Path::parent);
     let below = above.and_then(|above| path.strip_prefix(above).ok()?.to_str());
-    // a plan in the root of the file system stays with whole paths
+    // a plan in the root of the file system keeps absolute paths
     let below = below.filter(|_| above.is_some_and(|above| above.parent().is_some()));
     Ok(match below {
         Some(below) => format!("../{below}"),
@@ -138,12 +134,12 @@ pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
     })
 }
 
-/// The location that a plan calls `uri`.
+/// The location of a URI in a plan.
 pub(crate) fn resolve(uri: &str, job: &Location) -> Result<Location> {
     if let Location::Local(folder) = job
         && uri.starts_with("../")
     {
-        // the folder's own path: links on the way to it are followed as they are when the plan is written
+        // resolve links on the way to the folder as `uri` does
         let folder = folder.canonicalize();
         let folder = folder.as_deref().unwrap_or(match job {
             Location::Local(folder) => folder,
@@ -155,12 +151,12 @@ pub(crate) fn resolve(uri: &str, job: &Location) -> Result<Location> {
     Ok(Location::parse(uri)?)
 }
 
-/// Bytes in hex digits.
+/// Bytes as hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
 
-/// Bytes of any number in hex digits.
+/// Any number of bytes as hex digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);

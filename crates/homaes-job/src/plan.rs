@@ -1,5 +1,3 @@
-//! Making a job.
-
 use crate::error::{JobError, Result, check};
 use crate::input::open_source;
 use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, refuse_among};
@@ -11,33 +9,32 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Batches of a shard unless another number is given.
+/// Default number of batches per shard.
 const SHARD_BATCHES: u64 = 8;
 
-/// Bytes that are read at a time for a digest.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// How a job is planned.
+/// Options of a plan.
 #[derive(Debug, Clone)]
 pub struct Planning {
     /// The evaluation key.
     pub eval: Location,
     /// The wrapped key.
     pub wrapped: Location,
-    /// In which AES is evaluated; the cheapest of the wrapped key for the message if it is `None`.
+    /// The layout of AES; by default the cheapest that the wrapped key allows for the message.
     pub layout: Option<Layout>,
-    /// Batches of a shard; 8 if it is `None`, or fewer where so many would be too long.
+    /// Batches per shard; by default 8, or fewer if a shard would be too long.
     pub shard_batches: Option<u64>,
-    /// Plan although the disk has no room for the shards.
+    /// Plan even if the disk has no room for the shards.
     pub ignore_space: bool,
-    /// Folder for keys that come from a bucket.
+    /// Folder for keys from a bucket.
     pub cache: Option<PathBuf>,
-    /// Once it is thrown, no plan is written any more.
+    /// Once thrown, no plan is written.
     pub cancel: Cancel,
 }
 
 impl Planning {
-    /// With these keys, and nothing else asked for.
+    /// These keys, and defaults.
     #[must_use]
     pub fn new(eval: Location, wrapped: Location) -> Self {
         Self {
@@ -53,11 +50,12 @@ impl Planning {
 }
 
 impl Job {
-    /// Plans a job at `location`: everything that is read is read once, for its digests. The parts of `message` must be files, or [`open_source`]s. Planning the same job
-    /// again gives the job that is there.
+    /// Plans a job at `location`. Reads every input once, for its digest. The parts of `message` must be files or
+    /// [`open_source`]s. Planning the same job again returns the existing one.
     ///
     /// # Errors
-    /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys, message and store.
+    /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys,
+    /// message and store.
     pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
@@ -107,7 +105,7 @@ impl Job {
         job.write(planning.ignore_space)
     }
 
-    /// Writes the plan, unless it is there.
+    /// Writes the plan unless it exists.
     fn write(mut self, ignore_space: bool) -> Result<Self> {
         if !ignore_space {
             self.check_space()?;
@@ -133,7 +131,6 @@ impl Job {
     }
 }
 
-/// A key by where it is and what it is.
 fn key(location: &Location) -> Result<KeyEntry> {
     let source = open_source(location)?;
     let mut hasher = blake3::Hasher::new();
@@ -213,7 +210,7 @@ fn manifest(
     })
 }
 
-/// Batches of a shard: as asked for, or 8, or as many as fit into one object.
+/// Batches per shard: as requested, or else at most 8 and as many as fit one object.
 fn shard_size(plan: &Plan, asked: Option<u64>) -> Result<u64> {
     let all = plan.split().batches();
     let bytes = |batches| {

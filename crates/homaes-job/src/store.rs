@@ -1,8 +1,8 @@
-//! Objects by name, in a folder, in memory, or in a bucket: what the files of a job need, wherever they are.
+//! Objects by name, in a folder, in memory or in a bucket.
 //!
-//! A [`Store`] holds whole objects. [`Store::create`] writes one that is not there yet, so that of many writers of one name the first wins and every
-//! other one is told: that is how workers who know nothing of each other share a job. [`cached`] keeps a copy of a large object on this machine, under
-//! its digest.
+//! [`Store::create`] writes a whole object only if it does not exist yet: of several writers the first wins and the
+//! others are told. So workers can share a job without knowing of each other. [`cached`] keeps a local copy of a large
+//! object, named by its digest.
 //!
 //! ```
 //! use homaes_job::store::{Created, Location, open};

@@ -1,4 +1,4 @@
-//! Whether the shards of a job are what they must be.
+//! Verification of a job's shards.
 
 use crate::error::{JobError, Result, check};
 use crate::job::Job;
@@ -7,25 +7,22 @@ use homaes::Cancel;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// What was found.
+/// Result of a verification.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Shards that are there, and were verified.
+    /// Shards that exist and are right so far.
     pub shards: u64,
-    /// Those that were evaluated again and compared.
+    /// Shards that were evaluated again and compared.
     pub evaluated: u64,
-    /// Shards that are missing.
+    /// Missing shards.
     pub missing: u64,
-    /// What is wrong with which.
+    /// Wrong shards, with what is wrong.
     pub wrong: Vec<(u64, JobError)>,
 }
 
 impl Job {
-    /// Verifies the checksums of all shards that are there, and that each is the one that it must be, until `cancel` is thrown.
-    ///
-    /// # Errors
-    /// Those of the store; [`homaes::Error::Cancelled`]; what is wrong with shards is in the result.
+    /// Verifies checksums and identity of all existing shards until `cancel` is thrown. The result lists wrong shards.
     pub fn verify(&self, cancel: &Cancel) -> Result<Verified> {
         let mut verified = Verified::default();
         for number in 0..self.shards() {
@@ -42,12 +39,8 @@ impl Job {
 }
 
 impl Worker<'_> {
-    /// As [`Job::verify`]; then evaluates some of the shards again, a `share` of those that are right so far but one at least, drawn at random, and
-    /// compares. What a broken
-    /// processor computed, or somebody forged, has right checksums.
-    ///
-    /// # Errors
-    /// Those of the store and of evaluation; what is wrong with shards is in the result.
+    /// As [`Job::verify`]; then evaluates a random `share` of the right shards again, at least one, and compares. This
+    /// finds what a faulty processor computed or somebody forged with right checksums.
     pub fn verify(&self, share: f64) -> Result<Verified> {
         let mut verified = self.job().verify(self.switch())?;
         let wrong: BTreeSet<u64> = verified.wrong.iter().map(|&(number, _)| number).collect();

@@ -1,5 +1,3 @@
-//! Evaluating shards.
-
 use crate::claim::Claim;
 use crate::error::{JobError, Result, check};
 use crate::input::Object;
@@ -20,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether another worker is done.
+/// Interval at which a worker checks on the others.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The keys of a job.
@@ -33,7 +31,6 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Opens both.
     pub(crate) fn open(eval: &Path, wrapped: &Path) -> Result<Self> {
         homaes::check_memory(&[eval, wrapped])?;
         let eval = EvalKey::open(eval)?;
@@ -45,7 +42,7 @@ impl Keys {
     }
 }
 
-/// The path of a key: of a copy in the cache if it is in a bucket.
+/// The path of a key; a key in a bucket is copied to the cache.
 pub(crate) fn fetched(
     location: &Location,
     entry: &KeyEntry,
@@ -63,31 +60,26 @@ pub(crate) fn fetched(
 }
 
 impl Job {
-    /// Opens its keys; those in a bucket by way of the folder `cache`, or the user's folder for such.
-    ///
-    /// # Errors
-    /// Those of the files; whether they are the keys of the plan is checked by [`Worker::new`].
+    /// Opens its keys. Keys in a bucket are copied to the folder `cache`, by default the user's cache folder.
+    /// [`Worker::new`] checks that they are the keys of the plan.
     pub fn keys(&self, cache: Option<&Path>) -> Result<Keys> {
         let [eval, wrapped] = self.key_files(cache)?;
         Keys::open(&eval, &wrapped)
     }
 
-    /// The files of its evaluation key and of its wrapped key; of those in a bucket, copies in the folder `cache`, or in the user's folder for such.
-    ///
-    /// # Errors
-    /// [`JobError::Store`]. Whether the files are there is found out where they are opened.
+    /// Files of its evaluation key and wrapped key, copied as in [`keys`](Self::keys). They may not exist.
     pub fn key_files(&self, cache: Option<&Path>) -> Result<[PathBuf; 2]> {
         let plan = &self.manifest;
         let path = |entry: &KeyEntry| fetched(&self.resolve(&entry.uri)?, entry, cache);
         Ok([path(&plan.eval_key)?, path(&plan.wrapped_key)?])
     }
 
-    /// The message, whose parts are opened when they are read.
+    /// The message; its parts are opened when read.
     fn message(&self) -> Result<AesInput> {
         let part = |entry: &crate::manifest::PartEntry| {
             let damaged = || JobError::Plan {
                 job: self.location.to_string(),
-                what: "a part cannot be as it is described".to_owned(),
+                what: "invalid description of a part".to_owned(),
             };
             let meta = entry.meta().ok_or_else(damaged)?;
             let tag = meta.tag.map_or(0, |tag| tag.len() as u64);
@@ -114,19 +106,19 @@ impl Job {
     }
 }
 
-/// What became of a shard.
+/// The outcome of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was there.
+    /// It existed.
     There,
     /// It was evaluated and written.
     Written,
-    /// It was evaluated, and another worker had written the same meanwhile.
+    /// It was evaluated, but another worker had written the same bytes first.
     Same,
 }
 
 impl Outcome {
-    /// As it stands in logs.
+    /// Its name in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -137,14 +129,14 @@ impl Outcome {
     }
 }
 
-/// A shard that is there now.
+/// A shard that exists now.
 #[derive(Debug, Clone)]
 pub struct Done {
     /// Its number.
     pub number: u64,
-    /// What was done for it.
+    /// What was done.
     pub outcome: Outcome,
-    /// What was measured, if it was evaluated.
+    /// Measurements, if it was evaluated.
     pub report: Option<Report>,
 }
 
@@ -158,10 +150,10 @@ pub struct Worker<'k> {
 }
 
 impl<'k> Worker<'k> {
-    /// With as many threads, or as many as there are cores.
+    /// A worker with `threads` threads, by default one per core.
     ///
     /// # Errors
-    /// [`JobError::OtherKeys`] if the keys are not those of the plan; [`JobError::Plan`] if it is damaged.
+    /// [`JobError::OtherKeys`] if the keys are not those of the plan; [`JobError::Plan`] if the plan is damaged.
     pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
         let transcipher = match threads {
             Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
@@ -176,7 +168,7 @@ impl<'k> Worker<'k> {
         let same_keys = header.set() == manifest.set.name
             && *header.digest() == manifest.set.digest.0
             && header.key_id().to_string() == manifest.key_id
-            // an AES key that was wrapped for other levels
+            // an AES key wrapped for other levels
             && plan.meta().level as u64 == manifest.level;
         let same_front = plan.front()? == manifest.front.0;
         if !same_keys || (same_front && plan.id_of(&digests) != job.id()) {
@@ -184,7 +176,7 @@ impl<'k> Worker<'k> {
         }
         let lengths = |number| plan.shard_bytes(&job.shard(number)) == job.shard_bytes(number);
         if !same_front || !lengths(0) || !lengths(job.shards() - 1) {
-            let what = "what it says of the message contradicts its front".to_owned();
+            let what = "its description of the message contradicts its front".to_owned();
             return Err(JobError::Plan { job: name, what });
         }
         Ok(Self {
@@ -196,7 +188,7 @@ impl<'k> Worker<'k> {
         })
     }
 
-    /// Ends its work when `cancel` is thrown, within a second, with [`homaes::Error::Cancelled`]. Shards that are there stay.
+    /// Stops with [`homaes::Error::Cancelled`] within a second after `cancel` is thrown. Finished shards stay.
     #[must_use]
     pub fn cancel(self, cancel: Cancel) -> Self {
         Self {
@@ -206,7 +198,7 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Calls `watch` from the workers, one at a time, after every round of every batch.
+    /// Calls `watch` after every round of every batch, from one worker thread at a time.
     #[must_use]
     pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
         Self {
@@ -215,7 +207,7 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Evaluates on these devices, as [`Transcipher::on`] says.
+    /// Evaluates on these devices, as [`Transcipher::on`].
     #[must_use]
     pub fn on(self, devices: Devices) -> Self {
         Self {
@@ -233,17 +225,17 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Threads that work.
+    /// Number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.transcipher.threads()
     }
 
-    /// Evaluates shard `number` if it is not there. Where another worker has claimed it, this one waits.
+    /// Evaluates shard `number` if it is missing. Waits while another worker has claimed it.
     ///
     /// # Errors
-    /// [`JobError::Input`] if the message has changed; [`JobError::Differs`] if another worker has written other bytes meanwhile; errors of evaluation and
-    /// store.
+    /// [`JobError::Input`] if the message has changed; [`JobError::Differs`] if another worker wrote other bytes
+    /// meanwhile; errors of evaluation and store.
     pub fn shard(&self, number: u64) -> Result<Done> {
         self.job.check_number(number)?;
         self.job.check_there()?;
@@ -255,14 +247,15 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Evaluates those shards of `ranges` that are not there, or of all if there are no ranges, until all of them are. `each` is called with every shard that was not there at the start.
+    /// Evaluates the missing shards of `ranges` (all if empty), and waits until all of them exist. Calls `each` with
+    /// every shard that was missing at the start.
     ///
     /// # Errors
     /// As [`shard`](Self::shard); [`JobError::Incomplete`] if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
         let status = self.job.status()?;
         if let Some(&(number, _)) = status.wrong.first() {
-            // names it
+            // returns what is wrong with it
             self.job.has(number)?;
         }
         let all = 0..self.job.shards();
@@ -274,13 +267,13 @@ impl<'k> Worker<'k> {
         let numbers = ranges.iter().cloned().flatten();
         let mut left = Vec::new();
         for number in numbers {
-            // of those that are there the names are looked at
+            // checks the identity of existing shards
             if !status.has(number) || !self.job.has(number)? {
                 left.push(number);
             }
         }
         if self.job.store.folder().is_none() && !left.is_empty() {
-            // without claims, workers who begin in different places seldom meet
+            // without claims, workers that start in different places seldom collide
             let start = RandomState::new().build_hasher().finish() % left.len() as u64;
             left.rotate_left(start as usize);
         }
@@ -300,7 +293,7 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// That the shards are there at the end: somebody may have removed some, or the folder.
+    /// Checks that the shards still exist at the end.
     fn check_done(&self, ranges: &[Range<u64>]) -> Result<()> {
         self.job.check_there()?;
         let status = self.job.status()?;
@@ -320,7 +313,7 @@ impl<'k> Worker<'k> {
         check(&self.cancel)
     }
 
-    /// Evaluates shard `number` unless it is there; `None` if another worker does.
+    /// Evaluates shard `number` unless it exists; `None` if another worker is at it.
     fn attempt(&self, number: u64) -> Result<Option<Done>> {
         let there = || {
             Ok(Some(Done {
@@ -337,14 +330,14 @@ impl<'k> Worker<'k> {
         if matches!(claim, Some(None)) {
             return Ok(None);
         }
-        // its former owner may have been done between the question and the claim
+        // its former owner may have finished just before the claim
         if claim.is_some() && self.job.has(number)? {
             return there();
         }
         self.job.check_there()?;
         let start = Instant::now();
         let (bytes, report) = self.evaluate(number)?;
-        // removed meanwhile, as a merge may do
+        // a merge may have removed the job meanwhile
         self.job.check_there()?;
         let outcome = match self.job.store.create(&Job::object(number), &bytes)? {
             Created::New => Outcome::Written,
@@ -370,10 +363,9 @@ impl<'k> Worker<'k> {
         }))
     }
 
-    /// The bytes of shard `number`, evaluated.
     pub(crate) fn evaluate(&self, number: u64) -> Result<(Vec<u8>, Report)> {
         let name = self.job.shard(number);
-        // of another length, or with another tag, than when it was planned
+        // the length or tag differs from the plan
         let changed = |error| match error {
             homaes::Error::Io { path, source } if source.kind() == ErrorKind::InvalidData => {
                 JobError::Input {
@@ -407,12 +399,10 @@ impl<'k> Worker<'k> {
         }
     }
 
-    /// Ends its work.
     pub(crate) fn switch(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The job.
     pub(crate) fn job(&self) -> &Job {
         self.job
     }

@@ -1,4 +1,4 @@
-//! Jobs: the bytes are those of one run, and what is not as planned is named.
+//! Jobs: the bytes equal those of one run, and deviations from the plan are reported.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -21,7 +21,7 @@ struct World {
     folder: TempDir,
 }
 
-/// Of a record that is a batch.
+/// Tag of a batch record.
 const TAG_BATCH: u16 = 2;
 
 const IV: [u8; 16] = [0xff; 16];
@@ -81,7 +81,7 @@ impl World {
         Job::plan(self.location(name), self.message(), &planning).unwrap()
     }
 
-    /// What one run makes of the message.
+    /// The results of a single run.
     fn whole(&self) -> Vec<u8> {
         let eval = EvalKey::open(self.at("keys/eval.hek")).unwrap();
         let wrapped = WrappedKey::open(self.at("key.hwk"), &eval).unwrap();
@@ -144,7 +144,7 @@ fn a_plan_is_made_once() {
     let world = World::new();
     let job = world.plan("job", 2);
     let text = fs::read(world.at("job/job.json")).unwrap();
-    // the same again is the job that is there
+    // planning the same again returns the existing job
     assert_eq!(world.plan("job", 2).id(), job.id());
     let planning = world.planning(3);
     let error = Job::plan(world.location("job"), world.message(), &planning).unwrap_err();
@@ -205,7 +205,7 @@ fn what_is_not_as_planned_is_named_and_not_used() {
     let job = world.plan("job", 2);
     let keys = job.keys(None).unwrap();
     let worker = Worker::new(&job, &keys, one()).unwrap();
-    // of four parts the one that changed is named, by shards that have some of it
+    // reports the changed one of four parts, in shards that contain some of it
     let text = fs::read(world.at("d")).unwrap();
     let mut other = text.clone();
     other[1990] ^= 1;
@@ -272,7 +272,7 @@ fn changed_plans_are_refused_or_make_the_same_bytes() {
         fs::write(&path, bad).unwrap();
         let merged = Job::open(world.location("job")).and_then(|job| world.merged(&job));
         match merged {
-            // what it says of keys and parts is for workers
+            // what the plan says of keys and parts concerns workers
             Ok(merged) => assert!(merged == whole, "{at}"),
             Err(_) => refused += 1,
         }
@@ -282,7 +282,7 @@ fn changed_plans_are_refused_or_make_the_same_bytes() {
             let verified = worker.verify(0.0)?;
             Ok(verified.wrong.is_empty())
         });
-        // a changed digest of an input is found by its shard
+        // a changed digest of an input is found in its shard
         assert!(evaluated.is_err() || evaluated.unwrap(), "{at}");
     }
     assert!(refused > text.len() / 20, "{refused}");
@@ -313,7 +313,7 @@ fn damaged_and_forged_shards_are_found() {
         let error = world.merged(&job).unwrap_err().to_string();
         assert!(error.contains("000001.hcs"), "{error}");
     }
-    // cut, too long, and another shard of the same job
+    // truncated, too long, and another shard of the same job
     let other = fs::read(world.at("job/shards/000002.hcs")).unwrap();
     let longer = [&right[..], &[0]].concat();
     for bad in [&right[..right.len() - 1], &longer, &other, &[]] {
@@ -337,14 +337,14 @@ fn damaged_and_forged_shards_are_found() {
     let [(1, JobError::Differs { .. })] = verified.wrong[..] else {
         panic!("{:?}", verified.wrong);
     };
-    // of a share of the shards it is found sooner or later
+    // checking a share of the shards finds it sooner or later
     let found = (0..200).position(|_| !worker.verify(0.1).unwrap().wrong.is_empty());
     assert!(found.is_some());
     fs::write(&path, &right).unwrap();
     assert!(worker.verify(1.0).unwrap().wrong.is_empty());
 }
 
-/// A shard with a bit of its first batch changed and all checksums right.
+/// Changes a bit of a shard's first batch and keeps all checksums right.
 fn forged(shard: &[u8]) -> Vec<u8> {
     let mut reader = Reader::from_slice(shard, Kind::Shard).unwrap();
     let mut writer = Writer::new(Vec::new(), reader.header().clone()).unwrap();
@@ -410,7 +410,7 @@ fn a_cancelled_worker_ends_soon_and_leaves_the_shards_that_are_whole() {
     assert!(verified.shards > 0 && verified.missing > 0 && verified.wrong.is_empty());
 }
 
-/// Keys, message and job in a bucket, and a second job over the same keys.
+/// Keys, message and job are in a bucket.
 #[test]
 #[cfg(feature = "s3")]
 #[ignore = "needs a server: .ci/s3 starts one"]
@@ -463,7 +463,7 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     assert_eq!(job.status().unwrap().missing(), 0);
     assert!(world.merged(&job).unwrap() == whole);
     assert!(job.verify(&Cancel::new()).unwrap().wrong.is_empty());
-    // an object that was changed
+    // a changed object
     let mut bytes = fs::read(world.at("d")).unwrap();
     bytes[1000] ^= 1;
     store.remove("d").unwrap();

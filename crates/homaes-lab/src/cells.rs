@@ -1,5 +1,3 @@
-//! A table, and its Markdown.
-
 /// A table with a head and rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cells {
@@ -32,7 +30,7 @@ impl Cells {
     }
 }
 
-/// Escapes a cell, so that only a cell in back quotes is markup.
+/// Escapes a cell: only a cell in back quotes is markup.
 pub(crate) fn plain(cell: &str) -> String {
     let quoted = cell.len() > 1
         && cell.starts_with('`')

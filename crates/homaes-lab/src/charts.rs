@@ -1,7 +1,7 @@
 //! Charts of a run, as SVG.
 //!
-//! Letters and axes have the colour [`INK`], lines behind the data [`GRID`]. The style sheet of the page selects
-//! elements by these two values and replaces them on a dark ground. All other colours are readable on both grounds.
+//! Text and axes have the colour [`INK`], lines behind the data [`GRID`]. The page's style sheet selects elements by
+//! these two values and replaces them on dark backgrounds. All other colours are readable on both.
 
 mod noise;
 mod rounds;
@@ -16,7 +16,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 
-/// Colour of letters and axes.
+/// Colour of text and axes.
 pub(crate) const INK: &str = "#222222";
 /// Colour of lines behind the data.
 pub(crate) const GRID: &str = "#D4D4D4";
@@ -24,10 +24,10 @@ pub(crate) const GRID: &str = "#D4D4D4";
 const INK_COLOR: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const GRID_COLOR: RGBColor = RGBColor(0xD4, 0xD4, 0xD4);
 
-/// Colour of the line where failure begins.
+/// Colour of the failure line.
 const ALARM: RGBColor = RGBColor(0xD6, 0x30, 0x31);
 
-/// Colours of series that colour-blind people can tell apart (after Okabe and Ito). The last one is for the rest.
+/// Colours of series that colour-blind people can tell apart (after Okabe and Ito). The last one is for the remainder.
 const SERIES: [RGBColor; 8] = [
     RGBColor(0x3B, 0x82, 0xD0),
     RGBColor(0xE0, 0x8A, 0x00),
@@ -42,10 +42,10 @@ const SERIES: [RGBColor; 8] = [
 /// Pixels.
 const WIDTH: u32 = 880;
 const HEIGHT: u32 = 380;
-/// Height of letters in pixels.
+/// Height of text in pixels.
 const LETTERS: f64 = 13.0;
 
-/// A chart could not be drawn.
+/// The chart could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("chart: {0}")]
 pub struct ChartError(String);
@@ -69,7 +69,7 @@ fn text_style(color: RGBColor, h: HPos) -> TextStyle<'static> {
     }
 }
 
-/// An axis with lines at these values.
+/// An axis with lines at given values.
 #[derive(Clone)]
 struct Axis {
     ends: Range<f64>,
@@ -91,7 +91,6 @@ impl Axis {
         }
     }
 
-    /// Rounds from 0 on.
     fn rounds(count: usize) -> Self {
         Self {
             ends: -0.6..count as f64 - 0.4,
@@ -120,8 +119,7 @@ impl Ranged for Axis {
 
 impl ValueFormatter<f64> for Axis {}
 
-/// A chart over the rounds of a run: a legend, axes with their names, the text of a value at the upright axis, and
-/// the data.
+/// A chart over the rounds of a run. `text` formats the values of the y axis.
 fn over_rounds(
     run: &Run,
     entries: &[(String, RGBColor)],
@@ -160,7 +158,7 @@ fn over_rounds(
     Ok(svg)
 }
 
-/// Draws names with their colours in as many rows as they take; gives the height.
+/// Draws names with their colours, in as many rows as needed; returns the height.
 fn legend(area: &Area<'_>, entries: &[(String, RGBColor)]) -> Result<i32> {
     const LEFT: i32 = 14;
     const TOP: i32 = 6;

@@ -1,4 +1,4 @@
-//! docs/choosing.md and the table of README.md: which set suits which need, with its measured figures.
+//! docs/choosing.md and the table of README.md: the set for each need, with its measured figures.
 
 use crate::cells::Cells;
 use crate::document::{Lab, Machine, Run};
@@ -73,7 +73,7 @@ const COMPARISONS: [Choice; 5] = [
     ),
 ];
 
-/// The page, with the figures of a document.
+/// The page for a document.
 #[must_use]
 pub fn choosing(lab: &Lab) -> String {
     let head = [
@@ -151,7 +151,6 @@ ours.
     )
 }
 
-/// Times and sizes of large files.
 fn totals(lab: &Lab) -> String {
     let Some(run) = most_threads(lab, &CHOICES[0]) else {
         return String::new();
@@ -171,7 +170,7 @@ fn spread_percent(lab: &Lab) -> f64 {
     100.0 * (spreads.fold(1.0, f64::max) - 1.0)
 }
 
-/// The table of README.md, with the figures of a document.
+/// The table of README.md for a document.
 #[must_use]
 pub fn readme(lab: &Lab) -> String {
     let Machine {
@@ -211,12 +210,11 @@ pub fn readme(lab: &Lab) -> String {
     )
 }
 
-/// Bytes of results for each byte of a full batch.
 fn results_per_byte(run: &Run) -> String {
     grouped(run.ciphertext_bytes_per_byte.round() as u64)
 }
 
-/// Three digits, or all of those before the point.
+/// Three digits, or all digits before the point.
 fn milliseconds(value: f64) -> String {
     match value {
         v if v < 1000.0 => digits(v),
@@ -224,12 +222,11 @@ fn milliseconds(value: f64) -> String {
     }
 }
 
-/// The day of a document.
 fn day(lab: &Lab) -> &str {
     lab.date.split('T').next().unwrap_or_default()
 }
 
-/// The run on most threads; among those, the one on fewest blocks.
+/// The run on most threads; of those, the one on fewest blocks.
 fn most_threads<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
     let runs = lab.runs.iter().filter(|run| choice.is_of(run));
     runs.max_by_key(|run| (run.threads, Reverse(run.blocks)))
@@ -240,7 +237,7 @@ fn one_thread<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
     runs.find(|run| run.threads == 1)
 }
 
-/// A figure of a run, or a dash where there is none.
+/// A figure of a run, or a dash if there is no run.
 fn of(run: Option<&Run>, figure: impl Fn(&Run) -> String) -> String {
     run.map_or_else(|| "–".into(), figure)
 }

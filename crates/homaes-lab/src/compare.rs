@@ -1,4 +1,4 @@
-//! Which figures of two documents differ by more than noise.
+//! Figures of two documents that differ by more than noise.
 //!
 //! - Times are compared in units of the reference transform if both documents have it, so that a slower machine does
 //!   not look like a slower program. The unit is the mean over all runs of a document.
@@ -30,14 +30,13 @@ const BLIND: f64 = 2.0;
 /// Relative difference of counts that does not matter: in TFHE, blocks with equal bytes share rotations.
 const LEAST_COUNT: f64 = 0.005;
 
-/// Fraction of pairs of repetitions, one of each document, that may be in the other order: one outlier among five or
+/// Fraction of pairs of repetitions, one of each document, that may be ordered otherwise: one outlier among five or
 /// six.
 const MOST_CONTRARY: f64 = 0.2;
 
 /// Bytes of memory that do not matter: threads and the allocator keep some.
 const LEAST_MEMORY: f64 = (32u64 << 20) as f64;
 
-/// Bits of noise that do not matter.
 const LEAST_BITS: f64 = 0.5;
 
 /// Assumed standard deviation of a time's logarithm if nothing was repeated.
@@ -49,10 +48,10 @@ const UNKNOWN_SHORT_NOISE: f64 = 0.2;
 /// Median of the absolute difference of two normal values, over their standard deviation: 0.6745·√2.
 const MEDIAN_DIFFERENCE: f64 = 0.9539;
 
-/// Seconds that make a run long. Short runs have another noise, that of the clock and of the machine's other work.
+/// Seconds above which a run is long. Short runs have another noise, that of the clock and of other processes.
 const LONG: f64 = 1.0;
 
-/// Times below this many seconds are those of the file system and the clock; they are not compared.
+/// Times below this are noise of file system and clock; they are not compared.
 const LEAST_SECONDS: f64 = 20e-3;
 
 /// The times that are compared, with their names in the output.
@@ -97,20 +96,20 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
-/// Two documents compared.
+/// A comparison of two documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// Runs that are in both documents.
+    /// Runs in both documents.
     pub compared: usize,
-    /// Figures that were compared.
+    /// Figures compared.
     pub figures: usize,
     /// The changes.
     pub changes: Vec<Change>,
-    /// Runs that only the old, and only the new document has.
+    /// Runs in the old document only, and in the new one only.
     pub alone: [Vec<String>; 2],
-    /// The ratio that chance gives for the evaluation time of a run, median over runs.
+    /// The ratio that chance gives for evaluation times, median over runs.
     pub chance: f64,
-    /// Whether a document has repetitions, so that the noise is known.
+    /// Whether a document has repetitions, so that its noise is known.
     pub repeated: bool,
     /// New over old evaluation time, median over runs, in seconds and in reference transforms.
     pub shift: [f64; 2],
@@ -179,7 +178,7 @@ fn reference(lab: &Lab) -> Option<f64> {
     known.then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
-/// The runs by name, with a number for runs of the same name.
+/// Runs by name, numbered if they share a name.
 fn named(lab: &Lab) -> BTreeMap<(String, usize), &Run> {
     let mut named: BTreeMap<(String, usize), &Run> = BTreeMap::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -192,12 +191,11 @@ fn named(lab: &Lab) -> BTreeMap<(String, usize), &Run> {
     named
 }
 
-/// The class of a run.
 fn class(run: &Run) -> Class {
     (run.seconds >= LONG, run.threads == 1)
 }
 
-/// The noise of every time in every class; that of all runs if a class has no repetitions.
+/// The noise of every time and class; that of all runs if a class has no repetitions.
 fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
     const CLASSES: [Class; 4] = [(true, true), (true, false), (false, true), (false, false)];
     let mut noise = Noise::new();
@@ -215,7 +213,7 @@ fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
     noise
 }
 
-/// All repetitions of a time, without zeros.
+/// All positive repetitions of a time.
 fn values(run: &Run, field: &str) -> Vec<f64> {
     let values = match run.samples.get(field) {
         Some(values) => values.clone(),
@@ -236,7 +234,7 @@ fn deviation(groups: impl Iterator<Item = Vec<f64>>) -> Option<f64> {
     (!differences.is_empty()).then_some(found)
 }
 
-/// The fraction of pairs of a value of `a` and one of `b` that are not ordered as the medians are.
+/// The fraction of pairs of a value of `a` and one of `b` that are ordered against their medians.
 fn contrary(a: &[f64], b: &[f64]) -> f64 {
     let up = median(b) > median(a);
     let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
@@ -245,8 +243,7 @@ fn contrary(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Comparison {
-    /// Compares all times of two runs, each with its reference; returns the ratio that chance gives for the
-    /// evaluation time.
+    /// Compares all times of two runs, each with its reference; returns the ratio that chance gives for the evaluation.
     fn times(&mut self, runs: [(&Run, f64); 2], noise: &Noise) -> Option<f64> {
         let [(old, _), (new, _)] = runs;
         let mut evaluation = None;
@@ -259,7 +256,7 @@ impl Comparison {
             self.figures += 1;
             if before.is_empty() || after.is_empty() {
                 let [before, after] = seconds.map(units::short_seconds);
-                // a step that takes no time is not done
+                // a step without time is not done
                 let (values, verdict) = match (seconds[0] > 0.0, field) {
                     (false, _) => ([before, after], Verdict::Slower),
                     (true, "setup_seconds") => ([before, after], Verdict::Faster),
@@ -321,7 +318,7 @@ impl Comparison {
         });
     }
 
-    /// Compares the figures without noise, and memory.
+    /// Compares figures without noise, and memory.
     fn exact(&mut self, old: &Run, new: &Run) {
         let [before, after] = [old, new].map(figures);
         for (what, a) in &before {
@@ -363,7 +360,6 @@ impl Comparison {
     pub fn text(&self) -> String {
         let mut out = String::new();
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        // Writing to a string does not fail.
         let _ = writeln!(
             out,
             "{} runs are in both documents, {} figures compared",
@@ -586,7 +582,7 @@ mod tests {
         assert_eq!(compare(&fast, &lab(&["a"], &[9e-3, 9e-3], 1.0)).changes, []);
         let found = compare(&fast, &lab(&["a"], &[9.0, 9.1], 1.0));
         assert_eq!(found.changes[0].verdict, Verdict::Slower, "{found:?}");
-        // one document without references: seconds against seconds
+        // one document without references: compares seconds
         let mut without = lab(&["a"], &[1.0, 1.01], 1.0);
         without.runs[0].reference_ntt_ns = None;
         without.runs[0].samples.remove("reference_ntt_ns");
@@ -605,7 +601,7 @@ mod tests {
         new.runs[0].counts.insert("x".into(), 1);
         assert!(!compare(&old, &new).is_worse());
         assert!(compare(&new, &old).is_worse());
-        // each of two runs of one name is compared
+        // runs of the same name are compared one by one
         let mut twice = old.clone();
         twice
             .runs
@@ -621,7 +617,7 @@ mod tests {
         assert!(!compare(&old, &old).is_blind());
     }
 
-    /// One repetition that was disturbed neither hides a change nor makes one.
+    /// One disturbed repetition neither hides a change nor makes one.
     #[test]
     fn outliers_hide_nothing() {
         let old = lab(&["a"], &[1.0, 1.01, 1.02, 0.99, 1.0, 3.0], 1.0);

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 /// Security and failure probability of a set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Security {
-    /// Claimed by the set, or by the paper for sets of purpose `paper`.
+    /// As claimed by the set, or by the paper for sets of purpose `paper`.
     pub bits_claimed: Option<u32>,
-    /// The least estimate over all published objects.
+    /// Least estimate over all published objects.
     pub bits_estimated: Option<f64>,
-    /// The same for an attacker who uses rotations of the secret.
+    /// The same against rotations of the secret.
     pub bits_with_rotations: Option<f64>,
     /// Whether the estimates are orders of magnitude.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -37,9 +37,9 @@ pub struct Round {
     pub seconds: f64,
     /// Level after it.
     pub level: usize,
-    /// Noise by the scheme's bound or model, log2.
+    /// log2 of the noise, by the scheme's bound or model.
     pub noise_bits: f64,
-    /// Bits between that and failure.
+    /// Bits from there to failure.
     pub capacity_bits: f64,
     /// Noise measured with the secret key, in the units of `noise_bits`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct Run {
     pub set: String,
     /// `secure`, `paper` or `toy`.
     pub purpose: String,
-    /// Security of the set. Reports of `transcipher` have none.
+    /// Security of the set; missing in reports of `transcipher`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security: Option<Security>,
     /// Version of homaes.
@@ -83,7 +83,7 @@ pub struct Run {
     pub blocks_per_batch: u64,
     /// Batches.
     pub batches: u64,
-    /// Time to make both keys and write them.
+    /// Time to make and write both keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keygen_seconds: Option<f64>,
     /// Time to read the evaluation key.
@@ -126,9 +126,9 @@ pub struct Run {
     pub busy: f64,
     /// Noise of the worst result.
     pub noise_bits: Option<f64>,
-    /// Bits between that and failure.
+    /// Bits from there to failure.
     pub capacity_bits: Option<f64>,
-    /// Bits between the largest noise that decryption found and failure.
+    /// Bits from the largest noise found by decryption to failure.
     pub margin_bits: Option<f64>,
     /// log2 of the bound on the probability that any batch decrypts wrongly; `None` for 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,10 +143,10 @@ pub struct Run {
     pub wrapped_key_bytes: u64,
     /// Size of the result file.
     pub ciphertext_bytes: u64,
-    /// The same, per byte of the message.
+    /// The same per byte of the message.
     #[serde(default)]
     pub ciphertext_bytes_per_byte: f64,
-    /// Whether every byte decrypts correctly. `bench` ends with an error otherwise.
+    /// Whether every byte decrypts correctly; otherwise `bench` fails.
     pub correct: bool,
     /// Multiplications left on the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,10 +163,10 @@ pub struct Run {
     /// Time of one forward transform of the crate `tfhe-ntt`, 32768 points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_ntt_ns: Option<f64>,
-    /// Time of a batch in these transforms.
+    /// Time of a batch in reference transforms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aes_over_reference_ntt: Option<f64>,
-    /// Time of the own transform of 32768 points, in the same unit.
+    /// Time of the own transform of 32768 points in reference transforms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transform_over_reference: Option<f64>,
     /// Time of one key switch and bootstrap of the crate `tfhe`.
@@ -193,13 +193,12 @@ pub struct Run {
     /// In `bench all`: time of the whole process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<f64>,
-    /// In `bench all`: the values of all repetitions, by field. The fields themselves have medians of times, the
-    /// largest memory, and all else of the middle repetition.
+    /// In `bench all`: the values of all repetitions, by field. The field itself has the median of times, the largest
+    /// memory, and otherwise the value of the middle repetition.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples: BTreeMap<String, Vec<f64>>,
 }
 
-/// Names and values of times that are sampled.
 pub(crate) type Times<'r> = [(&'static str, &'r mut Option<f64>); 8];
 
 impl Run {
@@ -221,7 +220,7 @@ impl Run {
         self.ms_per_block / 1e3
     }
 
-    /// Describes what was run. Runs of equal names can be compared.
+    /// Names what was run. Runs of equal names can be compared.
     #[must_use]
     pub fn name(&self) -> String {
         let Self {
@@ -249,7 +248,6 @@ impl Run {
         format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}{on}")
     }
 
-    /// The times that have samples.
     pub(crate) fn times(&mut self) -> Times<'_> {
         [
             ("keygen_seconds", &mut self.keygen_seconds),
@@ -263,8 +261,8 @@ impl Run {
         ]
     }
 
-    /// Merges repetitions of one run: the middle one by time, with the medians of all times, the largest memory, and
-    /// all values in [`samples`](Self::samples). `None` for an empty list.
+    /// Merges repetitions of one run: the middle one by time, with median times, the largest memory, and all values in
+    /// [`samples`](Self::samples). `None` for an empty list.
     #[must_use]
     pub fn median(mut runs: Vec<Self>) -> Option<Self> {
         let mut samples: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -363,7 +361,7 @@ pub struct Machine {
     pub features: Vec<String>,
 }
 
-/// The transforms in `homaes bench kernels --json`, as far as pages show them.
+/// The transforms in `homaes bench kernels --json` that pages show.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kernels {
     /// The kernels in use.

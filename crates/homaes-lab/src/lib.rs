@@ -1,4 +1,4 @@
-//! Documents of `homaes bench`, and the comparisons, pages and tables that are made from them.
+//! Documents of `homaes bench`, and the comparisons, pages and tables made from them.
 //!
 //! | module | content |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `choosing` | docs/choosing.md and the table of README.md |
 //! | `cells`, `units` | a table in Markdown; times, sizes and counts as text |
 //!
-//! This crate measures nothing, so it makes pages of documents from any machine.
+//! This crate measures nothing, so it can make pages for documents of any machine.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,7 @@ pub use page::{Picture, html, pictures};
 pub use read::{Document, DocumentError, read};
 pub use schedule::Schedule;
 
-/// The document behind BENCHMARKS.md. `bench all` also takes the expected times of its runs from it.
+/// The document behind BENCHMARKS.md; `bench all` also takes the expected times of runs from it.
 ///
 /// # Panics
 /// Never: a test reads the stored file.

@@ -1,4 +1,4 @@
-//! A document as one HTML page that loads nothing, and its pictures.
+//! A document as one self-contained HTML page, and its pictures.
 
 use crate::cells::Cells;
 use crate::charts::{self, ChartError, GRID, INK};
@@ -44,7 +44,7 @@ impl Picture {
         }
     }
 
-    /// On a white ground, for a file of its own.
+    /// With a white background, for a file of its own.
     #[must_use]
     pub fn on_white(&self) -> String {
         let ground = ">\n<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
@@ -52,7 +52,7 @@ impl Picture {
     }
 }
 
-/// One run for each scheme, of secure sets if the document has any: the run with measured noise and most threads.
+/// One run per scheme, of secure sets if there are any: prefers measured noise, then most threads.
 fn shown(lab: &Lab) -> Vec<&Run> {
     let any_secure = lab.runs.iter().any(Run::is_secure);
     let wanted = |run: &&Run| !run.rounds.is_empty() && run.is_secure() == any_secure;
@@ -68,9 +68,6 @@ fn shown(lab: &Lab) -> Vec<&Run> {
 }
 
 /// The pictures of a document: time and noise per round, for one run of each scheme.
-///
-/// # Errors
-/// If a picture cannot be drawn.
 pub fn pictures(lab: &Lab) -> Result<Vec<Picture>, ChartError> {
     let shown = shown(lab);
     let mut all = Vec::new();
@@ -143,7 +140,6 @@ fn table(cells: &Cells) -> String {
     format!("<div class=\"scroll\"><table>\n{head}{rows}</table></div>\n")
 }
 
-/// Text in HTML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -152,7 +148,7 @@ fn escape(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// The style sheet. On a dark ground it replaces the two colours that pictures use for letters and lines.
+/// The style sheet. On dark backgrounds it replaces the colours of text and lines in pictures.
 fn style() -> String {
     format!(
         "\
@@ -205,7 +201,7 @@ mod tests {
         let page = html(&lab, &pictures(&lab).unwrap());
         assert!(!page.contains("<script") && !page.contains("<b>"));
         for outside in ["http://", "https://", "src=", "@import", "url("] {
-            // names of XML are no addresses
+            // XML namespaces are not addresses
             let page = page.replace("http://www.w3.org/2000/svg", "");
             assert!(!page.contains(outside), "{outside}");
         }

@@ -1,11 +1,11 @@
-//! Tables of docs/papers.md: figures that the papers print, and runs of a document.
+//! Tables of docs/papers.md: figures printed in the papers, and runs of a document.
 
 use crate::cells::Cells;
 use crate::document::{Lab, Run};
 use crate::units::{rough, short_seconds};
 use std::cmp::Reverse;
 
-/// The systems of the papers: paper, system, printed seconds a block, set and layout that run it here.
+/// Paper, system, printed seconds per block, and the set and layout that reproduce it.
 const SYSTEMS: [&str; 20] = [
     "GHS12 | packed | 2220 | bgv/aes128 packed",
     "GHS12 | byte-sliced | 300 | bgv/aes128 sliced",
@@ -39,7 +39,7 @@ fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".into())
 }
 
-/// Every system of the papers: time per block, printed and here on most threads.
+/// Every system of the papers: time per block as printed, and here on most threads.
 #[must_use]
 pub fn systems(lab: &Lab) -> Cells {
     let row = |system: &&str| {
@@ -66,7 +66,7 @@ pub fn systems(lab: &Lab) -> Cells {
     )
 }
 
-/// GHS12's three implementations, as printed and as run here on one thread.
+/// GHS12's three implementations, printed and here on one thread.
 #[must_use]
 pub fn ghs12(lab: &Lab) -> Cells {
     let ours = [

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A document, of any of the three kinds.
+/// A document of any kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Document {
     /// `homaes bench all --json`
@@ -23,7 +23,7 @@ pub enum DocumentError {
     /// It is not JSON.
     #[error("not JSON: {0}")]
     Json(serde_json::Error),
-    /// It is JSON of something else.
+    /// It is JSON, but no document.
     #[error(
         "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' \
          or 'homaes transcipher --report'"
@@ -37,7 +37,7 @@ pub enum DocumentError {
         /// The field.
         source: serde_json::Error,
     },
-    /// A figure that no measurement gives.
+    /// A figure that no measurement yields.
     #[error("run {run}: {field} is {found}, expected a number from {least} to {MOST}")]
     Value {
         /// The run.
@@ -46,10 +46,10 @@ pub enum DocumentError {
         field: &'static str,
         /// Its value.
         found: f64,
-        /// The least value that is accepted.
+        /// The smallest valid value.
         least: f64,
     },
-    /// A text, number or list that no measurement gives.
+    /// A text, number or list that no measurement yields.
     #[error(
         "{field}: expected numbers up to {MOST}, lists of at most {MAX_ITEMS} and texts of at most {MAX_NAME} \
          characters without control characters"
@@ -58,7 +58,7 @@ pub enum DocumentError {
         /// The field.
         field: String,
     },
-    /// The run is marked as wrong. `bench` writes no document of such a run.
+    /// The run is marked as wrong; `bench` writes no such document.
     #[error("run {run} is marked as not correct; figures of wrong results are not shown")]
     Wrong {
         /// The run.
@@ -90,10 +90,7 @@ const LEAST: f64 = 1e-9;
 /// The largest figure, an exabyte.
 const MOST: f64 = 1e18;
 
-/// Reads a document.
-///
-/// # Errors
-/// The first fault that is found.
+/// Reads a document, or returns the first fault found.
 pub fn read(bytes: &[u8]) -> Result<Document, DocumentError> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let value: Value = serde_json::from_slice(bytes).map_err(DocumentError::Json)?;
@@ -125,10 +122,10 @@ fn typed<T: for<'d> Deserialize<'d>>(kind: &'static str, value: Value) -> Result
     serde_json::from_value(value).map_err(|source| DocumentError::Field { kind, source })
 }
 
-/// Checks every text, number and list, so that they fit on a page and in a picture.
+/// Checks that every text, number and list fits on a page and in a picture.
 fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
     let text = |text: &str| {
-        // XML, and so a picture, cannot have the last two
+        // XML, and so a picture, cannot contain the last two
         let allowed = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
         text.chars().count() <= MAX_NAME && text.chars().all(allowed)
     };
@@ -152,7 +149,7 @@ fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
     }
 }
 
-/// Checks the figures by which pages divide, or of which they take the logarithm.
+/// Checks figures that pages divide by or take logarithms of.
 fn check_run(run: &Run) -> Result<(), DocumentError> {
     if !run.correct {
         return Err(DocumentError::Wrong { run: run.name() });
@@ -265,7 +262,7 @@ impl Own {
             log2_p_fail: report.log2_p_fail,
             ciphertext_bytes: report.file_bytes,
             ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
-            // the server has no secret key to check it with
+            // unknown: the server has no secret key
             correct: true,
             ..Run::default()
         }

@@ -1,16 +1,14 @@
-//! Which runs `bench all` makes in the time given.
+//! The runs that `bench all` makes in the given time.
 //!
-//! A single measurement says nothing about its noise, so every run is made twice, in two passes over all runs. The
-//! first pass takes at most half of the time. The rest goes to runs that did not fit into that half, then to
-//! repetitions, fewest first. The order of runs is the caller's.
+//! A single measurement reveals no noise, so every run is made twice, in two passes. The first pass takes at most half
+//! of the time. The rest goes to runs that did not fit, then to repetitions, fewest first. The caller orders the runs.
 
 /// Fraction of the time for the first pass.
 const FIRST_PASS: f64 = 0.5;
 
-/// Least expected time of a run, seconds.
 const LEAST_COST: f64 = 0.5;
 
-/// The runs, their expected times, and the time given.
+/// Runs with their expected times, and the given time.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     seconds: f64,
@@ -19,16 +17,16 @@ pub struct Schedule {
 
 #[derive(Debug, Clone, Copy)]
 struct Case {
-    /// Seconds that it is expected to take.
+    /// expected seconds
     cost: f64,
-    /// Whether the cost was measured on this machine.
+    /// whether the cost was measured on this machine
     measured: bool,
     samples: usize,
     given_up: bool,
 }
 
 impl Schedule {
-    /// For runs that are expected to take `costs` seconds, within `seconds` from now.
+    /// For runs of expected `costs` seconds within `seconds` from now.
     #[must_use]
     pub fn new(seconds: f64, costs: &[f64]) -> Self {
         let case = |&cost: &f64| Case {
@@ -43,7 +41,7 @@ impl Schedule {
         }
     }
 
-    /// The run to make now, `elapsed` seconds after the start; `None` when none fits.
+    /// The run to make now, `elapsed` seconds after the start; `None` if none fits.
     #[must_use]
     pub fn next(&self, elapsed: f64) -> Option<usize> {
         let first = |wanted: &dyn Fn(&Case) -> bool, end: f64| {
@@ -64,7 +62,7 @@ impl Schedule {
             .or_else(repeated)
     }
 
-    /// Run `index` took `seconds`.
+    /// Records that run `index` took `seconds`.
     pub fn done(&mut self, index: usize, seconds: f64) {
         let case = &mut self.cases[index];
         let ratio = seconds / case.cost;
@@ -72,7 +70,7 @@ impl Schedule {
         case.samples += 1;
         case.measured = true;
         case.cost = case.cost.max(seconds).min(2.0 * seconds).max(LEAST_COST);
-        // other expected times are probably off by the same factor, so each measured run corrects them a little
+        // other estimates are probably off by the same factor, so each measured run corrects them a little
         if !known {
             let step = ratio.clamp(0.25, 4.0).powf(0.25);
             let others = self.cases.iter_mut().filter(|case| !case.measured);
@@ -80,7 +78,7 @@ impl Schedule {
         }
     }
 
-    /// Run `index` failed or took too long, so it is not made again.
+    /// Run `index` failed or took too long; it is not made again.
     pub fn give_up(&mut self, index: usize) {
         self.cases[index].given_up = true;
     }
@@ -102,7 +100,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Simulates runs that take `factor` times the expected time; returns their indices and the end.
+    /// Simulates runs of `factor` times the expected time; returns their indices and the end.
     fn simulate(seconds: f64, costs: &[f64], factor: f64) -> (Vec<usize>, f64) {
         let mut schedule = Schedule::new(seconds, costs);
         let (mut elapsed, mut made) = (0.0, Vec::new());

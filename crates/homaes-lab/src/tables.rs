@@ -5,14 +5,11 @@ use crate::document::{Lab, Machine, Run};
 use crate::units::{bytes, digits, grouped, short_seconds};
 use std::collections::BTreeMap;
 
-/// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Section {
-    /// Heading.
     pub(crate) title: &'static str,
     /// How to read the table; may be empty.
     pub(crate) text: String,
-    /// The table.
     pub(crate) cells: Cells,
 }
 
@@ -70,12 +67,11 @@ fn time(seconds: Option<f64>) -> String {
     or_dash(seconds.map(short_seconds))
 }
 
-/// A count, or a dash for 0.
 fn count(number: u64) -> String {
     or_dash(Some(number).filter(|&n| n > 0).map(grouped))
 }
 
-/// When the document was measured, and how fast the own transform was.
+/// Date and duration of the measurement, and the speed of the own transform.
 fn when(lab: &Lab) -> String {
     let mut text = format!("homaes {}", lab.version);
     if lab.wall_seconds > 0.0 {
@@ -91,7 +87,6 @@ fn when(lab: &Lab) -> String {
     text
 }
 
-/// A row for each machine.
 fn machine_rows(lab: &Lab) -> Cells {
     let mut machines: Vec<&Machine> = Vec::new();
     let own = lab.runs.iter().filter_map(|run| run.machine.as_ref());
@@ -123,11 +118,10 @@ fn machine_rows(lab: &Lab) -> Cells {
     )
 }
 
-/// A row for each run.
 fn run_rows(lab: &Lab) -> Cells {
     let row = |run: &Run| {
         let security = run.security.as_ref();
-        // a document may have the failure of one batch alone
+        // a document may have the failure of one batch only
         let batch = security.and_then(|security| security.log2_p_fail);
         let any_batch = batch.map(|log| log + (run.batches.max(1) as f64).log2());
         let bits = security.and_then(|security| security.bits_with_rotations);
@@ -177,7 +171,7 @@ fn run_rows(lab: &Lab) -> Cells {
     )
 }
 
-/// For each set, layout and AES key the run with most threads, and of those the longest.
+/// Per set, layout and AES key, the run with most threads; of those, the longest.
 fn best_runs(lab: &Lab) -> Vec<&Run> {
     let mut best: Vec<&Run> = Vec::new();
     for run in &lab.runs {
@@ -195,7 +189,6 @@ fn best_runs(lab: &Lab) -> Vec<&Run> {
     best
 }
 
-/// Times of keys and decryption.
 fn key_rows(lab: &Lab) -> Cells {
     let row = |run: &Run| {
         vec![
@@ -223,7 +216,6 @@ fn key_rows(lab: &Lab) -> Cells {
     )
 }
 
-/// Sizes, memory and counts.
 fn size_rows(lab: &Lab) -> Cells {
     let row = |run: &Run| {
         vec![
@@ -254,7 +246,7 @@ fn size_rows(lab: &Lab) -> Cells {
     )
 }
 
-/// A row for each reason, with the runs that were not made; runs that differ in their threads alone are one.
+/// One row per reason, with the runs that were not made; runs that differ only in threads are merged.
 fn skipped_rows(lab: &Lab) -> Cells {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for skipped in &lab.skipped {

@@ -26,7 +26,7 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// A time in three digits, in the usual unit.
+/// A time with three digits, in the usual unit.
 #[must_use]
 pub fn short_seconds(value: f64) -> String {
     const HOUR: f64 = 3600.0;
@@ -41,7 +41,7 @@ pub fn short_seconds(value: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A number in three significant digits, or all digits before the point.
+/// A number with three significant digits, or all digits before the point.
 #[must_use]
 pub fn digits(value: f64) -> String {
     match value.abs() {
@@ -55,7 +55,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// A number in two significant digits.
+/// A number with two significant digits.
 #[must_use]
 pub fn rough(value: f64) -> String {
     let unit = 10f64.powi(value.abs().log10().floor() as i32 - 1);

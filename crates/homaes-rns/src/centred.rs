@@ -1,15 +1,14 @@
-//! Integers from residues, for looking at noise.
+//! Integers from residues, to measure noise.
 
 use crate::context::RnsContext;
 use crate::poly::Poly;
 use homaes_math::Modulus;
 use zeroize::Zeroizing;
 
-/// Bits of the integers that are put together.
 const MOST_BITS: f64 = 126.0;
 
-/// The centred coefficients of a polynomial whose limbs, modulo the primes `basis`, are in coefficient form, canonical and plain. They must be
-/// below half the product of the first primes, as many as 126 bits hold: the others would only repeat them.
+/// Centred coefficients of a polynomial whose limbs modulo the primes `basis` are in coefficient form, canonical and
+/// plain. Uses only the first primes, up to 126 bits; the coefficients must be below half the product of these.
 pub fn centred(rns: &RnsContext, basis: &[usize], poly: &Poly) -> Zeroizing<Vec<f64>> {
     let mut bits = 0.0;
     let used = basis.iter().take_while(|&&i| {

@@ -1,18 +1,15 @@
-//! A ring with primes.
+//! A ring and its primes.
 
 use homaes_math::{Modulus, Ring, Transform};
 
-/// A ring and the primes of a parameter set, with their transforms. Its users name primes by their places here.
+/// A ring and the primes of a parameter set, with their transforms. Primes are named by their index here.
 pub struct RnsContext {
     ring: Ring,
     primes: Vec<Transform>,
 }
 
 impl RnsContext {
-    /// The transforms of `primes`, which costs some milliseconds each.
-    ///
-    /// # Errors
-    /// The first prime that the ring has no transform for.
+    /// Builds the transforms of `primes` in some milliseconds each; returns the first prime without one as the error.
     pub fn new(ring: Ring, primes: &[u64]) -> Result<Self, u64> {
         let transforms = primes.iter().map(|&p| Transform::new(&ring, p).ok_or(p));
         let primes = transforms.collect::<Result<_, _>>()?;

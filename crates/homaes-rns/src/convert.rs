@@ -1,30 +1,30 @@
-//! Residues taken to several primes at once.
+//! Base conversion to several primes at once.
 
 use crate::context::RnsContext;
 use crate::meter::{Meter, Stage};
 use homaes_math::kernel::{self, AT_ONCE, Combination, MAX_SOURCES};
 use homaes_math::rns::Conversion;
 
-/// A target of a conversion: its number there, and its prime.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) number: usize,
     pub(crate) prime: usize,
 }
 
-/// How much of the transform is done where residues are extended.
+/// How much of the transform follows a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axes {
-    /// All of it: to evaluation form.
+    /// All of it: the result is in evaluation form.
     All,
-    /// The first half, [`Transform::forward_rows`](homaes_math::Transform::forward_rows); the kernel that reads them does the rest.
+    /// The first half, [`Transform::forward_rows`](homaes_math::Transform::forward_rows); the kernel that reads the
+    /// result does the second.
     First,
 }
 
-/// What `sources`, all words and the quotient of a conversion, are modulo each target, after these axes of the transform.
+/// Converts `sources` (words y of all source primes, then v) to each target, followed by these axes of the transform.
 ///
-/// A row of the sources is read from memory once for [`AT_ONCE`] targets, and theirs go through the first axis of the transforms while they are in the
-/// cache.
+/// Each source row is read from memory once per [`AT_ONCE`] targets. The target rows take the first axis of the
+/// transform while they are in cache.
 pub(crate) fn convert(
     rns: &RnsContext,
     meter: &Meter,
@@ -35,7 +35,7 @@ pub(crate) fn convert(
 ) {
     assert!(sources.len() <= MAX_SOURCES && targets.len() == out.len());
     let (ring, n) = (rns.ring(), rns.ring().n());
-    // a ring without the axis of 257 has short rows, and nothing is to be done for them
+    // without the axis of 257 rows are too short to be worth a pass each
     let len = if ring.cols() > 1 { ring.row_len() } else { n };
     for (targets, out) in targets.chunks(AT_ONCE).zip(out.chunks_mut(AT_ONCE)) {
         meter.converts_from(sources.len());

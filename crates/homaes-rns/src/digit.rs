@@ -1,4 +1,4 @@
-//! Digits of ring elements: residues modulo some primes of a basis, taken to the other primes.
+//! Digits of ring elements: residues modulo some primes of a basis, extended to the other primes.
 
 use crate::context::RnsContext;
 use crate::convert::{Axes, Target, convert};
@@ -8,22 +8,22 @@ use homaes_math::rns::Conversion;
 use homaes_math::transform::Source;
 use homaes_math::{Modulus, Words};
 
-/// One digit of a decomposition: the element modulo the product of its primes, centred, as an integer polynomial of its own.
+/// One digit of a decomposition: the element modulo the product of the digit's primes, as a centred integer polynomial.
 pub struct Digit {
-    /// Which digit of the gadget it is.
+    /// Its number in the gadget.
     pub number: usize,
-    /// Places of its primes in the source basis.
+    /// Positions of its primes in the source basis.
     pub own: Vec<usize>,
-    /// to every prime of the extended basis outside the digit, in that order
+    /// to every prime of the extended basis outside the digit, in order
     conversion: Conversion,
-    /// per prime of the extended basis: index among the conversion's targets
+    /// per prime of the extended basis: its number among the conversion's targets
     target: Vec<Option<usize>>,
-    /// the only prime, if there is only one and its residues fit halves of words: they are centred and reduced without a quotient
+    /// set if the digit has one prime, of at most `HALF_BITS` bits: its residues are centred without a quotient
     single: Option<Modulus>,
 }
 
 impl Digit {
-    /// Digit `number`, of the primes at places `own` of the basis `from`, taken to those of `extended`, which begins with `from`.
+    /// The digit of the primes at positions `own` of `from`, to be extended to `extended`, which begins with `from`.
     pub fn new(
         rns: &RnsContext,
         number: usize,
@@ -55,26 +55,27 @@ impl Digit {
         }
     }
 
-    /// From its primes to all others of the extended basis.
+    /// The conversion from its primes to all others of the extended basis.
     pub fn conversion(&self) -> &Conversion {
         &self.conversion
     }
 
-    /// Number among the conversion's targets of the prime at place `at` of the extended basis; nothing for its own.
+    /// Target number of the prime at position `at` of the extended basis; `None` for the digit's own primes.
     pub fn target(&self, at: usize) -> Option<usize> {
         self.target[at]
     }
 
-    /// Whether the prime at place `at` of the extended basis is one of its own: its residue there is the element's.
+    /// Whether the digit owns the prime at position `at` of the extended basis: its residue is then the element's.
     pub fn owns(&self, at: usize) -> bool {
         self.target[at].is_none()
     }
 
-    /// Its residues modulo the primes at some places of the extended basis, which are not its own, after these axes of the transform; `number` is its place in
-    /// the list that `coefficients` were prepared for. Cost: a conversion and a transform for each.
+    /// Residues of the digit modulo the given (position in the extended basis, prime) pairs, after these axes of the
+    /// transform. `number` is the digit's position in the list that `coefficients` were prepared for. Cost: one
+    /// conversion and one transform per prime.
     ///
     /// # Panics
-    /// If one of the primes is its own.
+    /// If one of the primes belongs to the digit.
     pub fn extend(
         &self,
         rns: &RnsContext,
@@ -110,18 +111,18 @@ impl Digit {
     }
 }
 
-/// An element's coefficients, as the conversions of all its digits want them: words y of every source limb, packed for digits of a single small prime, and quotients
-/// v of the other digits.
+/// An element's coefficients, prepared for the conversions of all its digits: the words y of every source limb (packed
+/// for a digit of one small prime) and the quotients v of the other digits.
 pub struct Coefficients {
     y: Vec<Words>,
     v: Vec<Words>,
 }
 
 impl Coefficients {
-    /// The words y of `digits` of an element at place `at` of a source basis, modulo `prime`, to `out`, from its limb in evaluation form. Cost: a transform.
+    /// Writes the word y of the limb `source` (evaluation form) at position `at` of a source basis. Cost: a transform.
     ///
     /// # Panics
-    /// If no digit has this place.
+    /// If no digit contains this position.
     pub fn words_of(
         rns: &RnsContext,
         meter: &Meter,
@@ -140,7 +141,7 @@ impl Coefficients {
         });
     }
 
-    /// From the words of all limbs modulo a source basis, which [`words_of`](Self::words_of) made, for `digits`.
+    /// Prepares `digits` from the words of all limbs, as made by [`words_of`](Self::words_of).
     pub fn new(rns: &RnsContext, meter: &Meter, words: Vec<Words>, digits: &[Digit]) -> Self {
         let mut out = Self {
             y: words,
@@ -154,7 +155,7 @@ impl Coefficients {
         out
     }
 
-    /// The words y of the source limb at a place.
+    /// The words y of the source limb at position `at`.
     pub fn words(&self, at: usize) -> &[u64] {
         &self.y[at]
     }

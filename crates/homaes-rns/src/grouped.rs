@@ -1,11 +1,13 @@
 //! Inner products of digits with a key in groups.
 //!
-//! Key switching wants `Σ_j d_j ζ_j` modulo a product of many primes, and the obvious way extends every digit to every prime: with L primes and as many digits
-//! L² transforms. Here the key's residues modulo a few of the primes at a time, or a few limbs of its coefficients, make up a *group*: an integer polynomial ζ_j^(g) that is not much larger than
-//! those primes. `S_g = Σ_j d_j ζ_j^(g)` is then computed exactly, as an integer polynomial, modulo a few *auxiliary* primes whose product exceeds it. Digits are transformed modulo
-//! auxiliary primes alone, whatever the number of groups: with four of them 4 L transforms, and L for the groups.
+//! A key switch needs `Σ_j d_j ζ_j` modulo many primes. Extending every digit to every prime costs L² transforms for L
+//! primes and as many digits. Here a *group* is an integer polynomial ζ_j^(g), hardly larger than the few primes or
+//! limbs of the key's coefficients that it is built from. `S_g = Σ_j d_j ζ_j^(g)` is computed exactly modulo a few
+//! *auxiliary* primes whose product exceeds it. So digits are transformed modulo auxiliary primes only, whatever the
+//! number of groups: 4L transforms for four of them, and L more for the groups.
 //!
-//! Source: Kim, Lee, Seo, Song, *Accelerating HE operations from key decomposition technique* (CRYPTO 2023, doi 10.1007/978-3-031-38551-3_3).
+//! Source: Kim, Lee, Seo, Song, *Accelerating HE operations from key decomposition technique* (CRYPTO 2023, doi
+//! 10.1007/978-3-031-38551-3_3).
 
 use crate::context::RnsContext;
 use crate::meter::{Meter, Stage};
@@ -13,15 +15,15 @@ use homaes_math::Words;
 use homaes_math::kernel::{self, MAX_TERMS, RANGE};
 use std::ops::Range;
 
-/// Words of each limb that are worked on at a time, so that those of all digits stay in the second-level cache for all groups.
+/// Words of each limb per step, so that the ranges of all digits stay in the L2 cache for all groups.
 const PART: usize = 4 * RANGE;
 
 /// Shape of the inner products.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// elements, which share every load of the key
+    /// ring elements, which share every load of the key
     pub elements: usize,
-    /// digits of each
+    /// digits of each element
     pub digits: usize,
     /// groups of the key
     pub groups: usize,
@@ -29,15 +31,12 @@ pub struct Shape {
     pub primes: usize,
 }
 
-/// For each element the sums S_g modulo the first primes of `auxiliary`, in evaluation form: that of group g modulo prime t at `g·primes + t`.
+/// The sums S_g of each element modulo the first `shape.primes` primes of `auxiliary`, in evaluation form: group g
+/// modulo prime t at index `g·primes + t`.
 ///
-/// `digit` writes a digit modulo an auxiliary prime, in evaluation form: element, number, prime. `key` has the limbs of ζ_j, canonical, in the order of the result. `check` is called now and then, and its
-/// error ends the work.
-///
-/// Cost: elements · digits · groups · primes products of limbs, and what `digit` costs for every auxiliary prime.
-///
-/// # Errors
-/// Those of `check`.
+/// `digit(element, number, prime, out)` writes a digit modulo an auxiliary prime, in evaluation form. `key(j)` has the
+/// canonical limbs of ζ_j in the order of the result. `check` runs once per element in every step; the call returns its
+/// error. Cost: elements · digits · groups · primes products of limbs, and a call of `digit` per digit and prime.
 pub fn inner_products<'k, E>(
     auxiliary: &RnsContext,
     meter: &Meter,
@@ -57,7 +56,7 @@ pub fn inner_products<'k, E>(
     let mut sums: Vec<Vec<Words>> = (0..elements).map(|_| limbs(groups * primes)).collect();
     let at_once = digits.min(MAX_TERMS);
     let mut factors: Vec<Vec<Words>> = (0..elements).map(|_| limbs(at_once)).collect();
-    // ranges of the key for this group and for the next one
+    // key ranges of this group and, to prefetch, of the next one
     let [mut own, mut next] = [(); 2].map(|()| Vec::with_capacity(at_once));
     for prime in 0..primes {
         for first in (0..digits).step_by(at_once) {
@@ -87,7 +86,7 @@ pub fn inner_products<'k, E>(
                         if group + 1 < groups {
                             load(&mut next, at + primes, range.clone());
                         } else {
-                            // the first group goes on, at last from the start
+                            // after the last group comes the first one of the next range
                             let start = range.end % n;
                             load(&mut next, prime, start..start + range.len());
                         }

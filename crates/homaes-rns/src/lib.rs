@@ -1,23 +1,22 @@
-//! Ring elements in residue number systems, and what BGV and NTRU do with them between two products: modulus switches, and digits for key
-//! switching.
+//! Polynomials in a residue number system (RNS), shared by BGV and NTRU: modulus switches, digits, key switches.
 //!
 //! | | file |
 //! |---|---|
-//! | a ring and the primes of a parameter set | `context.rs` |
-//! | a ring element modulo some of them | `poly.rs` |
+//! | the ring and the primes of a parameter set | `context.rs` |
+//! | a ring element modulo some of these primes | `poly.rs` |
 //! | its limbs, in memory or on a device | `limbs.rs` |
-//! | division by primes that are dropped (GHS12 §3.2) | `mod_switch.rs` |
-//! | key switching with such a division | `switching.rs` |
-//! | digits of a ring element modulo further primes (GHS12 §3.1) | `digit.rs` |
-//! | inner products of digits with a key in groups (KLSS23) | [`grouped`] |
-//! | integers from residues, for looking at noise | `centred.rs` |
-//! | arithmetic that meets secrets; parities of a decryption | [`secret`] |
-//! | sums of numbers by their logarithms | [`log2`] |
-//! | bounds on the probability that noise runs away, for AES in bits | [`noise`] |
-//! | counts and times of all that | `meter.rs` |
+//! | modulus switch (GHS12 §3.2) | `mod_switch.rs` |
+//! | key switch merged with a modulus switch | `switching.rs` |
+//! | digits, extended to further primes (GHS12 §3.1) | `digit.rs` |
+//! | inner products of digits and key, in groups (KLSS23) | [`grouped`] |
+//! | integers from residues, to measure noise | `centred.rs` |
+//! | arithmetic on secrets; parities of a decryption | [`secret`] |
+//! | sums of numbers given as logarithms | [`log2`] |
+//! | bounds on runaway noise of bit-sliced AES | [`noise`] |
+//! | counts and times of the kernels | `meter.rs` |
 //!
-//! A *basis* is a list of places in a context; a *limb* is a polynomial modulo one prime. Limbs are in evaluation form, stored (factor 2^52, Montgomery's form) and lazy
-//! unless a function says otherwise.
+//! A *basis* lists primes by their index in the [`RnsContext`]; a *limb* is a polynomial modulo one prime. Unless a
+//! function says otherwise, limbs are in evaluation form, stored (Montgomery form, factor 2^52) and lazy (below 2p).
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use homaes_math::Words;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Why a device did not do what it was asked for: one clause without a full stop.
+/// Why a device failed: one clause without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -20,22 +20,17 @@ impl core::error::Error for Fault {}
 
 /// All limbs of a ring element in the memory of a device.
 pub trait Resident: Any + Send + Sync {
-    /// A copy of the limbs. Called under a lock of the [`Limbs`] they are of, which it must not look at, nor wait for other threads that may.
-    ///
-    /// # Errors
-    /// If the device fails.
+    /// Copies the limbs to memory. Called under a lock of their [`Limbs`]: implementations must not access these, nor
+    /// wait for a thread that might. Fails if the device does.
     fn download(&self) -> Result<Vec<Words>, Fault>;
 }
 
-/// Copies of the same limbs, one on each of several devices.
+/// Copies of the same limbs, at most one per device.
 #[derive(Clone, Default)]
 pub struct Copies(Vec<Arc<dyn Resident>>);
 
 impl Copies {
-    /// The copy that is of this kind and `own`, made by `upload` if there is none.
-    ///
-    /// # Errors
-    /// That of `upload`.
+    /// The copy of type `R` that satisfies `own`; if there is none, `upload` makes it or returns its error.
     pub fn own<R: Resident + Clone, E>(
         &mut self,
         own: impl Fn(&R) -> bool,
@@ -50,13 +45,12 @@ impl Copies {
         Ok(made)
     }
 
-    /// Any of them.
     fn any(&self) -> Option<&dyn Resident> {
         self.0.first().map(|resident| &**resident)
     }
 }
 
-/// Zeros that are nowhere.
+/// Zeros that occupy no memory yet.
 struct Zero {
     n: usize,
     count: usize,
@@ -68,19 +62,19 @@ impl Resident for Zero {
     }
 }
 
-/// A list of limbs. Those that a device made come to memory by [`fetch`](Self::fetch), or when they are first looked at; those in memory can
-/// have a copy on each device, which the first change drops.
+/// The limbs of a ring element. Limbs that a device computed come to memory on [`fetch`](Self::fetch) or on first
+/// access. Limbs in memory can have a copy on each device; a mutable access drops these copies.
 ///
 /// # Panics
-/// Looking at limbs that only a device has, if it fails to give them. Who can return an error fetches them first.
+/// On access to limbs that only a device has, if the device fails. Call `fetch` first where an error can be returned.
 pub struct Limbs {
     words: OnceLock<Vec<Words>>,
-    /// held while limbs are copied to or from the device, so that this happens once
+    /// locked during copies to and from devices, so that each happens once
     resident: Mutex<Copies>,
 }
 
 impl Limbs {
-    /// Those that a device holds.
+    /// Limbs that are on a device only.
     pub fn on_device(resident: Arc<dyn Resident>) -> Self {
         Self {
             words: OnceLock::new(),
@@ -88,12 +82,12 @@ impl Limbs {
         }
     }
 
-    /// `count` limbs of `n` zeros, which are written when they are first looked at.
+    /// `count` limbs of `n` zeros, allocated on first access.
     pub fn zero(n: usize, count: usize) -> Self {
         Self::on_device(Arc::new(Zero { n, count }))
     }
 
-    /// Whether they are known to be zeros: from [`zero`](Self::zero), unless they were looked at.
+    /// Whether these are untouched limbs of [`zero`](Self::zero).
     pub fn is_zero(&self) -> bool {
         self.words.get().is_none()
             && (self.lock().any()).is_some_and(|r| (r as &dyn Any).is::<Zero>())
@@ -103,11 +97,8 @@ impl Limbs {
         self.resident.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called
-    /// under a lock, as [`Resident::download`] is.
-    ///
-    /// # Errors
-    /// That of `upload`, and if another device has the limbs and fails.
+    /// The device copy of type `R` that satisfies `own`; if there is none, `upload` makes it. Both run under a lock, as
+    /// [`Resident::download`] does. Fails if `upload` does, or if another device holds the only copy and fails.
     pub fn resident<R: Resident + Clone, E: From<Fault>>(
         &self,
         own: impl Fn(&R) -> bool,
@@ -117,10 +108,7 @@ impl Limbs {
             .own(own, |there| upload(self.words_of(there.any())?))
     }
 
-    /// Brings the limbs to memory, where they are looked at without errors from then on.
-    ///
-    /// # Errors
-    /// If a device has them and fails; it can be asked again.
+    /// Brings the limbs to memory; later accesses cannot fail. If the device fails, the call can be repeated.
     pub fn fetch(&self) -> Result<(), Fault> {
         self.words().map(drop)
     }
@@ -133,7 +121,7 @@ impl Limbs {
         self.words_of(resident.any())
     }
 
-    /// The words, with the lock held on what a device has.
+    /// The words, given the locked copies.
     fn words_of(&self, resident: Option<&dyn Resident>) -> Result<&Vec<Words>, Fault> {
         if let Some(words) = self.words.get() {
             return Ok(words);
@@ -142,7 +130,7 @@ impl Limbs {
         Ok(self.words.get_or_init(|| words))
     }
 
-    /// All limbs.
+    /// All limbs, brought to memory.
     pub fn into_words(mut self) -> Vec<Words> {
         core::mem::take(&mut *self)
     }
@@ -173,7 +161,6 @@ impl Deref for Limbs {
 
 impl DerefMut for Limbs {
     fn deref_mut(&mut self) -> &mut Vec<Words> {
-        // brings them to memory
         let _ = Self::deref(self);
         self.resident = Mutex::default();
         self.words.get_mut().expect("in memory by now")

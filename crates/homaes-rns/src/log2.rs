@@ -1,4 +1,4 @@
-//! Numbers by their binary logarithms.
+//! Arithmetic on binary logarithms.
 
 /// log2(2^a + 2^b).
 pub fn sum(a: f64, b: f64) -> f64 {

@@ -1,18 +1,18 @@
-//! Counts and times of the kernels, collected while they run.
+//! Counts and times of the kernels of an evaluation.
 
 use homaes_scheme::Reading;
 use homaes_scheme::meter::Counters;
 
-/// Kernel groups that are timed apart.
+/// Groups of kernels with separate times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Of one limb, in either direction, with the product it is made of and what its last step adds.
+    /// Transforms of one limb, either direction, with the products and sums fused into them.
     Transform,
-    /// Between bases.
+    /// Base conversions.
     Conversion,
-    /// Of digits with keys; for products with what is done on the way to them: the last axes of the digits' transforms, and their parts.
+    /// Inner products of digits with keys; for products also the digits' last axes, and components.
     InnerProduct,
-    /// Unrelinearised products.
+    /// Products before relinearisation.
     Tensor,
     /// Sums, and products by constants.
     Elementwise,
@@ -26,9 +26,8 @@ const NAMES: [&str; 5] = [
     "elementwise",
 ];
 
-/// Transforms of one limb, either direction; batches of products of bits that were relinearised together; products of bits
-/// relinearised; limbs that conversions read, and limbs of keys that inner products read, each as often as it comes from memory on the kernels for
-/// AVX-512 IFMA.
+/// What is counted. A pass relinearises a batch of bit products together. Limbs read by conversions and inner products
+/// count once per load from memory by the AVX-512 IFMA kernels.
 const COUNTS: [&str; 5] = [
     "transforms",
     "passes",
@@ -42,7 +41,7 @@ const COUNTS: [&str; 5] = [
 pub struct Meter(Counters<5, 5>);
 
 impl Meter {
-    /// Runs `f` and books its time; a kernel takes tens of microseconds.
+    /// Runs `f` and adds its time to `stage`; a transform is also counted.
     pub fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         if stage == Stage::Transform {
             self.transform();
@@ -50,38 +49,38 @@ impl Meter {
         self.part(stage, f)
     }
 
-    /// Counts a transform whose time is booked in parts, or with the kernel that does the last of it.
+    /// Counts a transform whose time is added in parts or with another kernel.
     pub fn transform(&self) {
         self.0.add(0, 1);
     }
 
-    /// Counts transforms of a device, which has times of its own.
+    /// Counts transforms of a device, which measures its own time.
     pub fn transforms(&self, count: usize) {
         self.0.add(0, count);
     }
 
-    /// As [`time`](Self::time), of a part of a kernel that is counted elsewhere.
+    /// As [`time`](Self::time), for part of a kernel that is counted elsewhere.
     pub(crate) fn part<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         self.0.time(stage as usize, f)
     }
 
-    /// Notes a pass that relinearised `products` products.
+    /// Counts a pass that relinearised `products` products.
     pub fn pass(&self, products: usize) {
         self.0.add(1, 1);
         self.0.add(2, products);
     }
 
-    /// Notes that a conversion reads so many limbs from memory.
+    /// Counts limbs that a conversion reads from memory.
     pub(crate) fn converts_from(&self, limbs: usize) {
         self.0.add(3, limbs);
     }
 
-    /// Notes that an inner product reads so many limbs of keys from memory.
+    /// Counts limbs of keys that an inner product reads from memory.
     pub fn reads_keys(&self, limbs: usize) {
         self.0.add(4, limbs);
     }
 
-    /// What it stands at.
+    /// The counts and times so far.
     pub fn read(&self) -> Reading {
         self.0.read(COUNTS, NAMES)
     }

@@ -1,4 +1,4 @@
-//! Modulus switching: division by the primes that are dropped, rounded to what keeps the message.
+//! Modulus switches: division by the dropped primes, rounded so that the message is kept.
 
 use crate::context::RnsContext;
 use crate::convert::{Axes, Target, convert};
@@ -9,24 +9,22 @@ use homaes_math::transform::Source;
 use homaes_math::{Modulus, Shoup, Words, kernel};
 use std::ops::Range;
 
-/// A modulus switch from one basis to another: `c' = (Y c + δ)/X` with X the primes dropped, Y those
-/// added, and δ ≡ -Y c mod X even (GHS12 §3.2, with added primes).
+/// A modulus switch between two bases: `c' = (Y c + δ)/X` with X the product of the dropped primes, Y that of the added
+/// ones, and δ ≡ -Y c mod X even (GHS12 §3.2, extended to added primes).
 #[derive(Clone)]
 pub struct ModSwitch {
-    /// places in the source basis that are dropped
+    /// positions of the dropped primes in the source basis
     dropped: Vec<usize>,
-    /// the primes there
     dropped_primes: Vec<usize>,
     conversion: Conversion,
-    /// target basis
     to: Vec<usize>,
-    /// per target prime: place in the source basis and the factor Y/X, or nothing for added ones
+    /// per target prime: its position in the source basis and the factor Y/X; `None` for added primes
     kept: Vec<Option<(usize, Shoup)>>,
     log2_drop: f64,
 }
 
 impl ModSwitch {
-    /// From the basis `from` to the basis `to`.
+    /// The switch from the basis `from` to the basis `to`.
     pub fn new(rns: &RnsContext, from: &[usize], to: &[usize]) -> Self {
         let x: Vec<usize> = from.iter().copied().filter(|i| !to.contains(i)).collect();
         let y: Vec<usize> = to.iter().copied().filter(|i| !from.contains(i)).collect();
@@ -56,17 +54,17 @@ impl ModSwitch {
         }
     }
 
-    /// Places in the source basis of the primes that are dropped.
+    /// Positions of the dropped primes in the source basis.
     pub fn dropped(&self) -> &[usize] {
         &self.dropped
     }
 
-    /// The primes there.
+    /// The dropped primes.
     pub fn dropped_primes(&self) -> &[usize] {
         &self.dropped_primes
     }
 
-    /// From the primes dropped to those of the target.
+    /// The conversion from the dropped primes to those of the target.
     pub fn conversion(&self) -> &Conversion {
         &self.conversion
     }
@@ -76,22 +74,22 @@ impl ModSwitch {
         self.kept[j].map(|(_, factor)| factor)
     }
 
-    /// Primes of the target basis.
+    /// The target basis.
     pub fn to(&self) -> &[usize] {
         &self.to
     }
 
-    /// Place in the source basis of the `j`-th target prime, if it is there.
+    /// Position of the `j`-th target prime in the source basis, if it is in there.
     pub fn source(&self, j: usize) -> Option<usize> {
         self.kept[j].map(|(at, _)| at)
     }
 
-    /// log2 (X / Y), the bits by which the modulus is lowered.
+    /// log2 (X/Y): the bits by which the modulus shrinks.
     pub fn log2_drop(&self) -> f64 {
         self.log2_drop
     }
 
-    /// Turns the limb of the `k`-th dropped prime into the word the conversion wants.
+    /// Turns the limb of the `k`-th dropped prime into the word y of the conversion.
     pub fn start(&self, rns: &RnsContext, meter: &Meter, k: usize, limb: &mut Words) {
         let t = rns.transform(self.dropped_primes[k]);
         meter.time(Stage::Transform, || {
@@ -99,15 +97,15 @@ impl ModSwitch {
         });
     }
 
-    /// As [`start`](Self::start), from coefficients.
+    /// As [`start`](Self::start), from coefficient form.
     pub fn start_coefficients(&self, rns: &RnsContext, meter: &Meter, k: usize, limb: &mut Words) {
         meter.time(Stage::Conversion, || {
             self.conversion.prepare_in_place(rns.ring(), k, limb);
         });
     }
 
-    /// Ends the division modulo the `j`-th target prime that [`ScaledRemainder::remainders`] began, with the source's limb there (ignored for an added prime): the
-    /// second half of the transform of `out`, plus (Y/X) source.
+    /// Completes target prime `j` after [`ScaledRemainder::remainders`]: the second half of the transform of `out`,
+    /// plus (Y/X)·`source`. `source` is the limb of that prime, ignored for an added prime.
     pub fn finish(
         &self,
         rns: &RnsContext,
@@ -123,9 +121,7 @@ impl ModSwitch {
         });
     }
 
-    /// Switches `poly` from the source basis to the target basis.
-    ///
-    /// Cost: one transform per dropped and per target prime.
+    /// Switches `poly` from the source basis to the target basis. Cost: one transform per dropped and per target prime.
     pub fn apply(&self, rns: &RnsContext, meter: &Meter, poly: &Poly) -> Poly {
         let n = rns.ring().n();
         let dropped = self.dropped.iter().map(|&at| poly.limbs[at].clone());
@@ -145,14 +141,14 @@ impl ModSwitch {
     }
 }
 
-/// A modulus switch whose dropped limbs have been prepared.
+/// A modulus switch whose dropped limbs are prepared.
 pub struct ScaledRemainder {
     y: Vec<Words>,
     v: Words,
 }
 
 impl ScaledRemainder {
-    /// From the limbs of the dropped primes, after [`ModSwitch::start`].
+    /// From the limbs of the dropped primes after [`ModSwitch::start`].
     pub fn new(rns: &RnsContext, meter: &Meter, plan: &ModSwitch, started: Vec<Words>) -> Self {
         let mut v = Words::scratch(rns.ring().n());
         let ys: Vec<&[u64]> = started.iter().map(|l| &**l).collect();
@@ -162,7 +158,7 @@ impl ScaledRemainder {
         Self { y: started, v }
     }
 
-    /// δ/X modulo the target primes `targets`, after the first half of the transform; [`ModSwitch::finish`] makes of each the result.
+    /// δ/X modulo the primes `targets`, after the first half of the transform; [`ModSwitch::finish`] completes each.
     pub fn remainders(
         &self,
         rns: &RnsContext,
@@ -211,7 +207,7 @@ impl ScaledRemainder {
         meter.time(Stage::Transform, || t.forward(out));
     }
 
-    /// All words and the quotient.
+    /// The words y, then the quotient v.
     fn sources(&self) -> Vec<&[u64]> {
         let words = self.y.iter().map(|limb| &**limb);
         words.chain([&*self.v]).collect()

@@ -1,25 +1,25 @@
 //! Bounds on the probability that the noise of a bit-sliced AES evaluation runs away.
 //!
-//! A product squares noise, and the modulus switch behind it divides it by D: noise well below D is forgotten, and noise well above squares itself round after round. Bits never
-//! meet a Frobenius map, so that every embedding has a recursion of its own, which knows of the key only κ_j, how large the key is there. The recursion is read off the circuit:
-//! `Circuit` runs the folded round on a [`BitEval`] whose items are linear forms in *atoms*, the noises that a switch leaves. Units are ρ, the standard
-//! deviation of rounding noise in the mean over embeddings. Every atom has a *fresh* part, a circular normal of variance κ and that of key switching, and a *carried* part:
+//! A product squares noise, and the modulus switch after it divides it by D: noise well below D dies out, noise well
+//! above D squares itself round after round. Bits meet no Frobenius map, so each embedding has its own recursion and
+//! depends on the key through κ_j alone, the size of the key there. `Circuit` extracts the recursion by running the
+//! folded round on a [`BitEval`] of linear forms in *atoms*, the noises that a switch leaves. The unit is ρ, the root
+//! mean square of rounding noise over all embeddings. Every atom has a *fresh* part, a circular normal of variance κ
+//! plus key switching, and a *carried* part:
 //!
-//! - a state bit: what the round before left, `Z`, and the noise of a round key;
-//! - an operand that was brought down by a modulus switch: nothing, as its own noise is divided by at least 2^13 (left out, as the copies of the byte layouts);
-//! - a relinearised sum of products `Σ A·B` of forms: that sum, over `D` of its place.
+//! - a state bit carries `Z`, left by the previous round, and the noise of a round key;
+//! - an operand lowered by a modulus switch carries nothing: its noise is divided by at least 2^13 and neglected;
+//! - a relinearised sum of products `Σ A·B` of forms carries that sum over `D` of its level.
 //!
-//! An operand that comes down by reduction modulo a divisor of its modulus keeps its noise, and so its atoms.
+//! An operand lowered by reduction modulo a divisor of its modulus keeps its noise, and so its atoms.
 //!
-//! | | bound |
+//! | operands lowered by | bound |
 //! |---|---|
-//! | operands come down by modulus switches | [`SwitchedBits`], `switched.rs`: sharp, for drops of 22 bits |
-//! | operands come down by reduction | [`ReducedBits`], `reduced.rs`: plain, for drops of 27.7 bits and more |
+//! | modulus switches | [`SwitchedBits`], `switched.rs`: sharp, for drops of 22 bits |
+//! | reduction | [`ReducedBits`], `reduced.rs`: simple, for drops of 27.7 bits and more |
 //!
-//! # Approximations
-//!
-//! Rounding noise counts as normal, and roundings as independent from switch to switch; key switching as normal noise of given variance. What is added to a state, round keys and
-//! public bits, has a given variance too. All of it grows with κ: the largest κ_j of a key stands for all.
+//! Approximations: rounding noise is normal and independent from switch to switch; key switching, round keys and public
+//! bits add normal noise of given variance. All of it grows with κ, so the largest κ_j of a key stands for all.
 
 mod reduced;
 mod simulate;
@@ -35,42 +35,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// State bits that enter one output: eight of each of four bytes.
+/// State bits that enter one output: eight from each of four bytes.
 const INPUTS: usize = 32;
-/// Ciphertexts of a state.
+/// Ciphertexts of a bit-sliced state.
 pub const CIPHERTEXTS: usize = 128;
 
-/// The places of a round between which operands come down by themselves, place 0 being that of a state.
+/// Pairs of places in a round between which an operand is lowered on its own. Place 0 is that of the state.
 ///
 /// # Panics
-/// If the depth of an S-box is neither 3 nor 4.
+/// If `depth`, the depth of an S-box, is neither 3 nor 4.
 #[must_use]
 pub fn descents(depth: usize) -> Vec<[usize; 2]> {
     let circuit = Circuit::of_depth(depth, Descent::Reduction, 0..0);
     circuit.descents.into_iter().collect()
 }
 
-/// How an operand comes down to the level of the other one.
+/// How an operand is lowered to the level of the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Descent {
     Switch,
     Reduction,
 }
 
-/// A linear form: place of its level in the round, and the coefficients of atoms.
+/// A linear form in atoms, and the place of its level in the round.
 #[derive(Clone, Debug)]
 struct Form {
     place: usize,
     terms: BTreeMap<usize, f64>,
 }
 
-/// Sum of products of two forms.
 type Sum = Vec<(Form, Form)>;
 
-/// A sum of products: the coefficient of every pair of atoms.
+/// A sum of products as a coefficient per pair of atoms.
 #[derive(Clone, Debug)]
 struct Pairs {
-    /// of the level of the products
+    /// place of the products' level
     place: usize,
     coefficients: BTreeMap<(usize, usize), f64>,
 }
@@ -102,21 +101,20 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct Atom {
     kind: Kind,
-    /// the S-box that it belongs to
+    /// S-box that it belongs to
     family: usize,
 }
 
-/// One round of both directions.
 struct Circuit {
     atoms: Vec<Atom>,
-    /// places between which operands come down
+    /// places between which operands are lowered
     descents: BTreeSet<[usize; 2]>,
     /// of encryption, then of decryption
     outputs: Vec<Pairs>,
 }
 
 impl Circuit {
-    /// With the rows of the outputs that are wanted: the four bytes of a column are the same up to renaming.
+    /// Keeps the outputs `rows`; the four bytes of a column are equal up to renaming.
     fn new<const P: usize>(core: &Core<P>, descent: Descent, rows: Range<usize>) -> Self {
         let tracer = Tracer {
             descent,
@@ -144,7 +142,6 @@ impl Circuit {
         }
     }
 
-    /// That of S-boxes of a depth.
     fn of_depth(depth: usize, descent: Descent, rows: Range<usize>) -> Self {
         assert!(
             [3, 4].contains(&depth),
@@ -156,7 +153,7 @@ impl Circuit {
         }
     }
 
-    /// The sum that an atom carries, and nothing for state bits and what was brought down.
+    /// The sum that an atom carries; `None` for state bits and lowered operands.
     fn carried(&self, atom: usize) -> Option<&Pairs> {
         match &self.atoms[atom].kind {
             Kind::Relinearised(pairs) => Some(pairs),
@@ -169,7 +166,6 @@ impl Circuit {
     }
 }
 
-/// The view of bits that writes down atoms.
 struct Tracer {
     descent: Descent,
     atoms: Mutex<Vec<Atom>>,
@@ -186,7 +182,6 @@ impl Tracer {
         Form { place, terms }
     }
 
-    /// The S-box that a form belongs to.
     fn family(&self, form: &Form) -> usize {
         let atoms = self.atoms.lock().expect(HELD);
         let mut families = form.terms.keys().map(|&atom| atoms[atom].family);
@@ -195,7 +190,7 @@ impl Tracer {
         first
     }
 
-    /// Both at the lower of their levels.
+    /// Both forms at the lower of their levels.
     fn meet(&self, a: &Form, b: &Form) -> (Form, Form) {
         let place = a.place.max(b.place);
         let down = |c: &Form| {
@@ -239,7 +234,7 @@ impl BitEval for Tracer {
 
     fn and(&self, a: &Form, b: &Form) -> Result<Sum, EvalError> {
         let (x, y) = self.meet(a, b);
-        // what was brought down by itself stands on the left, where the norms of `SwitchedBits` are sharper
+        // the lowered operand goes left, where the norms of `SwitchedBits` are sharper
         Ok(vec![if b.place < a.place { (y, x) } else { (x, y) }])
     }
 

@@ -1,4 +1,4 @@
-//! A ring element in evaluation form: one limb per prime of its basis.
+//! A ring element: one limb per prime of its basis.
 
 use crate::context::RnsContext;
 use crate::limbs::Limbs;
@@ -6,9 +6,7 @@ use core::ops::{Deref, DerefMut};
 use homaes_math::{Words, kernel};
 use zeroize::Zeroize;
 
-/// Residues of one ring element, `limbs[i]` modulo the i-th prime of a basis the owner knows.
-///
-/// Limbs are in evaluation form, stored (factor 2^52) and lazy unless a function says otherwise.
+/// Residues of a ring element: `limbs[i]` modulo the i-th prime of a basis that the owner knows.
 #[derive(Clone)]
 pub struct Poly {
     /// One per prime of the basis.
@@ -16,21 +14,21 @@ pub struct Poly {
 }
 
 impl Poly {
-    /// One of any content, to be overwritten: `limbs` limbs of `n` words.
+    /// Arbitrary content, to be overwritten: `limbs` limbs of `n` words.
     pub fn scratch(n: usize, limbs: usize) -> Self {
         Self {
             limbs: (0..limbs).map(|_| Words::scratch(n)).collect(),
         }
     }
 
-    /// 0 modulo `limbs` primes.
+    /// Zero modulo `limbs` primes.
     pub fn zeroed(n: usize, limbs: usize) -> Self {
         Self {
             limbs: (0..limbs).map(|_| Words::zeroed(n)).collect(),
         }
     }
 
-    /// The signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
+    /// Reduces the signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
     pub fn from_signed(rns: &RnsContext, basis: &[usize], coefficients: &[i64]) -> Self {
         let limbs = basis.iter().map(|&i| {
             let t = rns.transform(i);
@@ -39,7 +37,7 @@ impl Poly {
             let r = m.shoup(r);
             let mut limb = Words::scratch(coefficients.len());
             for (x, &c) in limb.iter_mut().zip(coefficients) {
-                // |c| < p always holds here; the sign is folded in without a branch
+                // |c| < p always holds; the sign is handled without a branch
                 *x = m.scale(((c >> 63) & p).wrapping_add(c) as u64, r);
             }
             t.forward(&mut limb);
@@ -50,7 +48,7 @@ impl Poly {
         }
     }
 
-    /// Makes the limbs, which are modulo the primes `basis`, canonical.
+    /// Makes the limbs modulo the primes `basis` canonical.
     pub fn make_canonical(&mut self, rns: &RnsContext, basis: &[usize]) {
         for (limb, &i) in self.limbs.iter_mut().zip(basis) {
             let m = rns.modulus(i);
@@ -61,7 +59,7 @@ impl Poly {
     /// `self += other`, limb by limb.
     ///
     /// # Panics
-    /// If the two do not have one limb per prime of `basis`: they come from different sets.
+    /// If either operand does not have one limb per prime of `basis`.
     pub fn add_assign(&mut self, rns: &RnsContext, basis: &[usize], other: &Self) {
         let limbs = [self.limbs.len(), other.limbs.len()];
         assert_eq!(limbs, [basis.len(); 2], "a ciphertext of another set");
@@ -72,10 +70,10 @@ impl Poly {
     }
 }
 
-/// Column k of `rows`, for all `columns` columns: per output its limbs of all primes, from per prime the limbs of all outputs.
+/// Transposes `rows`, one per prime with the limbs of all outputs, into one list of limbs per output.
 ///
 /// # Panics
-/// If a row is shorter.
+/// If a row has fewer than `columns` entries.
 pub fn transposed<T>(rows: Vec<Vec<T>>, columns: usize) -> Vec<Vec<T>> {
     let mut rows: Vec<_> = rows.into_iter().map(Vec::into_iter).collect();
     let column = |_| {
@@ -85,7 +83,7 @@ pub fn transposed<T>(rows: Vec<Vec<T>>, columns: usize) -> Vec<Vec<T>> {
     (0..columns).map(column).collect()
 }
 
-/// A polynomial made of secrets: overwritten when dropped, panics included.
+/// A polynomial that depends on secrets: zeroized on drop, also during a panic.
 pub struct SecretPoly(pub Poly);
 
 impl Deref for SecretPoly {

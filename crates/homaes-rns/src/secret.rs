@@ -1,6 +1,6 @@
-//! The arithmetic that meets secrets, a lot of coefficients at a time.
+//! Arithmetic on secrets, one lot of coefficients at a time.
 //!
-//! The machine code of these functions has no jumps but those of their loops: a test of the command reads it.
+//! The machine code of these functions has no jumps except their loops; `homaes-cli/tests/machine_code.rs` checks it.
 
 use crate::context::RnsContext;
 use crate::poly::SecretPoly;
@@ -12,20 +12,17 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 /// Coefficients that a function takes at once.
 pub type Lot = [u64; LOT];
 
-/// `values`, a multiple of [`LOT`] as every degree of a set is, in lots.
+/// `values` in lots.
 ///
 /// # Panics
-/// If it is none.
+/// If the length is not a multiple of [`LOT`]; the degrees of all sets are.
 pub fn lots(values: &[u64]) -> &[Lot] {
     let (lots, rest) = values.as_chunks();
     assert!(rest.is_empty());
     lots
 }
 
-/// As [`lots`].
-///
-/// # Panics
-/// As there.
+/// As [`lots`], mutable.
 pub fn lots_mut(values: &mut [u64]) -> &mut [Lot] {
     let (lots, rest) = values.as_chunks_mut();
     assert!(rest.is_empty());
@@ -49,12 +46,12 @@ pub fn add_product(m: &Modulus, [a, s]: [&Lot; 2], x: &mut Lot) {
     }
 }
 
-/// Of some coefficients, what the residues y_i modulo q_i tell about Σ y_i/q_i and Σ y_i.
+/// Sums over the residues y_i modulo q_i of each coefficient.
 #[derive(ZeroizeOnDrop)]
 struct Sums {
     /// Σ y_i/q_i modulo 2, in units of 2^-63
     quotient: Lot,
-    /// Σ y_i in the last bit
+    /// the last bit of Σ y_i
     parity: Lot,
 }
 
@@ -68,7 +65,7 @@ struct Inverse {
 impl Inverse {
     fn new(m: &Modulus) -> Self {
         let shift = 64 - m.bits();
-        // below 2^64: q is odd, so that q·2^shift is above 2^63
+        // below 2^64: q is odd, so q·2^shift exceeds 2^63
         let factor = ((1u128 << 127) / (u128::from(m.p()) << shift)) as u64;
         Self { factor, shift }
     }
@@ -81,7 +78,7 @@ impl Sums {
     };
 }
 
-/// Adds canonical residues y modulo q. The quotient gets at most 2 units too small.
+/// Adds canonical residues y modulo q. The quotient comes out at most 2 units too small.
 #[inline(never)]
 fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
     let Inverse { factor, shift } = inverse;
@@ -92,8 +89,7 @@ fn add_residues(sums: &mut Sums, inverse: Inverse, residues: &Lot) {
     }
 }
 
-/// The parity of Σ y_i + v, where v is Σ y_i/q_i rounded; and the greatest distance from v, in units of 2^-63, or `greatest` if
-/// that is more.
+/// Parity of Σ y_i + v, where v rounds Σ y_i/q_i. Returns the largest distance to v in 2^-63, at least `greatest`.
 #[inline(never)]
 fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
     const HALF: u64 = 1 << 62;
@@ -104,16 +100,16 @@ fn round(sums: &Sums, greatest: u64, bits: &mut Lot) -> u64 {
         let distance = (moved << 1 >> 1) as i64 - HALF as i64;
         let distance = (distance ^ distance >> 63) - (distance >> 63);
         let more = distance - greatest;
-        // the compiler must not know a maximum, or it takes a branch
+        // `black_box` keeps the compiler from recognising a maximum, for which it would branch
         greatest += more & black_box(!(more >> 63));
     }
     greatest as u64
 }
 
-/// The parities of the coefficients of a polynomial, centred modulo the product of the odd primes `basis`, and the largest coefficient over
-/// that product, at most 1/2, in units of 2^-63. `limbs` are in coefficient form, canonical and plain; they are overwritten.
+/// Parities of the coefficients centred modulo the product Q of the odd primes `basis`, and the largest coefficient
+/// over Q (at most 1/2) in units of 2^-63. `limbs` are in coefficient form, canonical and plain, and are overwritten.
 ///
-/// Parities modulo an odd number: `[x]_Q = Σ y_i Q/q_i - v Q` has that of Σ y_i + v.
+/// As Q is odd, `[x]_Q = Σ y_i Q/q_i - v Q` has the parity of Σ y_i + v.
 pub fn parities(
     rns: &RnsContext,
     basis: &[usize],
@@ -143,7 +139,6 @@ pub fn parities(
 mod tests {
     use super::*;
 
-    /// Against exact integers, for one prime and for several.
     #[test]
     fn rounding_is_that_of_integers() {
         let primes = [16_776_961u64, 335_539_201, 140_737_437_991_681];
@@ -153,7 +148,7 @@ mod tests {
             let mut sums = Sums::ZERO;
             // x/product = Σ y_i/q_i modulo 1
             let values: [u128; LOT] = core::array::from_fn(|k| {
-                // fixed point cannot tell what is nearer to a half than some 2^-58
+                // fixed point cannot resolve values within about 2^-58 of a half
                 let near = product >> 50;
                 let half = product / 2;
                 let edges = [0, 1, half - near, half + near + 1, product - 1];

@@ -1,4 +1,4 @@
-//! Key switching merged with a modulus switch, worked out once per pair of bases.
+//! Key switches merged with a modulus switch, planned once per pair of bases.
 
 use crate::context::RnsContext;
 use crate::digit::Digit;
@@ -6,41 +6,41 @@ use crate::mod_switch::ModSwitch;
 use homaes_math::Shoup;
 use std::ops::Range;
 
-/// How the keys of a set are made: special primes, and the digit of every other prime.
+/// How the keys of a set are made: the special primes, and the digit of every other prime.
 pub struct Gadget<'a> {
-    /// Places of the special primes.
+    /// Indices of the special primes.
     pub special: Range<usize>,
-    /// Digit of the prime at a place.
+    /// Digit of the prime with a given index.
     pub digit_of: &'a dyn Fn(usize) -> usize,
     /// Bits by which a digit may exceed the special modulus in use.
     pub excess_bits: f64,
 }
 
-/// Key switching from one basis, followed by the switch to another, which has no special primes.
+/// A key switch in one basis, followed by the modulus switch to another basis without special primes.
 ///
-/// Only as many special primes are used as the largest digit needs: with P the product of all and P_l of those in use, an element is first
-/// multiplied by (P/P_l)⁻¹, and its digits then meet keys that contain P.
+/// It uses only as many special primes as the largest digit needs. With P the product of all special primes and P_l of
+/// those in use, the element is first multiplied by (P/P_l)⁻¹; its digits then meet keys that contain P.
 pub struct SwitchPlan {
     /// The basis of the element.
     pub from: Vec<usize>,
     /// `from`, then the special primes in use.
     pub extended: Vec<usize>,
-    /// The digits that have primes of `from`.
+    /// The digits with primes in `from`.
     pub digits: Vec<Digit>,
     /// (P/P_l)⁻¹ per prime of `from`.
     pub scale: Vec<Shoup>,
     /// Whether all special primes are in use, so that `scale` is 1.
     pub all_special: bool,
-    /// The switch to the target.
+    /// The modulus switch to the target.
     pub down: ModSwitch,
-    /// log2 of every digit's modulus over P_l.
+    /// log2 of each digit's modulus over P_l.
     pub excesses: Vec<f64>,
     /// log2 of P_l.
     pub log2_special: f64,
 }
 
 impl SwitchPlan {
-    /// From the basis `from` to the basis `to`.
+    /// Plans the key switch in the basis `from` with the modulus switch to the basis `to`.
     pub fn new(rns: &RnsContext, from: &[usize], to: &[usize], gadget: &Gadget<'_>) -> Self {
         let numbers: Vec<usize> = from.iter().map(|&i| (gadget.digit_of)(i)).collect();
         let count = numbers.iter().max().map_or(0, |d| d + 1);
@@ -87,13 +87,13 @@ impl SwitchPlan {
         self.extended.len() - self.from.len()
     }
 
-    /// log2 of the root mean square over the digits of their moduli over P_l.
+    /// log2 of the root mean square, over the digits, of digit modulus over P_l.
     pub fn log2_digit_excess(&self) -> f64 {
         let squares = self.excesses.iter().map(|bits| (2.0 * bits).exp2());
         0.5 * (squares.sum::<f64>() / self.excesses.len() as f64).log2()
     }
 
-    /// Bits by which the switch lowers the modulus.
+    /// Bits by which the modulus shrinks: from that of `from` to that of the target.
     pub fn log2_drop(&self) -> f64 {
         self.down.log2_drop() - self.log2_special
     }

@@ -14,13 +14,11 @@ fn rns() -> RnsContext {
     RnsContext::new(ring, &primes).unwrap()
 }
 
-/// Integers of either sign and all sizes up to 2^62.
 fn integers(n: usize) -> Vec<i64> {
     let spread = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64;
     (0..n).map(|i| spread(i) >> (1 + i % 40)).collect()
 }
 
-/// The polynomial of integers, limb by limb.
 fn poly(rns: &RnsContext, basis: &[usize], integers: &[i64]) -> Poly {
     let limbs = basis.iter().map(|&i| {
         let m = *rns.modulus(i);
@@ -33,7 +31,6 @@ fn poly(rns: &RnsContext, basis: &[usize], integers: &[i64]) -> Poly {
     }
 }
 
-/// The coefficients of a limb, canonical.
 fn coefficients(rns: &RnsContext, prime: usize, limb: &Words) -> Vec<u64> {
     let mut limb = limb.clone();
     rns.transform(prime).inverse(&mut limb);
@@ -57,7 +54,7 @@ fn lowering_divides_and_keeps_parities() {
     let moduli = [0, 1].map(|i| rns.modulus(i).p());
     let limbs = [0, 1].map(|i| coefficients(&rns, i, &lower.limbs[i]));
     for (i, &c) in c.iter().enumerate() {
-        // the quotient is small: its residue modulo one prime is itself, the other agrees
+        // the quotient is small: it equals its residue modulo one prime, and the other agrees
         let centred = |at: usize| {
             let (x, q) = (limbs[at][i] as i64, moduli[at] as i64);
             if x > q / 2 { x - q } else { x }
@@ -74,7 +71,7 @@ fn lowering_divides_and_keeps_parities() {
 #[test]
 fn lowering_to_further_primes_multiplies() {
     let rns = rns();
-    // times p_3, over p_1 p_2
+    // multiply by p_3, divide by p_1 p_2
     let plan = ModSwitch::new(&rns, &[0, 1, 2], &[0, 3]);
     assert_eq!(plan.dropped(), [1, 2]);
     assert_eq!([plan.source(0), plan.source(1)], [Some(0), None]);
@@ -105,7 +102,7 @@ fn digits_are_centred_residues() {
     let meter = Meter::default();
     let c = integers(rns.ring().n());
     let (from, extended) = ([0, 1, 2], [0, 1, 2, 3]);
-    // c is below p_0 p_1 / 2, so that it is its own first digit; its second is the centred residue modulo p_2
+    // c is below p_0 p_1 / 2, so it is its own first digit; the second is the centred residue modulo p_2
     let digits = [(0, vec![0, 1]), (1, vec![2])];
     let digits = digits.map(|(number, own)| Digit::new(&rns, number, own, &from, &extended));
     let limbs = poly(&rns, &from, &c).limbs;
@@ -151,7 +148,7 @@ fn a_prime_without_a_transform_is_named() {
     assert_eq!(RnsContext::new(ring, &[12289]).err(), Some(12289));
 }
 
-/// Fails until it is told not to.
+/// A device that fails while the flag is set.
 #[derive(Clone)]
 struct Moody(Arc<AtomicBool>);
 
@@ -204,7 +201,7 @@ fn limbs_have_one_copy_on_each_device() {
         );
         assert!(found.unwrap().is(device));
     };
-    // an upload that fails leaves no copy
+    // a failed upload leaves no copy
     let failed = limbs.resident(|_: &Moody| true, |_| Err(out_of_order()));
     assert_eq!(failed.err(), Some(out_of_order()));
     on(&first, true);
@@ -212,7 +209,7 @@ fn limbs_have_one_copy_on_each_device() {
     on(&second, true);
     on(&first, false);
     on(&second, false);
-    // what another device has alone comes over memory, if it can be had
+    // limbs of another device move through memory, if that device gives them
     let away = Limbs::on_device(Arc::new(second.clone()));
     let own = |there: &Moody| there.is(&first);
     let moved = |away: &Limbs| away.resident(own, |words| Ok(Moody::new(words.len() != 1)));

@@ -1,4 +1,4 @@
-//! Values of the crate `tfhe`, under a key of its default parameters.
+//! Values of the crate `tfhe` under its default parameters.
 
 use super::*;
 use homaes_tfhe::interop::{ExportKey, Format, key_bits};
@@ -8,13 +8,12 @@ use tfhe::integer::ciphertext::IntegerCiphertext;
 use tfhe::prelude::{FheDecrypt, FheOrd};
 use tfhe::{ClientKey, FheUint8, ServerKey};
 
-/// A user of `tfhe`.
 fn user() -> &'static (ClientKey, ServerKey) {
     static KEYS: OnceLock<(ClientKey, ServerKey)> = OnceLock::new();
     KEYS.get_or_init(|| tfhe::generate_keys(tfhe::ConfigBuilder::default().build()))
 }
 
-/// The noise of the four blocks of a value of `byte`.
+/// Noise of the four blocks of a value of `byte`.
 fn errors(key: &[u64], value: &FheUint8, byte: u8) -> Vec<f64> {
     let (radix, ..) = value.clone().into_raw_parts();
     let blocks = radix.blocks().iter().enumerate();
@@ -24,7 +23,7 @@ fn errors(key: &[u64], value: &FheUint8, byte: u8) -> Vec<f64> {
         .collect()
 }
 
-/// Blocks under a key of `key_bytes` bytes across as bits to a set of TFHE, and from there by sign bootstraps to values of `tfhe`: way (a).
+/// Way (a): blocks cross as bits to a TFHE set; sign bootstraps turn them into values of `tfhe`.
 fn by_signs(set: &ParamSet, layout: Layout, end: &homaes_tfhe::ParamSet, key_bytes: usize) {
     let (client, server) = user();
     let params = Params::new(set).unwrap();
@@ -47,7 +46,7 @@ fn by_signs(set: &ParamSet, layout: Layout, end: &homaes_tfhe::ParamSet, key_byt
     let aes = Aes::new(&eval, &wrapped, layout).unwrap();
     let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
     let block = core::array::from_fn(|i| (31 * i) as u8);
-    // the first run finds cold caches
+    // the first run has cold caches
     let [_, state] = [(); 2].map(|()| {
         let start = Instant::now();
         let state = aes.evaluate(&[block]).unwrap();
@@ -67,7 +66,7 @@ fn by_signs(set: &ParamSet, layout: Layout, end: &homaes_tfhe::ParamSet, key_byt
     println!("128 signs {:?}", start.elapsed());
     let found: Vec<u8> = values.iter().map(|value| value.decrypt(client)).collect();
     assert_eq!(found, encrypt_block(block, &keys));
-    // of nominal noise
+    // at most nominal noise
     let (key, _) = key_bits(client).unwrap();
     let errors = values
         .iter()
@@ -85,14 +84,13 @@ fn bits_become_values_by_signs() {
     by_signs(&set, Layout::Sliced, &homaes_tfhe::sets::TOY, 16);
 }
 
-/// AES-256, which leaves too few levels for pairs.
 #[test]
 #[ignore = "nightly: a minute"]
 fn nightly_bits_of_aes_256_become_values_by_signs_at_full_size() {
     by_signs(&sets::AES256_2, Layout::Packed, &homaes_tfhe::sets::P64, 32);
 }
 
-/// A secret key that fits a bridge to the key of this user, and the bridge.
+/// A secret key that fits a bridge to this user's key, and the bridge.
 fn bridged(
     params: &Arc<Params>,
     client: &ClientKey,
@@ -107,7 +105,7 @@ fn bridged(
     }
 }
 
-/// One block of the packed layout at full size: way (b), whose ends are keys of 2048 bits and nothing smaller.
+/// Way (b): one packed block, at full size because client keys have 2048 bits.
 #[test]
 fn a_packed_block_becomes_values() {
     let (client, server) = user();
@@ -132,7 +130,7 @@ fn a_packed_block_becomes_values() {
     let values = crossing.fheuint8(&crossed, 0..16, &format).unwrap();
     let found: Vec<u8> = values.iter().map(|value| value.decrypt(client)).collect();
     assert_eq!(found, encrypt_block([9; 16], &keys));
-    // and on with tfhe
+    // tfhe computes on them
     tfhe::set_server_key(server.clone());
     let sum: u8 = (&values[0] + &values[1]).decrypt(client);
     assert_eq!(sum, found[0].wrapping_add(found[1]));
@@ -142,7 +140,7 @@ fn a_packed_block_becomes_values() {
     );
 }
 
-/// A whole batch into values of `tfhe`, every one decrypted, the noise of every block, and a computation with some of them.
+/// A whole batch becomes values of `tfhe`; all are decrypted, their noise is measured, and some are computed with.
 #[test]
 #[ignore = "nightly: three minutes and 6 GiB"]
 fn nightly_a_batch_becomes_values_of_tfhe() {
@@ -208,7 +206,6 @@ fn nightly_a_batch_becomes_values_of_tfhe() {
     assert!((found - crossed.noise().log2_sigma).abs() < 0.3);
     assert!(crossed.noise().failure_log2 <= -64.0);
     no_outlier(&crossing, &secret, 16, largest);
-    // on with tfhe: the sum of neighbours, and which is larger
     let pairs = first.len() / 2;
     rayon::broadcast(|_| tfhe::set_server_key(server.clone()));
     let start = Instant::now();

@@ -1,7 +1,5 @@
-// Kernels of tests of barriers, shared memory and arguments.
-
-// The upper half of a block's values, and then the lower half backwards, by the last doubles of its memory. The upper
-// half of the threads ends at once.
+// Reverses the halves of a block's values through the last doubles of its memory: the upper half, then the lower half
+// backwards. The upper half of the threads ends at once.
 extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, const double* in, double* out) {
     AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);
@@ -10,12 +8,11 @@ extern "C" __global__ void __launch_bounds__(256, 2) test_block(int offset, cons
     shared[offset + t] = in[at + t];
     shared[offset + other] = in[at + other];
     __syncthreads();
-    // written by thread half - 1 - t
     out[at + t] = shared[offset + half + t];
     out[at + half + t] = shared[offset + half - 1 - t];
 }
 
-// The sum of each warp by shuffles, and its values in turns by shared memory, where threads take unequal ways.
+// The sum of each warp by shuffles, and turns of its values through shared memory on diverging paths.
 extern "C" __global__ void __launch_bounds__(256) test_warp(const double* in, double* sums, double* turned) {
     AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);

@@ -1,4 +1,4 @@
-//! Barriers, shared memory and arguments, by kernels of `barriers.cu`.
+//! Barriers, shared memory and arguments, with the kernels of `barriers.cu`.
 
 use crate::args::Arg::{self, At, Int, Words};
 use crate::arithmetic::Arithmetic;
@@ -7,7 +7,6 @@ use crate::memory::Buffer;
 use std::sync::Arc;
 
 const BLOCK: usize = 256;
-/// Bytes of shared memory for a block's values.
 const SHARED: usize = 8 * BLOCK;
 
 fn driver() -> Option<Arc<Driver>> {
@@ -46,7 +45,7 @@ fn blocks_wait_for_all_threads_that_go_on() {
     let Some(driver) = driver() else { return };
     let input = values(9);
     let (from, out) = (buffer(&driver, &input), buffer(&driver, &input));
-    // more memory than a kernel has unasked, and then less
+    // more than the default of a kernel, then less
     for bytes in [96 << 10, SHARED] {
         let args = [Int((bytes - SHARED) / 8), At(from.at(0)), At(out.at(0))];
         launch(&driver, "test_block", 9, bytes, &args);
@@ -98,7 +97,7 @@ mod emulator {
     fn missing_barriers_show_in_both_orders_of_threads() {
         let driver = driver().unwrap();
         let out = buffer(&driver, &values(2));
-        // inside warps and between them, by launches that begin with either order
+        // within warps and between them, in launches that start with either order
         for (number, mask) in [1, 32, 1, 32, 32].into_iter().enumerate() {
             launch(
                 &driver,

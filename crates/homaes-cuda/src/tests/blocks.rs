@@ -1,5 +1,3 @@
-//! Public blocks and records.
-
 use super::{canonical, edges};
 use crate::cuda::Cuda;
 use homaes_bgv::device::{Device, Plaintext, Processor};
@@ -7,10 +5,9 @@ use homaes_bgv::{ParamSet, Params, sets};
 use homaes_rns::Poly;
 use std::sync::Arc;
 
-/// A small ring and the one of the secure sets.
 const SETS: [&ParamSet; 2] = [&sets::TOY_255, &sets::AES128];
 
-/// A set on a GPU, or nothing where the reason is printed.
+/// A set on a GPU; if there is none, prints why.
 fn bench(set: &ParamSet) -> Option<(Arc<Params>, Cuda)> {
     let params = Params::new(set).unwrap();
     let cuda = Cuda::new(&params, 0);
@@ -18,7 +15,6 @@ fn bench(set: &ParamSet) -> Option<(Arc<Params>, Cuda)> {
     Some((params, cuda))
 }
 
-/// Bytes without a pattern.
 fn bytes(count: usize, seed: u64) -> Vec<u8> {
     let byte = |i: u64| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8;
     (0..count as u64).map(byte).collect()
@@ -32,7 +28,7 @@ fn public_blocks() {
         let mut last = vec![0; count];
         last[count - 1] = 0xff;
         let columns = [bytes(count, 1), last, vec![0; count]];
-        // at the small ring, more than a launch has room for
+        // at the small ring, more than one launch takes
         let all = if params.ring().cols() == 1 { 70 } else { 3 };
         let plain = columns.iter().cycle().zip(5..5 + all);
         let plain: Vec<Plaintext<'_>> = plain
@@ -54,12 +50,12 @@ fn public_blocks() {
         };
         compare(&basis, &plain, &[]);
         compare(&basis, &plain, &onto);
-        // one alone, as packed blocks have it
+        // one alone, as for packed blocks
         compare(&basis[..1], &plain[..1], &[]);
     }
 }
 
-/// Kernels have constants of a set's primes, and both sets need all of theirs.
+/// Kernels hold the constants of one set's primes; each set needs its own.
 #[test]
 fn two_sets_of_a_ring_take_turns_on_a_gpu() {
     let other = ParamSet {

@@ -1,6 +1,6 @@
-// Loops that do one thing as fast as a GPU can.
+// Loops that use one unit of a GPU at its full rate.
 
-// Copies n doubles of each block's part there and back, `rounds` times each way.
+// Copies n doubles of each block's part back and forth for `rounds` rounds.
 extern "C" __global__ void __launch_bounds__(256) ceiling_copy(int n, int rounds, double2* a, double2* b) {
     AFTER_THE_LAST();
     long long first = (long long)blockIdx.x * n;
@@ -12,8 +12,8 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_copy(int n, int rounds
     }
 }
 
-// Sixteen steps a round of each kind that is wanted: fused products of doubles, products of 32 bits to 64
-// (IMAD.WIDE, and an addition on another pipe).
+// Sixteen steps per round of each requested kind: fused products of doubles, and products of 32 bits to 64 (IMAD.WIDE,
+// and an addition on another pipe).
 extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
     int rounds, int doubles, int integers, double factor, double* outs) {
     AFTER_THE_LAST();
@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
         x[i] = i + at;
         y[i] = i + at;
     }
-    // three loops, so that none has a branch inside
+    // three loops, so that none branches inside
     if (doubles && integers) {
         for (int round = 0; round < rounds; round++) {
 #pragma unroll
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_arithmetic(
     outs[at] = sum;
 }
 
-// Sixteen exchanges of doubles a round.
+// Sixteen exchanges of doubles per round.
 extern "C" __global__ void __launch_bounds__(256) ceiling_shuffle(int rounds, double* outs) {
     AFTER_THE_LAST();
     int at = blockIdx.x * blockDim.x + threadIdx.x;
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(256) ceiling_shuffle(int rounds, do
     outs[at] = sum;
 }
 
-// Sixteen loads of doubles a round, from a place that changes.
+// Sixteen loads of doubles per round, from changing positions.
 extern "C" __global__ void __launch_bounds__(256) ceiling_shared(int rounds, double* outs) {
     AFTER_THE_LAST();
     DYNAMIC_SHARED(shared);

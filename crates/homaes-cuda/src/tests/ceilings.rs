@@ -1,4 +1,4 @@
-//! What the GPU can do at most, one thing at a time, by kernels of `ceilings.cu`: the scale for times of kernels.
+//! Peak rates of the GPU, unit by unit, with the kernels of `ceilings.cu`: the scale for times of kernels.
 
 use crate::args::Arg::{self, At, Int};
 use crate::arithmetic::Arithmetic;
@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const BLOCK: usize = 256;
-/// Fills every multiprocessor several times; the emulator has less time.
+/// Fills every multiprocessor several times; fewer on the emulator.
 const BLOCKS: usize = if cfg!(feature = "emulator") {
     4
 } else {
     132 * 32
 };
 const ROUNDS: usize = if cfg!(feature = "emulator") { 1 } else { 1000 };
-/// Bytes of the large copies.
 const BYTES: usize = if cfg!(feature = "emulator") {
     1 << 16
 } else {
@@ -25,7 +24,7 @@ const BYTES: usize = if cfg!(feature = "emulator") {
 struct Gpu(Arc<Driver>);
 
 impl Gpu {
-    /// Milliseconds of a kernel, the least of three.
+    /// Milliseconds of a kernel, the minimum of three.
     #[expect(unsafe_code, reason = "arguments and lengths are those of the kernels")]
     fn ms(&self, kernel: &'static str, blocks: usize, shared: usize, args: &[Arg]) -> f64 {
         let launch = || {
@@ -36,7 +35,7 @@ impl Gpu {
         times.fold(f64::INFINITY, f64::min)
     }
 
-    /// Bytes read and written in a millisecond, where blocks copy equal parts of `bytes` bytes back and forth.
+    /// Bytes read and written per millisecond while blocks copy equal parts of `bytes` bytes back and forth.
     fn copied(&self, bytes: usize, blocks: usize, rounds: usize) -> f64 {
         let words: Vec<u64> = (0..bytes as u64 / 16).collect();
         let [a, b] = [(); 2].map(|()| Buffer::of(&self.0, &words).unwrap());
@@ -46,7 +45,6 @@ impl Gpu {
         (32 * part * blocks * rounds) as f64 / ms
     }
 
-    /// Steps of a kind in a millisecond.
     fn steps(&self, kernel: &'static str, shared: usize, args: &[Arg]) -> f64 {
         let out = Buffer::new(&self.0, BLOCKS * BLOCK).unwrap();
         let args = [&[Int(ROUNDS)], args, &[At(out.at(0))]].concat();
@@ -54,7 +52,7 @@ impl Gpu {
         (16 * ROUNDS * BLOCKS * BLOCK) as f64 / ms
     }
 
-    /// Bytes in a millisecond from memory of this process and back.
+    /// Bytes per millisecond to the GPU and back.
     fn transfers(&self) -> [f64; 2] {
         let mut words = vec![1; BYTES / 16];
         let buffer = Buffer::new(&self.0, words.len()).unwrap();
@@ -71,7 +69,7 @@ impl Gpu {
         least.map(|ms| (8 * words.len()) as f64 / ms)
     }
 
-    /// Microseconds for each of many launches that do nothing: until the call returns, and until the GPU is done.
+    /// Microseconds per launch of an empty kernel: until the call returns, and until the GPU is done.
     #[expect(unsafe_code, reason = "the kernel has no arguments")]
     fn launches(&self) -> [f64; 2] {
         let count = ROUNDS;

@@ -1,4 +1,4 @@
-//! Faults of the GPU, on the emulator: errors in place of results, memory given back, and the same batch on the processor.
+//! Faults of an emulated GPU: operations return errors and free their memory; the processor computes the batch.
 
 use crate::Cuda;
 use crate::arithmetic::Arithmetic;
@@ -12,7 +12,6 @@ use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Keys of the small set, blocks, and an emulator.
 struct Fixture {
     params: Arc<Params>,
     eval: EvalKey,
@@ -57,7 +56,7 @@ impl Fixture {
         self.cuda.gpu.driver.used()
     }
 
-    /// No more than `bytes` beside what is used now.
+    /// Allows `bytes` beyond the present use.
     fn limit(&self, bytes: usize) {
         let most = self.used() + bytes;
         self.cuda.gpu.driver.most.store(most, Ordering::Relaxed);
@@ -68,7 +67,6 @@ impl Fixture {
     }
 }
 
-/// The message of a fault of the device.
 #[track_caller]
 fn fault<T>(result: Result<T, Error>) -> String {
     match result {
@@ -87,7 +85,7 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
     };
     let want = batch(&f.aes(Layout::Sliced)).unwrap();
     let there = f.aes(Layout::Sliced).on(&f.device());
-    // where keys are copied, and where results are made
+    // copies of keys fail, and allocations of results
     for bytes in [0, 1 << 16, 1 << 20] {
         f.limit(bytes);
         let message = fault(batch(&there));
@@ -98,7 +96,7 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
     }
     f.lift_limit();
     assert!(batch(&there).unwrap() == want);
-    // keys and tables stay, nothing else, and another batch finds them
+    // keys and tables stay, nothing else, and the next batch uses them
     let kept = f.used();
     assert!(batch(&there).unwrap() == want);
     assert_eq!(f.used(), kept);
@@ -107,7 +105,7 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
         fault(batch(&there));
         assert_eq!(f.used(), kept, "{bytes}");
     }
-    // without memory still, by the same keys
+    // still without memory, with the same keys
     let processor: Arc<dyn Device> = Arc::new(Processor);
     let here = there.on(&processor);
     assert!(batch(&here).unwrap() == want);
@@ -155,7 +153,7 @@ fn results_that_cannot_be_had_are_errors() {
     unreadable(true);
     let message = fault(encode_batch(&f.params, &state));
     assert!(
-        message.starts_with("the GPU failed at a copy from it: "),
+        message.starts_with("the GPU failed at a download: "),
         "{message}"
     );
     let circuit = Circuit::new(there.evaluator());
@@ -163,9 +161,9 @@ fn results_that_cannot_be_had_are_errors() {
     fault(circuit.add_byte(byte, 1));
     fault(circuit.multiply(byte, &state.ciphertexts()[1]));
     fault(circuit.multiply(byte, &byte.clone()));
-    // nothing is known of it
+    // no bound is known
     assert_eq!(byte.bound_bits(&f.params), f64::INFINITY);
-    // it can be asked again
+    // the download can be repeated
     unreadable(false);
     let found = encode_batch(&f.params, &state).unwrap();
     let want = f.aes(Layout::Sliced).evaluate(&f.blocks).unwrap();
@@ -193,11 +191,11 @@ fn blocks_and_records_without_a_device_are_errors() {
     unreadable(true);
     let message = fault(there.encode_batch(&state));
     assert!(
-        message.starts_with("the GPU failed at a copy from it: "),
+        message.starts_with("the GPU failed at a download: "),
         "{message}"
     );
     unreadable(false);
-    // the state is what it was, and takes the blocks
+    // the state is unchanged, and takes the blocks
     let kept = f.used();
     assert!(there.encode_batch(&state).unwrap() == before);
     assert_eq!(f.used(), kept);
@@ -231,7 +229,7 @@ fn every_device_keeps_its_own_copies_of_keys() {
     let f = Fixture::new(&[Layout::Sliced]);
     let other = Arc::new(Cuda::alone(&f.params, Arithmetic::Doubles).unwrap());
     let both = [&f.cuda, &other];
-    // the words that a batch copies
+    // also counts the words copied to the GPU
     let batch = |cuda: &Arc<Cuda>, aes: &Aes<'_>| {
         let driver = &cuda.gpu.driver;
         let before = driver.written.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-// Operations on numbers, for tests of their bounds: 0 mul_by, 1 reduce, 2 turned, 3 sum_by of x and itself, 4 mul of a
-// word and its product by the factor, 5 a sum of TERMS such products.
+// Operations on numbers, to test their bounds: 0 mul_by, 1 reduce, 2 turned, 3 sum_by of x and itself, 4 mul of a word
+// and its product by the factor, 5 a sum of TERMS such products.
 extern "C" __global__ void test_numbers(const num* primes, int prime, int operation, const u64* x, const num* factors, u64* out) {
     AFTER_THE_LAST();
     int at = blockIdx.x * blockDim.x + threadIdx.x;
@@ -21,7 +21,7 @@ extern "C" __global__ void test_numbers(const num* primes, int prime, int operat
     out[at] = bits(result);
 }
 
-// The quotients of conversions of `count` sources. y has room for as many tiles.
+// The quotients of conversions of `count` sources; y has room for as many tiles.
 extern "C" __global__ void test_nearest(const u64* x, const double* inverses, int count, num* y, u64* out) {
     AFTER_THE_LAST();
     int at = threadIdx.x;

@@ -1,4 +1,4 @@
-//! Operations of `kernels/arithmetic_*.h` and `sums_*.h` on numbers at the edges of their ranges.
+//! Operations of `kernels/arithmetic_*.h` and `sums_*.h` at the edges of their ranges.
 
 use crate::args::Arg::{At, Int};
 use crate::arithmetic::Arithmetic;
@@ -9,8 +9,8 @@ use homaes_bgv::{Params, sets};
 const BLOCK: usize = 128;
 const TWO_47: f64 = (1u64 << 47) as f64;
 
-/// An operation of `numbers.cu`: its number, and by arithmetic the size of its operand in p, or 0 for a word, and its
-/// bound in eighths of p.
+/// An operation of `numbers.cu`: its number, and per arithmetic the bound of its operand in p (0 for a word) and of its
+/// result in eighths of p.
 struct Operation {
     number: usize,
     most: [f64; 2],
@@ -57,7 +57,6 @@ fn terms(arithmetic: Arithmetic) -> i128 {
     }
 }
 
-/// Operands with factors, of one operation and prime.
 fn operands(p: u64, most: f64) -> Vec<(i64, u64)> {
     let edge = (most * p as f64) as i64;
     let numbers = match edge {
@@ -93,7 +92,7 @@ fn results(cuda: &Cuda, prime: usize, operation: &Operation, x: &[u64], f: &[u64
     let numbers = [Int(prime), Int(operation.number)];
     let args = [At(cuda.gpu.primes.at(0))].into_iter().chain(numbers);
     let args: Vec<_> = args.chain([x.at(0), f.at(0), out.at(0)].map(At)).collect();
-    // SAFETY: a thread for each of the words of `x` and `out`, and two of `f`.
+    // SAFETY: one thread per word of `x` and `out`; two words of `f` each.
     unsafe { driver.launch("test_numbers", [1, 1, 1], BLOCK, 0, &args) }.unwrap();
     let mut words = vec![0; BLOCK];
     out.read(0, &mut words).unwrap();
@@ -158,7 +157,7 @@ fn results_are_residues_within_their_bounds() {
     }
 }
 
-/// Quotients of conversions, in the midst between two integers and near it among others.
+/// Quotients of conversions, at and near half-integers among others.
 #[test]
 #[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
 fn quotients_are_those_of_the_processor() {
@@ -195,7 +194,7 @@ fn quotients_are_those_of_the_processor() {
             let want = |at: u64| {
                 let part = |s: usize| word(s, at) as f64 * (1.0 / sources[s] as f64);
                 let whole = (0..count).fold(0.5, |sum, s| sum + part(s)).floor();
-                // as coefficients are kept
+                // as kept in shared memory
                 match arithmetic {
                     Arithmetic::Doubles => (1.0 + whole / TWO_47).to_bits(),
                     Arithmetic::Integers => whole as u64,
@@ -211,7 +210,7 @@ fn quotients_are_those_of_the_processor() {
             let out = Buffer::of(driver, &found).unwrap();
             let [x, inverses, y, at] = [&x, &inverses, &y, &out].map(|b| At(b.at(0)));
             let args = [x, inverses, Int(count), y, at];
-            // SAFETY: so many words of `out`, of each source of `x`, and a tile of each source of `y`.
+            // SAFETY: one word of `out` per thread, as many of each source of `x`, and a tile of each source of `y`.
             unsafe { driver.launch("test_nearest", [1, 1, 1], want.len(), 0, &args) }.unwrap();
             out.read(0, &mut found).unwrap();
             assert_eq!(found, want, "{arithmetic:?}, {count} sources");

@@ -1,4 +1,4 @@
-//! Copies of large objects on this machine, under their digests.
+//! Local copies of large objects, named by their digests.
 
 use crate::store::local::{at, make_folder};
 use crate::store::{Location, Store, StoreError, open};
@@ -8,17 +8,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are fetched in one request.
 const PIECE_BYTES: usize = 1 << 24;
 
-/// The path of a copy of the object at `location`, which has this BLAKE3 digest and this many bytes, in the folder `cache`.
+/// The path of a copy, in the folder `cache`, of the object at `location` with this BLAKE3 digest and length.
 ///
-/// The first process of the machine that asks fetches it, and the others wait. A copy gets its name once its digest is right; one that is found there is
-/// verified again, and fetched again if it is damaged.
+/// The first process of the machine fetches it while others wait. A copy gets its name once its digest is right. An
+/// existing copy is verified again, and fetched again if damaged.
 ///
 /// # Errors
-/// [`StoreError::OtherLength`] or [`StoreError::OtherContent`] if the object is another one; what [`open`](crate::store::open()) and
-/// [`read_at`](crate::store::Store::read_at) refuse; [`StoreError::Io`] of the folder.
+/// [`StoreError::OtherLength`] or [`StoreError::OtherContent`] if the object differs; errors of
+/// [`open`](crate::store::open()) and [`read_at`](crate::store::Store::read_at); [`StoreError::Io`] of the folder.
 pub fn cached(
     cache: &Path,
     location: &Location,
@@ -46,7 +45,7 @@ pub fn cached(
     Ok(path)
 }
 
-/// Copies an object, verified, to a file, which is replaced.
+/// Copies an object to a file, which it replaces, and verifies it.
 fn fetch(
     store: &dyn Store,
     name: &str,
@@ -96,7 +95,7 @@ fn fetch(
     file.commit().map_err(failed)
 }
 
-/// Whether the file has this content. One that cannot be read is fetched again.
+/// Whether the file has this content; `false` if it cannot be read.
 fn is_right(path: &Path, digest: &[u8; 32], bytes: u64) -> bool {
     let right = || -> io::Result<bool> {
         let found = fs::metadata(path)?;
@@ -110,8 +109,8 @@ fn is_right(path: &Path, digest: &[u8; 32], bytes: u64) -> bool {
     right().unwrap_or(false)
 }
 
-/// Waits until no other process has the lock file. Where the file system has no locks, processes may fetch at once; each gives its copy the name when it
-/// is right.
+/// Waits for the lock file. On file systems without locks several processes may fetch at once; each renames its copy
+/// only when it is right.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

@@ -1,95 +1,95 @@
-//! What can be wrong with an object.
+//! Errors of stores.
 
 use std::io;
 
-/// What is wrong, with the object or place it is about.
+/// What is wrong with an object or a place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No object can have this name.
+    /// The name is not valid for an object.
     #[error("\"{}\" cannot be the name of an object: {why}", name.escape_default())]
     Name {
-        /// As given.
+        /// The name.
         name: String,
         /// The rule it breaks.
         why: &'static str,
     },
-    /// The text is no place of objects.
+    /// The text is not a location.
     #[error("{location}: {why}")]
     Location {
-        /// As given.
+        /// The text.
         location: String,
         /// The rule it breaks.
         why: &'static str,
     },
-    /// The operating system refused.
+    /// An I/O operation failed.
     #[error("{name}: {source}")]
     Io {
-        /// The object, or the folder.
+        /// The object or folder.
         name: String,
         /// Why.
         source: io::Error,
     },
-    /// The service of a bucket refused, or could not be reached.
+    /// The service of a bucket refused or was unreachable.
     #[error("{name}: {message}")]
     Service {
         /// The object or the bucket.
         name: String,
-        /// Why, in the words of the service or of the library that talks to it.
+        /// The message of the service or of the client library.
         message: String,
-        /// Whether the same request can succeed later.
+        /// Whether the same request may succeed later.
         temporary: bool,
     },
-    /// There is no such object.
+    /// The object is missing.
     #[error("{name}: there is no such object")]
     Missing {
         /// The object.
         name: String,
     },
-    /// The object is longer than its reader takes.
+    /// The object exceeds the reader's limit.
     #[error("{name}: object has {found} bytes, expected at most {most}")]
     TooLong {
         /// The object.
         name: String,
         /// Its length in bytes.
         found: u64,
-        /// The reader's limit.
+        /// The limit.
         most: u64,
     },
-    /// The object ends before the bytes asked for.
+    /// The object ends before the requested bytes.
     #[error("{name}: object has {found} bytes, expected at least {expected}")]
     TooShort {
         /// The object.
         name: String,
         /// Its length in bytes.
         found: u64,
-        /// Where the bytes asked for end.
+        /// End of the requested bytes.
         expected: u64,
     },
-    /// The object has another length than the one asked for.
+    /// The object has another length than requested.
     #[error("{name}: object has {found} bytes, expected {expected}")]
     OtherLength {
         /// The object.
         name: String,
         /// Its length in bytes.
         found: u64,
-        /// The length asked for.
+        /// The requested length.
         expected: u64,
     },
-    /// The object has another content than the one asked for.
+    /// The object has another content than requested.
     #[error("{name}: object has BLAKE3 digest {found}, expected {expected}")]
     OtherContent {
         /// The object.
         name: String,
-        /// Its digest, in hex digits.
+        /// Its digest in hex digits.
         found: String,
-        /// The digest asked for.
+        /// The requested digest.
         expected: String,
     },
 }
 
 impl StoreError {
-    /// Whether the same call can succeed later without another input: after trouble of the network or of a service, or once there is room on the disk.
+    /// Whether the same call may succeed later: after a network or service failure, or once the disk has room.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -107,7 +107,7 @@ impl StoreError {
 
 fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
-    // out of file descriptors, of the process and of the system: the same numbers on every Unix
+    // out of file descriptors, for the process and the system: the same numbers on every Unix
     const TOO_MANY_OPEN: [i32; 2] = [24, 23];
     let kind = matches!(
         error.kind(),

@@ -7,18 +7,18 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder, made with the first object; an object is a file below it.
+/// A folder of objects as files, created with the first object.
 ///
-/// An object is written under a temporary name and synchronised, and gets its own by a hard link, which never replaces another. A killed writer leaves the
-/// temporary file alone, which [`remove_leftovers`](Store::remove_leftovers) removes. Links in the folder are followed to files, and to folders when a
-/// name leads through one, but not when objects are listed.
+/// An object is written and synchronised under a temporary name, then hard-linked to its own name, which never replaces
+/// another. A killed writer leaves only the temporary file; [`remove_leftovers`](Store::remove_leftovers) removes it.
+/// Links are followed to files, and to folders that a name leads through, but not in listings.
 #[derive(Debug, Clone)]
 pub struct Local {
     folder: PathBuf,
 }
 
 impl Local {
-    /// The objects below a folder, which need not be there yet.
+    /// The objects below a folder, which need not exist yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -29,11 +29,10 @@ impl Local {
         Self { folder }
     }
 
-    /// Where the object is.
     fn path(&self, name: &str) -> Result<PathBuf, StoreError> {
         check_name(name)?;
         let path = self.folder.join(name);
-        // a drive or the like, where systems have such: it would replace the folder
+        // a drive or the like, on some systems: it would replace the folder
         match path.starts_with(&self.folder) {
             true => Ok(path),
             false => Err(StoreError::Name {
@@ -43,7 +42,7 @@ impl Local {
         }
     }
 
-    /// What is known of the file of an object; `None` if there is none. A folder is none, as in a bucket.
+    /// Metadata of an object's file; `None` if there is none. A folder is not an object, as in a bucket.
     fn metadata(&self, name: &str) -> Result<Option<(PathBuf, Metadata)>, StoreError> {
         let path = self.path(name)?;
         match found(&path)? {
@@ -55,7 +54,7 @@ impl Local {
         }
     }
 
-    /// The file of an object and its length.
+    /// The open file of an object, and its length.
     fn open(&self, name: &str) -> Result<Option<(PathBuf, File, u64)>, StoreError> {
         let Some((path, found)) = self.metadata(name)? else {
             return Ok(None);
@@ -83,7 +82,7 @@ impl Store for Local {
             return Ok(None);
         };
         let mut bytes = Vec::with_capacity(fits(len, most, || self.describe(name))?);
-        // one byte more tells a file that has grown
+        // one byte more reveals a file that has grown
         let mut file = file.take(most.saturating_add(1));
         file.read_to_end(&mut bytes)
             .map_err(|error| at(&path, error))?;
@@ -145,13 +144,13 @@ impl Store for Local {
             if homaes_wire::is_temporary_name(path.file_name().unwrap_or_default()) {
                 return Ok(());
             }
-            // a name that is not UTF-8 is not that of the path
+            // a name that is not UTF-8 differs from that of the path
             let no_object = check_name(&name).is_err() || self.folder.join(&name) != path;
             match found(path) {
                 Ok(Some(file)) if file.is_file() && !no_object => {
                     listing.objects.push((name, file.len()));
                 }
-                // a link to nothing is an error of its own
+                // a dangling link is an error of its own
                 Ok(Some(_)) => listing.others.push(name),
                 Err(_) if path.is_symlink() => listing.others.push(name),
                 // removed meanwhile
@@ -181,7 +180,7 @@ impl Store for Local {
         let mut folders = vec![self.folder.clone()];
         visit(&self.folder, "", &mut |path, _| {
             let folder = path.parent().unwrap_or(Path::new("."));
-            // the files of one folder come one after the other
+            // files of one folder are visited consecutively
             if folders.last().is_none_or(|last| last != folder) {
                 folders.push(folder.to_owned());
             }
@@ -201,8 +200,8 @@ impl Store for Local {
     }
 }
 
-/// Calls `see` for all below a folder but folders that are not empty, with the path and the name, which begins with `prefix`. A name that is not UTF-8
-/// is shown with U+FFFD. Gives whether anything is in the folder.
+/// Calls `see` with path and name (which begins with `prefix`) of everything below a folder except non-empty folders.
+/// Names that are not UTF-8 contain U+FFFD. Returns whether the folder has entries.
 fn visit(
     folder: &Path,
     prefix: &str,
@@ -211,7 +210,7 @@ fn visit(
     let error = |error| at(folder, error);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        // as in a bucket, nothing is below a name that is not there, or is an object's
+        // as in a bucket, nothing is below a missing name or an object
         Err(error) if is_missing(&error) => return Ok(true),
         Err(source) => return Err(error(source)),
     };
@@ -233,7 +232,7 @@ fn visit(
     Ok(!is_empty)
 }
 
-/// Makes a folder and those above it, each durable in the one above.
+/// Makes a folder and its ancestors, each durable in its parent.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -248,14 +247,14 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
         true => Path::new("."),
         false => above,
     };
-    // not every system synchronises folders
+    // some systems cannot synchronise folders
     if let Ok(above) = File::open(above) {
         let _ = above.sync_all();
     }
     Ok(())
 }
 
-/// What a path leads to; `None` if nothing is there. A link to nothing is an error: no object can be written in its place.
+/// What a path leads to; `None` if nothing. A dangling link is an error, as no object can be written in its place.
 fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::metadata(path) {
         Ok(found) => Ok(Some(found)),
@@ -269,7 +268,7 @@ fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
     }
 }
 
-/// Also a file where the name has a folder.
+/// Also if the path leads through a file.
 fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)

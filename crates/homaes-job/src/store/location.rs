@@ -1,12 +1,10 @@
-//! Where objects are.
-
 use crate::store::StoreError;
 use crate::store::objects::check_name;
 use core::fmt;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// A folder or a file, or what is below a key of a bucket: of an object, or of the store it is in.
+/// Location of an object or a store: a path, or a key of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Location {
     /// A path of this machine.
@@ -15,16 +13,14 @@ pub enum Location {
     S3 {
         /// The bucket.
         bucket: String,
-        /// The name of an object in the bucket, or what names begin with; empty for all of the bucket.
+        /// The name of an object, or the prefix of names; empty for the whole bucket.
         key: String,
     },
 }
 
 impl Location {
-    /// Reads `s3://bucket/key`, `file:///path` with `%` and two hex digits for a byte, or a path.
-    ///
-    /// # Errors
-    /// [`StoreError::Location`] or [`StoreError::Name`] if the text is a URI of another kind, or the key cannot be the name of an object.
+    /// Parses `s3://bucket/key`, `file:///path` (with `%` and two hex digits for special bytes) or a path. Refuses
+    /// other URIs and invalid keys.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, StoreError> {
         let text = text.as_ref();
         let refused = |why| StoreError::Location {
@@ -47,7 +43,7 @@ impl Location {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
                 if bucket.is_empty() || !bucket.chars().all(allowed) {
                     return Err(refused(
-                        "the name of a bucket is letters, digits, '-', '.' and '_'",
+                        "a bucket name has only letters, digits, '-', '.' and '_'",
                     ));
                 }
                 if !key.is_empty() {
@@ -62,19 +58,19 @@ impl Location {
                 let path = rest.strip_prefix("localhost").unwrap_or(rest);
                 let decoded = path.starts_with('/').then(|| decoded(path)).flatten();
                 let path = decoded.ok_or_else(|| {
-                    refused("expected an absolute path after file://, with '%' and two hex digits for a byte that cannot stand in a URI")
+                    refused("expected an absolute path after file://, with special bytes as '%' and two hex digits")
                 })?;
                 Ok(Self::Local(path))
             }
-            // a path may have "://" in it, but it hardly begins so
+            // a path may contain "://", but hardly begins so
             _ if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(refused(
-                "expected a path, file:///path or s3://bucket/key; a path that looks like another URI begins with ./",
+                "expected a path, file:///path or s3://bucket/key; start a path that looks like another URI with ./",
             )),
             _ => Ok(Self::Local(PathBuf::from(text))),
         }
     }
 
-    /// The place of an object of this one: `name` below it.
+    /// The location of the object `name` below this one.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         match self {
@@ -89,7 +85,7 @@ impl Location {
         }
     }
 
-    /// The store of the object at this place, and its name there; `None` if no object can be here, as at the root of a bucket.
+    /// The store of the object at this location, and its name there; `None` if none can be here, as at a bucket's root.
     #[must_use]
     pub fn split(&self) -> Option<(Self, &str)> {
         match self {

@@ -1,5 +1,3 @@
-//! Objects in memory: for tests and demonstrations.
-
 use crate::store::objects::{check_name, check_prefix, fits};
 use crate::store::{Created, Listing, Store, StoreError};
 use std::collections::BTreeMap;
@@ -10,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Memory(Mutex<BTreeMap<String, Vec<u8>>>);
 
 impl Memory {
-    /// An empty one.
+    /// An empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     fn objects(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
-        // every change of the map is one call, which a panic elsewhere does not leave half done
+        // every change is a single call on the map, so a panic elsewhere leaves no half-done change
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,77 +1,55 @@
-//! What a store does.
-
 use crate::store::StoreError;
 use core::fmt;
 use std::path::Path;
 
-/// Objects by name: a folder, memory, or a bucket.
+/// Objects by name, in a folder, in memory or in a bucket. Calls block and may come from several threads.
 ///
-/// Names are relative and `/` separates their parts. No part is empty, `.` or `..`, and none has a backslash or a control character, so that a name means
-/// the same in every store and never leads out of it.
-///
-/// Calls block. They may come from many threads at once.
+/// Names are relative, with parts separated by `/`. No part is empty, `.` or `..`, or has a backslash or a control
+/// character, so a name means the same in every store and never leads out of it. Every call can fail with
+/// [`StoreError::Name`], and with [`StoreError::Io`] or other failures of a service.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// How messages name an object: a path or a URI.
+    /// Name of an object in messages: a path or a URI.
     fn describe(&self, name: &str) -> String;
 
-    /// Length of an object in bytes; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::Name`]; [`StoreError::Io`] and what else a service refuses.
+    /// Length of an object in bytes; `None` if missing.
     fn bytes(&self, name: &str) -> Result<Option<u64>, StoreError>;
 
-    /// All of an object; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::TooLong`] if it has more than `most` bytes; as [`bytes`](Self::bytes).
+    /// Reads an object of at most `most` bytes, or fails with [`StoreError::TooLong`]; `None` if missing.
     fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Fills `into` with the bytes of an object from number `offset` on.
-    ///
-    /// # Errors
-    /// [`StoreError::Missing`]; [`StoreError::TooShort`] if the object ends before; as [`bytes`](Self::bytes).
+    /// Fills `into` with the bytes of an object from `offset`. Errors: [`StoreError::Missing`];
+    /// [`StoreError::TooShort`] if the object ends before.
     fn read_at(&self, name: &str, offset: u64, into: &mut [u8]) -> Result<(), StoreError>;
 
-    /// Writes an object that is not there yet, whole or not at all, and durably. Whoever comes second changes nothing.
+    /// Writes an object that does not exist yet: durably, and whole or not at all. Never changes an existing object.
     ///
-    /// A bucket whose answer was lost may say [`Created::Existed`] of what this call wrote: compare the content where it matters.
-    ///
-    /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// If a bucket's answer was lost, the result may be [`Created::Existed`] although this call wrote the object.
+    /// Compare the content where that matters.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError>;
 
-    /// What is below `prefix`, which is a name or empty for all. Unfinished temporary files are not in it.
-    ///
-    /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// Lists everything below `prefix`, a name or empty for all, except unfinished temporary files.
     fn list(&self, prefix: &str) -> Result<Listing, StoreError>;
 
-    /// Removes an object; it is no error if there is none.
-    ///
-    /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// Removes an object; a missing one is no error.
     fn remove(&self, name: &str) -> Result<(), StoreError>;
 
-    /// The folder, if the store is one.
+    /// The folder, for a store in a folder.
     fn folder(&self) -> Option<&Path> {
         None
     }
 
-    /// Removes what killed writers left, and gives how many files that were. Files of writers that live stay.
-    ///
-    /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// Removes files that killed writers left, and returns their number. Files of live writers stay.
     fn remove_leftovers(&self) -> Result<usize, StoreError> {
         Ok(0)
     }
 }
 
-/// What [`Store::list`] found.
+/// The result of [`Store::list`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Names and lengths of objects, in the order of the names.
+    /// Names and lengths of objects, sorted by name.
     pub objects: Vec<(String, u64)>,
-    /// Names of what is there and is no object, in their order: a pipe, a link to nothing, an empty folder, or a file under a name that no object can have.
+    /// Sorted names of anything else: pipes, dangling links, empty folders, and files whose name no object can have.
     pub others: Vec<String>,
 }
 
@@ -83,16 +61,15 @@ impl Listing {
     }
 }
 
-/// What [`Store::create`] did.
+/// The result of [`Store::create`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
     /// The object is new.
     New,
-    /// There was one of this name, which stays as it was.
+    /// An object of this name existed and stays unchanged.
     Existed,
 }
 
-/// Refuses what cannot be the name of an object.
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let refused = |why| {
         let name = name.to_owned();
@@ -114,7 +91,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The same for a prefix, which may be empty.
 pub(crate) fn check_prefix(prefix: &str) -> Result<(), StoreError> {
     match prefix {
         "" => Ok(()),
@@ -122,7 +98,7 @@ pub(crate) fn check_prefix(prefix: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses an object that is longer than `most`, and gives its length for memory.
+/// Refuses an object longer than `most`, and returns its length as `usize`.
 pub(crate) fn fits(
     found: u64,
     most: u64,

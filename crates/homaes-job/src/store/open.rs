@@ -1,13 +1,11 @@
-//! From a place to its store.
-
 use crate::store::{Local, Location, Store, StoreError};
 use std::sync::Arc;
 
-/// The objects below a place.
+/// The store at a location, which is not contacted and need not exist yet.
 ///
 /// # Errors
-/// [`StoreError::Location`] for a bucket in a build without feature `s3`; [`StoreError::Service`] if the environment does not lead to the bucket. The
-/// store itself is not asked: it need not be there yet.
+/// [`StoreError::Location`] for a bucket in a build without feature `s3`; [`StoreError::Service`] if the environment
+/// does not describe access to the bucket.
 pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
     match location {
         Location::Local(folder) => Ok(Arc::new(Local::new(folder))),
@@ -16,7 +14,7 @@ pub fn open(location: &Location) -> Result<Arc<dyn Store>, StoreError> {
         #[cfg(not(feature = "s3"))]
         Location::S3 { .. } => Err(StoreError::Location {
             location: location.to_string(),
-            why: "this build has no object stores; take one with feature s3, or a folder",
+            why: "this build has no object stores; use one with feature s3, or a folder",
         }),
     }
 }

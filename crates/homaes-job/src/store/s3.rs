@@ -1,5 +1,3 @@
-//! Objects of a bucket that speaks the S3 protocol.
-
 use crate::store::objects::{check_name, check_prefix, fits};
 use crate::store::{Created, Listing, Store, StoreError};
 use core::fmt;
@@ -19,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// The threads of requests, one pool for all buckets of the process.
+/// Threads for requests, shared by all buckets.
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     Builder::new_multi_thread()
         .worker_threads(2)
@@ -28,48 +26,47 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .build()
 });
 
-/// How often an object that a service neither takes nor has is sent.
+/// Attempts to write an object while the service reports a conflict but has no such object.
 const CONFLICTS: u32 = 5;
 
-/// The objects of a bucket whose names begin with a key.
+/// The objects of a bucket below a key.
 ///
-/// Region, endpoint and credentials come from the environment: `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, `AWS_ACCESS_KEY_ID`,
-/// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_ROLE_ARN` with `AWS_WEB_IDENTITY_TOKEN_FILE`, those of containers, or else the instance's own
-/// service of credentials. Files of profiles are not read.
+/// Region, endpoint and credentials come from the environment: `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`,
+/// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_ROLE_ARN` with
+/// `AWS_WEB_IDENTITY_TOKEN_FILE`, container credentials, or the instance's credential service; not from profiles.
 ///
-/// An object is written by one request, on the condition that there is none (`If-None-Match: *`), which the service must know. Requests are sent again
-/// after trouble that passes, within limits; an answer that stops for a minute is such. No call takes longer than 15
+/// An object is written by one conditional request (`If-None-Match: *`), which the service must support. Requests are
+/// repeated after temporary failures, within limits; a minute without data counts as one. A call takes at most 15
 /// minutes.
 ///
-/// A bucket that is not there has no objects: [`bytes`](Store::bytes) cannot tell, the other calls say so.
+/// A missing bucket has no objects for [`bytes`](Store::bytes); the other calls report it.
 pub struct S3 {
     bucket: String,
-    /// Empty, or what names follow after a `/`.
+    /// Empty, or the prefix of all names before a `/`.
     key: String,
     client: AmazonS3,
-    /// The same with a limit for each read of an answer. It would count the time that sending takes, so that writing
-    /// goes without.
+    /// The same with a limit per read of an answer. The limit would include the time of sending, so writes do without.
     reader: AmazonS3,
-    /// After this time a call gives up.
+    /// Limit of a call.
     patience: Duration,
 }
 
-/// How long the service is waited for.
+/// Limits of time and of retries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Requests of one call that fail before it gives up, after the first.
+    /// Retries per call.
     pub(crate) retries: usize,
-    /// No request is sent again after this time.
+    /// No retry after this time.
     pub(crate) retrying: Duration,
-    /// One request with its answer.
+    /// One request and its answer.
     pub(crate) request: Duration,
-    /// Between two pieces of an answer to what reads.
+    /// Between two pieces of an answer, when reading.
     pub(crate) stall: Duration,
     /// The whole call.
     pub(crate) call: Duration,
 }
 
-/// A request may move 512 MiB at 1 MiB/s.
+/// A request can move 512 MiB at 1 MiB/s.
 const LIMITS: Limits = Limits {
     retries: 8,
     retrying: Duration::from_secs(180),
@@ -79,10 +76,8 @@ const LIMITS: Limits = Limits {
 };
 
 impl S3 {
-    /// The objects below `key`, or all if that is empty, of a bucket that the environment leads to. Sends nothing.
-    ///
-    /// # Errors
-    /// [`StoreError::Service`] if the environment is wrong; [`StoreError::Name`].
+    /// The objects below `key` (all if empty) of a bucket described by the environment. Sends nothing. Fails if the
+    /// environment or the key is wrong.
     pub fn from_env(bucket: &str, key: &str) -> Result<Self, StoreError> {
         Self::new(AmazonS3Builder::from_env(), bucket, key, LIMITS)
     }
@@ -143,7 +138,6 @@ impl S3 {
         })
     }
 
-    /// The key of an object in the bucket.
     fn key(&self, name: &str) -> Result<Key, StoreError> {
         check_name(name)?;
         self.key_of(name)
@@ -161,7 +155,6 @@ impl S3 {
         })
     }
 
-    /// Waits for an answer.
     fn wait<T: Send + 'static>(
         &self,
         name: &str,
@@ -172,9 +165,9 @@ impl S3 {
             .as_ref()
             .map_err(|error| failed(io::Error::from(error.kind())))?;
         let (send, receive) = mpsc::sync_channel(1);
-        // not on this thread, which may belong to a runtime of the caller's own
+        // not on this thread, which may belong to a runtime of the caller
         let task = runtime.spawn(async move {
-            // nobody waits any more if this fails
+            // fails if the wait has timed out
             let _ = send.send(answer.await);
         });
         receive.recv_timeout(self.patience).map_err(|error| {
@@ -245,7 +238,7 @@ impl Store for S3 {
         let answer = self.wait(name, async move {
             let found = client.get(&key).await?;
             let size = found.meta.size;
-            // too long, it is not waited for
+            // do not download an object that is too long
             let bytes = match size <= most {
                 true => found.bytes().await?,
                 false => Default::default(),
@@ -274,7 +267,7 @@ impl Store for S3 {
             expected,
         };
         if into.is_empty() || expected == u64::MAX {
-            // a request cannot name such ranges
+            // a request cannot name such a range
             let found = self.head(name)?.ok_or_else(|| self.missing(name))?.size;
             return match expected <= found {
                 true => Ok(()),
@@ -296,7 +289,7 @@ impl Store for S3 {
             }
             Ok((found, _)) => Err(too_short(found)),
             Err(Error::NotFound { .. }) => Err(self.missing(name)),
-            // the range begins at the end or behind it
+            // the range begins at or after the end
             Err(error) if status(&error) == Some(416) => {
                 let found = self.head(name)?.ok_or_else(|| self.missing(name))?;
                 Err(too_short(found.size))
@@ -319,7 +312,7 @@ impl Store for S3 {
                 Err(Error::AlreadyExists { .. }) if self.head(name)?.is_some() => {
                     return Ok(Created::Existed);
                 }
-                // another writer is at it, who may fail yet
+                // another writer is at it, and may still fail
                 Err(Error::AlreadyExists { .. }) if tried < CONFLICTS => {
                     tried += 1;
                     thread::sleep(Duration::from_millis(200) * tried);
@@ -345,7 +338,7 @@ impl Store for S3 {
                     .and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(name) = name else {
-                continue; // the mark that web consoles make for a folder
+                continue; // the folder marker of web consoles
             };
             let file = name.rsplit('/').next().unwrap_or(name);
             if homaes_wire::is_temporary_name(file.as_ref()) {
@@ -371,17 +364,15 @@ impl Store for S3 {
     }
 }
 
-/// What a request for an instance's own credentials has in its address; it is sent where there are no others.
+/// Occurs in the address of a request for an instance's credentials, which is the last resort.
 const INSTANCE: &str = "/latest/api/token";
 
-/// Whether requests may go unencrypted.
 pub(crate) const ALLOW_HTTP: AmazonS3ConfigKey =
     AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp);
 
-/// Values of the environment that say no.
 const NO: [&str; 5] = ["0", "false", "off", "no", "n"];
 
-/// Whether the client can send requests there, which it takes for granted.
+/// Whether the text is an endpoint; the client does not check.
 fn is_endpoint(text: &str) -> bool {
     let rest = text.strip_prefix("http://");
     let rest = rest.or_else(|| text.strip_prefix("https://"));
@@ -390,18 +381,17 @@ fn is_endpoint(text: &str) -> bool {
         && text.chars().all(allowed)
 }
 
-/// Whether the bucket is what was not found.
 fn is_of_bucket(error: &Error) -> bool {
     error.to_string().contains("NoSuchBucket")
 }
 
-/// What led to an error, from itself on.
+/// The chain of causes of an error, beginning with itself.
 fn causes(error: &Error) -> impl Iterator<Item = &(dyn AnyError + 'static)> {
     let first: &(dyn AnyError + 'static) = error;
     std::iter::successors(Some(first), |&error| error.source())
 }
 
-/// The status of an answer. The library keeps it in a type of its own and prints it.
+/// The status of an answer, parsed from the text because the library's type is private.
 fn status(error: &Error) -> Option<u16> {
     causes(error).find_map(|cause| {
         let text = cause.to_string();
@@ -410,24 +400,23 @@ fn status(error: &Error) -> Option<u16> {
     })
 }
 
-/// Whether a request that failed so can succeed later.
 fn is_temporary(error: &Error) -> bool {
     if causes(error).any(|cause| cause.is::<HttpError>()) {
-        return true; // there was no answer, or a part of one
+        return true; // no answer, or part of one
     }
     let text = error.to_string();
     match status(error) {
         Some(409) => true, // another request is at the same object
         Some(400) => text.contains("RequestTimeout"),
         Some(status) => matches!(status, 408 | 429 | 500..=599),
-        // status 200, which the body takes back; or the answer broke off, and the rest of it was asked for in vain
+        // status 200 with an error in the body, or a broken answer whose rest could not be fetched
         None => {
             text.contains("Server returned error response") || text.contains("Content-Range header")
         }
     }
 }
 
-/// Answers can have many lines.
+/// Joins the lines of an answer.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -1,4 +1,4 @@
-//! The same tests over every store, and those of one alone. Tests that need other processes run this program again, as [`process`].
+//! Tests common to all stores, and tests of each. Some run this program again as other processes ([`process`]).
 
 mod cache;
 mod local;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// An empty store.
 struct Place {
     store: Arc<dyn Store>,
-    /// Where other processes find it; memory is one process's.
+    /// Where other processes find it; `None` for memory.
     location: Option<Location>,
     _folder: Option<TempDir>,
 }
@@ -40,15 +40,15 @@ fn in_memory() -> Place {
     }
 }
 
-/// The content of object `number` by writer `writer`: every byte tells the writer.
+/// The content of object `number` by `writer`; every byte names the writer.
 fn content(writer: u8, number: usize) -> Vec<u8> {
     vec![writer; 100_000 + number]
 }
 
-/// What [`process`] is asked to do, one word a line.
+/// The task of [`process`], one word per line.
 const TASK: &str = "HOMAES_STORE_TEST_TASK";
 
-/// Starts this program again for a task; the answer comes on standard output, after what the test harness prints.
+/// Runs this program again for a task. It prints the answer after the output of the test harness.
 fn start(task: &[&str]) -> Child {
     let mut command = Command::new(env::current_exe().unwrap());
     command
@@ -64,7 +64,6 @@ fn start(task: &[&str]) -> Child {
         .unwrap()
 }
 
-/// The line that a process answers with.
 fn answer(child: Child) -> String {
     let out = child.wait_with_output().unwrap();
     assert!(out.status.success(), "{}", out.status);
@@ -83,7 +82,7 @@ fn process() {
     };
     let words: Vec<&str> = task.split('\n').collect();
     match words[..] {
-        // writes objects, and says how many were new
+        // writes objects, answers how many were new
         ["create", location, writer, count] => {
             let store = open(&Location::parse(location).unwrap()).unwrap();
             let writer = writer.parse().unwrap();
@@ -93,13 +92,13 @@ fn process() {
             });
             println!("\nanswer: {}", new.count());
         }
-        // writes one object, and says why not
+        // writes one object, answers why it failed
         ["fail", location] => {
             let store = open(&Location::parse(location).unwrap()).unwrap();
             let error = store.create("large", &vec![1; 1 << 20]).unwrap_err();
             println!("\nanswer: {} {error}", error.is_temporary());
         }
-        // fetches a copy, and says which file it is
+        // fetches a copy, answers which file it is
         ["cached", cache, location, digest, bytes] => {
             let digest = blake3::Hash::from_hex(digest).unwrap();
             let location = Location::parse(location).unwrap();
@@ -111,7 +110,7 @@ fn process() {
     }
 }
 
-/// Which file is at a path: another one has another number while both are there.
+/// Identifies the file at a path, for as long as it exists.
 fn inode(path: &Path) -> u64 {
     #[cfg(unix)]
     {

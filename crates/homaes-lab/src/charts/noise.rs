@@ -1,15 +1,12 @@
-//! Noise after every round: by the bound, measured, and where failure begins.
+//! Noise after every round, by the bound and measured, and where failure begins.
 
 use super::*;
 use crate::document::{Round, Run};
 
-/// Least room above the largest noise, in bits: the chart shows failure that comes as close as that.
+/// Least room above the largest noise, in bits: failure within it is shown.
 const ROOM: f64 = 14.0;
 
-/// Noise after every round of a run in which it was measured.
-///
-/// # Errors
-/// If the back end fails.
+/// Noise after every round of a run with measured noise. Fails if the back end does.
 pub(crate) fn noise(run: &Run) -> Result<String> {
     let line = |of: &dyn Fn(&Round) -> Option<f64>| -> Vec<(f64, f64)> {
         let rounds = run.rounds.iter();

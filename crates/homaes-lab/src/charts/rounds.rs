@@ -1,15 +1,10 @@
-//! Time per round, stacked by kernel group.
-
 use super::*;
 use crate::document::Run;
 use crate::units::short_seconds;
 use std::collections::BTreeMap;
 
-/// Time per round. A kernel counts with its share of the wall-clock time of all threads; the rest of a round is
-/// waiting or not booked.
-///
-/// # Errors
-/// If the back end fails.
+/// Time per round, stacked by kernel group. A kernel counts with its share of the wall-clock time of all threads; the
+/// rest of a round is waiting or not attributed. Fails if the back end does.
 pub(crate) fn rounds(run: &Run) -> Result<String> {
     // the same colour in every round, the largest group first
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
@@ -27,14 +22,14 @@ pub(crate) fn rounds(run: &Run) -> Result<String> {
         .map(|((name, _), color)| ((*name).to_owned(), *color))
         .collect();
     entries.push(("other, waiting".to_owned(), SERIES[SERIES.len() - 1]));
-    // seconds of kernels are sums over threads and batches, those of a round are of one batch
+    // seconds of kernels are sums over threads and batches, those of a round belong to one batch
     let share = (run.threads as f64 * run.batches.max(1) as f64).recip();
     let columns = run.rounds.iter().map(|round| {
         let seconds =
             |&(stage, _): &(&str, f64)| round.stage_seconds.get(stage).map_or(0.0, |s| s * share);
         let mut parts: Vec<f64> = stages.iter().map(seconds).collect();
         let booked: f64 = parts.iter().sum();
-        // a kernel at the edge of a round may reach into the next one
+        // a kernel at the end of a round may reach into the next one
         let scale = (round.seconds / booked).min(1.0);
         parts.iter_mut().for_each(|part| *part *= scale);
         parts.push((round.seconds - booked).max(0.0));
@@ -66,7 +61,7 @@ pub(crate) fn rounds(run: &Run) -> Result<String> {
     })
 }
 
-/// A number at a line of an axis, without trailing zeros.
+/// A value at a line of an axis, without trailing zeros.
 fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

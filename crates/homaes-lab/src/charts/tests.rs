@@ -36,7 +36,7 @@ fn pictures_are_drawn_of_few_and_of_no_runs() {
         pictures(&lab).unwrap().len()
     };
     assert_eq!(of(Vec::new()), 0);
-    // toys are left out where there is a secure run
+    // toy sets are left out if there is a secure run
     let toy = Run {
         set: "tfhe/x".into(),
         purpose: "toy".into(),

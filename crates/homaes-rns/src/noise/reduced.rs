@@ -1,19 +1,21 @@
-//! The bound for operands that come down by reduction.
+//! The bound for operands lowered by reduction.
 //!
-//! An atom a = g + h enters products at every level, so that both factors of a product may depend on the same fresh noise. The fresh parts of all atoms of a batch are independent of each other. Drops that
-//! exceed ρ by 2^12 and more allow a plain bound:
+//! An atom a = g + h (fresh and carried) enters products at every level, so both factors of a product may depend on the
+//! same fresh noise. The fresh parts of all atoms of a batch are independent. Drops above 2^12 ρ allow a plain bound:
 //!
 //! 1. *Fresh parts.* `P(|g|² > v t) = e^-t` for a circular normal of variance `v`.
-//! 2. *Products of fresh parts.* A sum of products is, by pairs of atoms, `Σ_{i≤j} c_ij a_i a_j`. Its fresh part `Q = Σ c_ij g_i g_j` is a holomorphic polynomial of degree 2 in
-//!    independent circular normals, of mean square `Σ_{i<j} c_ij² v_i v_j + 2 Σ_i c_ii² v_i²`. By hypercontractivity its norm of order `p ≥ 2` is at
-//!    most `p/2` times that of order 2, so that Markov's inequality at `p = t` gives `P(|Q| > e t/2 ‖Q‖₂) ≤ e^-t`.
-//! 3. *Carried parts* enter at their worst: `Σ |c_ij| (|g_i||h_j| + |h_i||g_j| + |h_i||h_j|)` with the bounds of (1) on fresh parts.
+//! 2. *Products of fresh parts.* A sum of products is `Σ_{i≤j} c_ij a_i a_j`. Its fresh part `Q = Σ c_ij g_i g_j` is a
+//!    holomorphic polynomial of degree 2 in independent circular normals, with mean square
+//!    `Σ_{i<j} c_ij² v_i v_j + 2 Σ_i c_ii² v_i²`. By hypercontractivity its norm of order `p ≥ 2` is at most `p/2`
+//!    times that of order 2, so Markov's inequality at `p = t` gives `P(|Q| > e t/2 ‖Q‖₂) ≤ e^-t`.
+//! 3. *Carried parts* count at their worst: `Σ |c_ij| (|g_i||h_j| + |h_i||g_j| + |h_i||h_j|)` with the bounds of (1).
 //!
-//! A bound on what all state bits carry gives one on what every atom carries, and at last on what the outputs carry. A bound that reproduces itself (the least one, up to steps of 2 %) holds in all rounds
-//! unless one of the events of (1) and (2) fails; every atom is both. The probability is at most `events · e^-t`, `events` = 2 × rounds × atoms of a round ×
+//! A bound on the carried part of all state bits yields one for every atom, and finally for the outputs. A bound that
+//! reproduces itself (the least one, up to steps of 2 %) holds in all rounds unless an event of (1) or (2) fails, two
+//! per atom. The failure probability is at most `events · e^-t`, with `events` = 2 × rounds × atoms of a round ×
 //! embeddings (one of each conjugate pair).
 //!
-//! Source of (2): Janson, *On hypercontractivity for multipliers on orthogonal polynomials* (1983), for holomorphic polynomials.
+//! Source of (2): Janson, *On hypercontractivity for multipliers on orthogonal polynomials* (1983), holomorphic case.
 
 use super::switched::UNSETTLED;
 use super::{CIPHERTEXTS, Circuit, Descent, INPUTS, Pairs};
@@ -23,24 +25,24 @@ use std::collections::BTreeMap;
 use std::f64::consts::{E, LN_2};
 use std::ops::Range;
 
-/// Tries at a bound, and the slack given in each.
+/// Iterations of the bound, and the slack added in each.
 const PASSES: usize = 200;
 const SLACK: f64 = 1.02;
 
-/// Parameters of a bit-sliced evaluation whose operands come down by reduction.
+/// Parameters of a bit-sliced evaluation whose operands are lowered by reduction.
 #[derive(Clone, Debug)]
 pub struct ReducedBits {
-    /// bits dropped by the switches behind the levels of conjunctions: four, or three for S-boxes of depth 3
+    /// bits dropped by the switches after the AND levels: four, or three for S-boxes of depth 3
     pub drops: Vec<f64>,
     /// rounds evaluated
     pub rounds: u32,
     /// variance of the noise of a round key, over ρ²
     pub round_key: f64,
-    /// variances of the key-switching noise left after the switches, over ρ², whatever the embedding
+    /// variances of the key-switching noise left after the switches, over ρ², at every embedding
     pub ks: Vec<f64>,
 }
 
-/// One embedding.
+/// The recursion at one embedding.
 struct Recursion<'a> {
     model: &'a ReducedBits,
     circuit: Circuit,
@@ -49,15 +51,16 @@ struct Recursion<'a> {
 }
 
 impl ReducedBits {
-    /// What a state bit carries into a round at most, over ρ, in all batches except with probability `2^-bits` for each; nothing if no bound reproduces itself. `kappa` is how much larger than
-    /// in the mean the key is at its largest embedding, in the square, and `unit` is ρ.
+    /// Bound on the carried part of a state bit, over ρ, that each batch exceeds with probability at most `2^-bits`;
+    /// `None` if no bound reproduces itself. `kappa` is the square of the key at its largest embedding over the mean
+    /// square, and `unit` is ρ.
     ///
     /// # Panics
-    /// If there are other than three or four drops.
+    /// If there are not three or four drops.
     #[must_use]
     pub fn settle(&self, kappa: f64, unit: f64, embeddings: f64, bits: f64) -> Option<f64> {
         let recursion = self.recursion(kappa, unit, 0..8);
-        // the atoms of the circuit are those of one column, but for what its outputs carry, which are state atoms of the next round
+        // the circuit is one column, and its outputs are state atoms of the next round
         let atoms = 4 * recursion.circuit.atoms.len();
         let events = 2.0 * f64::from(self.rounds) * atoms as f64 * embeddings;
         let nats = bits * LN_2 + events.ln();
@@ -75,7 +78,7 @@ impl ReducedBits {
         None
     }
 
-    /// The recursion followed with random numbers: what all state bits carry behind each of `rounds` rounds of one direction at one embedding.
+    /// Samples the recursion at one embedding: carried parts of all state bits after each round of one direction.
     pub fn simulate(
         &self,
         (kappa, unit): (f64, f64),
@@ -102,7 +105,6 @@ impl ReducedBits {
 }
 
 impl Recursion<'_> {
-    /// Variance of the fresh part of an atom.
     fn fresh(&self, atom: usize) -> f64 {
         let ks = &self.model.ks;
         match self.circuit.carried(atom) {
@@ -111,7 +113,7 @@ impl Recursion<'_> {
         }
     }
 
-    /// What an output carries at most if all state bits carry at most `z`.
+    /// Bound on the carried part of an output if those of all state bits are at most `z`.
     fn outputs(&self, z: f64, nats: f64) -> f64 {
         let mut carried = Vec::with_capacity(self.circuit.atoms.len());
         for atom in 0..self.circuit.atoms.len() {
@@ -122,7 +124,7 @@ impl Recursion<'_> {
         }
         let outputs = self.circuit.outputs.iter();
         let outputs = outputs.map(|pairs| self.largest(pairs, &carried, nats));
-        // `max` would leave out what is not a number
+        // `f64::max` would ignore NaN
         outputs.fold(0.0, |a: f64, b| {
             if a.is_nan() || b.is_nan() {
                 f64::NAN
@@ -158,7 +160,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// The sums of products of fresh parts of the circuit exceed their bound less often than it allows, and a bound of half the size more often.
+    /// Fresh sums of products exceed their bound less often than allowed, and half the bound more often.
     #[test]
     fn products_of_fresh_parts_keep_their_bound() {
         let model = ReducedBits {

@@ -1,4 +1,4 @@
-//! The recursion itself, followed with random numbers.
+//! The recursion of the noise, sampled.
 
 use super::{CIPHERTEXTS, Circuit, INPUTS, Pairs};
 use homaes_aes::Direction;
@@ -17,7 +17,7 @@ pub(super) fn normal(rng: &mut impl Rng, variance: f64) -> Complex {
     (radius * angle.cos(), radius * angle.sin())
 }
 
-/// What a sum of products is, given fresh and carried parts of all atoms, over D.
+/// The value of a sum of products over D, given the values of all atoms.
 pub(super) fn value(pairs: &Pairs, ratios: &[f64], atoms: &[Complex]) -> Complex {
     let mut sum = (0.0, 0.0);
     for (&(i, j), c) in &pairs.coefficients {
@@ -30,8 +30,8 @@ pub(super) fn value(pairs: &Pairs, ratios: &[f64], atoms: &[Complex]) -> Complex
 }
 
 impl Circuit {
-    /// The carried parts of all bits of the state behind every round of one direction at one embedding. The circuit has the outputs of all four bytes of a column; `fresh` is the
-    /// variance of an atom's fresh part, and `ratios` the D of all places.
+    /// Carried parts of all state bits after every round of one direction at one embedding. The circuit must have the
+    /// outputs of all four bytes of a column; `fresh` is the variance of an atom's fresh part, `ratios` the D.
     pub(super) fn follow(
         &self,
         (rounds, dir): (usize, Direction),

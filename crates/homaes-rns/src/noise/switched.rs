@@ -1,18 +1,20 @@
-//! The bound for operands that come down by modulus switches.
+//! The bound for operands lowered by modulus switches.
 //!
-//! A sum of products is `Σ_ij c_ij a_i b_j` over disjoint atoms `a_i = g_i + h_i` and `b_j = g'_j + h'_j`, fresh and carried. Fresh parts are
-//! independent of each other and of all carried ones. Its norm of order `2m` is at most the sum of
+//! A sum of products is `Σ_ij c_ij a_i b_j` over disjoint atoms `a_i = g_i + h_i` and `b_j = g'_j + h'_j`, fresh and
+//! carried. Fresh parts are independent of each other and of all carried ones. The norm of order `2m` of the sum is at
+//! most the sum of three norms:
 //!
-//! 1. that of `Σ_i g_i Σ_j c_ij b_j`: normal given the `b_j`, of variance `V = κ Σ_i |Σ_j c_ij b_j|²`. `V` is a sum over blocks of the matrix `c` (the four
-//!    S-boxes that enter an output), which are independent; in a block, Minkowski's inequality adds the fresh part, a quadratic form in normals whose moments
-//!    are `m! h_m` of its eigenvalues, and the carried part, `Σ_i (Σ_j |c_ij| ‖h'_j‖)²`;
-//! 2. `Σ_j g'_j Σ_i c_ij h_i`, the same way;
+//! 1. of `Σ_i g_i Σ_j c_ij b_j`: given the `b_j` it is normal of variance `V = κ Σ_i |Σ_j c_ij b_j|²`. `V` is a sum
+//!    over independent blocks of the matrix `c`, the four S-boxes of an output. In a block, Minkowski's inequality adds
+//!    the fresh part, a quadratic form in normals with moments `m! h_m` of its eigenvalues, and the carried part, `Σ_i
+//!    (Σ_j |c_ij| ‖h'_j‖)²`;
+//! 2. of `Σ_j g'_j Σ_i c_ij h_i`, likewise;
 //! 3. `Σ_ij |c_ij| ‖h_i‖ ‖h'_j‖` with norms of order `4m`, as these may depend on each other.
 //!
-//! The blocks of (1) are independent only given what the rounds before left; that is the condition `|Z| ≤ B` of the good event, under
-//! which `Z` counts as a constant. With a ladder of bounds `B_a`, `P(|Z| > B_a) ≤ e^{-Ya/A}` for `a = 1..A`, Markov's inequality
-//! gives `P(|Z'| > B_a)`; a ladder that reproduces itself bounds the probability of running away by `events · e^-Y`, `events` = rounds ×
-//! ciphertexts × embeddings (one of each conjugate pair).
+//! The blocks of (1) are independent only given what earlier rounds left. The good event `|Z| ≤ B` provides this, and
+//! `Z` counts as a constant under it. For a ladder of bounds `B_a` with `P(|Z| > B_a) ≤ e^{-Ya/A}`, `a = 1..A`,
+//! Markov's inequality gives `P(|Z'| > B_a)`. A ladder that reproduces itself bounds the probability of running away by
+//! `events · e^-Y`, with `events` = rounds × ciphertexts × embeddings (one of each conjugate pair).
 
 use super::{CIPHERTEXTS, Circuit, Descent, INPUTS, Pairs};
 use homaes_aes::Direction;
@@ -22,45 +24,44 @@ use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 use std::ops::Range;
 
-/// Levels of a round.
 const LEVELS: usize = 4;
-/// Highest order of a norm, of `|Z|²`; the outputs use half of it.
+/// Highest order of a norm of `|Z|²`; the outputs use half of it.
 const ORDERS: usize = 64;
-/// Rungs of the ladder, passes over it, and the slack given in each.
+/// Rungs of the ladder, passes over it, and the slack added in each.
 const RUNGS: usize = 16;
 const PASSES: usize = 40;
 const SLACK: f64 = 1.02;
-/// Carried-in noise, over ρ, beyond which a key counts as not settling.
+/// Carried noise, over ρ, beyond which the recursion counts as running away.
 pub(super) const UNSETTLED: f64 = 1000.0;
-/// Parameters of a bit-sliced evaluation whose operands come down by modulus switches, S-boxes of depth 4.
+/// Parameters of a bit-sliced evaluation whose operands are lowered by modulus switches, with S-boxes of depth 4.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchedBits {
-    /// bits dropped by the switches behind the four levels of conjunctions
+    /// bits dropped by the switches after the four AND levels
     pub drops: [f64; LEVELS],
     /// rounds evaluated
     pub rounds: u32,
     /// variance of the noise of a round key, over ρ²
     pub round_key: f64,
-    /// variances of the key-switching noise left after the switches, over ρ², whatever the embedding
+    /// variances of the key-switching noise left after the switches, over ρ², at every embedding
     pub ks: [f64; LEVELS],
 }
 
-/// What the good event of an accepted key allows.
+/// Bounds on carried noise, over ρ, under the good event of an accepted key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
-    /// largest noise that a round leaves, over ρ
+    /// largest noise that a round leaves
     pub largest: f64,
-    /// the same with probability 1 - e^-4 at least, at a given embedding
+    /// the same at a given embedding with probability at least 1 - e^-4
     pub usual: f64,
 }
 
-/// A sum of products as matrices, one block for each S-box that it has products of.
+/// A sum of products as matrices, one block per S-box that contributes.
 struct Bilinear {
     place: usize,
     blocks: Vec<Block>,
 }
 
-/// `c[i][j]` by the atoms of both sides.
+/// `c[i][j]` by the atoms of the left and right factors.
 struct Block {
     rows: Vec<usize>,
     columns: Vec<usize>,
@@ -80,7 +81,6 @@ fn symmetric(c: &[Vec<f64>]) -> Vec<f64> {
     let mut traces = Vec::with_capacity(ORDERS);
     for _ in 0..ORDERS {
         traces.push((0..n).map(|i| power[i][i]).sum::<f64>());
-        // the Gram matrix is symmetric
         let next = power
             .iter()
             .map(|row| gram.iter().map(|g| dot(row, g)).collect());
@@ -131,15 +131,13 @@ impl Bilinear {
     }
 }
 
-/// ln m!
 fn ln_factorial(m: usize) -> f64 {
     (1..=m).map(|k| (k as f64).ln()).sum()
 }
 
-/// The circuit of one round of both directions, as bilinear forms.
 struct RoundForms {
     circuit: Circuit,
-    /// per atom, the form that it carries; nothing for state bits and what was brought down
+    /// per atom, the form that it carries; `None` for state bits and lowered operands
     atoms: Vec<Option<Bilinear>>,
     outputs: Vec<Bilinear>,
     /// ln m!, from 0
@@ -161,8 +159,9 @@ impl RoundForms {
 }
 
 impl SwitchedBits {
-    /// Whether the probability that one batch runs away is at most `2^-bits`, and what the good event allows. `kappa` is how much larger than in the mean the key is
-    /// at its largest embedding, in the square, `unit` is ρ, and `embeddings` counts one of each conjugate pair.
+    /// Bounds on the carried noise, if a batch runs away with probability at most `2^-bits`; otherwise `None`. `kappa`
+    /// is the square of the key at its largest embedding over the mean square, `unit` is ρ, and `embeddings` counts one
+    /// of each conjugate pair.
     #[must_use]
     pub fn settle(&self, kappa: f64, unit: f64, embeddings: f64, bits: f64) -> Option<Carried> {
         let events = f64::from(self.rounds) * CIPHERTEXTS as f64 * embeddings;
@@ -170,7 +169,8 @@ impl SwitchedBits {
         self.recursion(kappa, unit, 0..8).settle(nats)
     }
 
-    /// The recursion followed with random numbers: what all state bits carry behind each of `rounds` rounds of one direction at one embedding, over ρ.
+    /// Samples the recursion at one embedding: carried parts, over ρ, of all state bits after each round of one
+    /// direction.
     pub fn simulate(
         &self,
         (kappa, unit): (f64, f64),
@@ -200,12 +200,11 @@ struct Recursion {
     kappa: f64,
     round_key: f64,
     ks: [f64; LEVELS],
-    /// D of the switches behind the four levels
+    /// D of the switches after the four levels
     ratios: [f64; LEVELS],
 }
 
 impl Recursion {
-    /// Variance of the fresh part of an atom.
     fn fresh(&self, atom: usize) -> f64 {
         let forms = &self.forms;
         match &forms.atoms[atom] {
@@ -217,7 +216,7 @@ impl Recursion {
         }
     }
 
-    /// Norms of order `2m` of what an output of a round carries, for all `|Z| ≤ z`; by m from 1, the largest of any output.
+    /// Norms of order `2m`, for m from 1, of the carried part of an output given `|Z| ≤ z`: the largest of all outputs.
     fn outputs(&self, z: f64) -> Vec<f64> {
         let forms = &self.forms;
         let mut carried: Vec<Vec<f64>> = Vec::with_capacity(forms.atoms.len());
@@ -231,7 +230,7 @@ impl Recursion {
         let mut out = vec![0.0; ORDERS / 2];
         for form in &forms.outputs {
             for (o, norm) in out.iter_mut().zip(self.norms(form, &carried)) {
-                // what is not a number stands for an order that cannot be used
+                // NaN marks an order that cannot be used
                 *o = if norm.is_nan() {
                     f64::INFINITY
                 } else {
@@ -285,7 +284,7 @@ impl Recursion {
                     .map(|(c, i, j)| {
                         let twice = |atom: usize| match carried[atom].get(2 * m - 1) {
                             Some(norm) => *norm,
-                            // what is constant has the same norm in every order
+                            // constants have the same norm in every order
                             None if self.forms.circuit.is_state(atom) => carried[atom][0],
                             None if carried[atom][0] == 0.0 => 0.0,
                             None => f64::INFINITY,
@@ -315,7 +314,7 @@ impl Recursion {
         atoms.iter().map(|&a| self.fresh(a)).fold(0.0, f64::max)
     }
 
-    /// A ladder of bounds on the carried-in noise that reproduces itself, if there is one.
+    /// A ladder of bounds on the carried noise that reproduces itself, if there is one.
     fn settle(&self, nats: f64) -> Option<Carried> {
         let rung = |a: usize| nats * a as f64 / RUNGS as f64;
         let spent = |c: usize| match c {
@@ -357,7 +356,7 @@ impl Recursion {
     }
 }
 
-/// Logarithms of the moments of a sum of independent variables of given norms, by order from 1.
+/// Logarithms of the moments of a sum of independent variables with the given norms, by order from 1.
 fn sum_of_independent(shares: &[Vec<f64>], ln: &[f64]) -> Vec<f64> {
     // norms beyond the orders of the outputs may be infinite
     let norms = shares.iter().map(|s| s[ORDERS / 2 - 1]);
@@ -387,7 +386,7 @@ mod tests {
     #[test]
     fn an_output_has_blocks_of_four_s_boxes() {
         let forms = RoundForms::new(0..INPUTS);
-        // conjunctions of four S-boxes, with four bits of N⁻¹ each
+        // each S-box contributes ANDs with four bits of N⁻¹
         for form in &forms.outputs {
             assert_eq!(form.blocks.len(), 4);
             let sides = |side: fn(&Block) -> &Vec<usize>| -> usize {

@@ -9,7 +9,7 @@ fn the_circuit_is_the_one_that_runs() {
         let carried = atoms.filter_map(|atom| circuit.carried(atom));
         carried.filter(|pairs| pairs.place == place).count()
     };
-    // relinearisations of four S-boxes, by level, and the outputs of both directions
+    // relinearisations of four S-boxes by level, and the outputs of both directions
     let four = Circuit::of_depth(4, Descent::Switch, 0..INPUTS);
     assert_eq!(
         [0, 1, 2, 3].map(|place| count(&four, place)),
@@ -17,7 +17,7 @@ fn the_circuit_is_the_one_that_runs() {
     );
     assert_eq!(four.outputs.len(), 64);
     assert!(four.outputs.iter().all(|pairs| pairs.place == 3));
-    // the same without what was brought down
+    // the same without lowered operands
     let reduced = Circuit::of_depth(4, Descent::Reduction, 0..INPUTS);
     assert_eq!(reduced.atoms.len(), INPUTS + 16 + 8 + 16);
     let lowered = |atom: &&Atom| matches!(atom.kind, Kind::Lowered);
@@ -39,7 +39,7 @@ fn model(drops: &[f64]) -> ReducedBits {
     }
 }
 
-/// Sampled noise stays below the bound, which is for 2^-64 and within a factor of 200 of the largest of 10^4 numbers.
+/// Sampled noise stays below the bound for 2^-64, which is within a factor of 200 of the largest of 10^4 samples.
 #[test]
 fn samples_stay_below_the_reduced_bound() {
     for drops in [&[12.5, 13.5, 14.0, 16.0][..], &[14.5, 14.0, 16.5]] {
@@ -58,7 +58,7 @@ fn samples_stay_below_the_reduced_bound() {
     }
 }
 
-/// What the bounds are about: with drops that are too small the recursion runs away, and neither bound settles.
+/// With drops that are too small the recursion runs away, and neither bound settles.
 #[test]
 fn too_small_drops_run_away() {
     let reduced = model(&[4.0; 4]);

@@ -1,5 +1,3 @@
-//! Copies under their digests.
-
 use super::{answer, inode, start};
 use crate::store::{Location, StoreError, cached};
 use std::fs;
@@ -36,7 +34,7 @@ impl Source {
     }
 }
 
-/// Files of a folder but those of locks.
+/// Files of a folder except lock files.
 fn files(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap().map(|entry| {
         let name = entry.unwrap().file_name();
@@ -53,7 +51,7 @@ fn a_copy_is_made_once_and_verified_each_time() {
     let first = inode(&path);
     assert_eq!(source.cached().unwrap(), path);
     assert_eq!(inode(&path), first);
-    // a byte, the end, all
+    // one byte, the end, everything
     let mut damaged = source.bytes.clone();
     damaged[30_000_000] ^= 1;
     for damaged in [&damaged[..], &source.bytes[..100], b""] {
@@ -61,7 +59,7 @@ fn a_copy_is_made_once_and_verified_each_time() {
         assert_eq!(source.cached().unwrap(), path);
         assert!(fs::read(&path).unwrap() == source.bytes);
     }
-    // found, it needs no source
+    // an existing copy needs no source
     fs::remove_file(source.folder.path().join("eval.hek")).unwrap();
     assert_eq!(source.cached().unwrap(), path);
     fs::remove_file(&path).unwrap();

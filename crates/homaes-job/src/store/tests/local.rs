@@ -1,5 +1,3 @@
-//! What holds of folders alone.
-
 use super::in_a_folder;
 use crate::store::{Created, Local, Store, StoreError};
 use std::fs;
@@ -65,7 +63,7 @@ fn what_is_no_file_is_refused() {
     assert!(store.read("socket", 10).is_err());
     assert_eq!(store.list("").unwrap().others, ["socket"]);
     fs::remove_file(folder.path().join("socket")).unwrap();
-    // links lead to files, and those to nothing are not replaced
+    // links to files are followed, dangling ones are not replaced
     fs::write(folder.path().join("file"), b"x").unwrap();
     symlink("file", folder.path().join("link")).unwrap();
     assert_eq!(store.read("link", 1).unwrap().unwrap(), b"x");
@@ -89,7 +87,7 @@ fn what_is_no_file_is_refused() {
     let found = store.list("").unwrap();
     assert_eq!(found.others, ["back\\slash", "broken", "folder/empty"]);
     assert_eq!(found.objects.len(), 2);
-    // where an object would be, a folder is not taken for one that was there
+    // a folder is not mistaken for an existing object
     assert!(store.create("folder", b"x").is_err());
 }
 
@@ -105,7 +103,7 @@ fn names_that_are_not_utf8_are_told_from_objects() {
     assert_eq!(found.others, ["a\u{fffd}"]);
 }
 
-/// A limit of file sizes stands for a disk that is full: the write fails half-way.
+/// A limit on file sizes imitates a full disk: the write fails half-way.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_temporary_and_leaves_nothing() {

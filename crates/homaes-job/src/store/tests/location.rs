@@ -1,5 +1,3 @@
-//! Places as texts.
-
 use crate::store::Location;
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What holds of buckets alone. The server of `.ci/s3` takes the place of a service; a listener that gives one answer, that of a service in trouble.
+//! Buckets. The server of `.ci/s3` is the service; a listener with a fixed answer imitates a failing one.
 
 use super::Place;
 use crate::store::s3::{ALLOW_HTTP, Limits, S3};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where the server's bucket is: `s3://bucket`. The rest of the environment leads to the server.
+/// The server's bucket, `s3://bucket`; other variables lead to the server.
 const BUCKET: &str = "HOMAES_STORE_TEST_S3";
 
 fn bucket() -> Location {
@@ -19,7 +19,6 @@ fn bucket() -> Location {
     Location::parse(bucket).unwrap()
 }
 
-/// A part of the bucket that no other test has.
 pub(super) fn in_a_bucket() -> Place {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +35,6 @@ pub(super) fn in_a_bucket() -> Place {
 #[ignore = "needs a server: .ci/s3 starts one"]
 fn lists_have_many_pages() {
     let place = in_a_bucket();
-    // a page has 1000
     thread::scope(|scope| {
         for part in 0..8 {
             let store = &place.store;
@@ -112,7 +110,7 @@ fn copies_are_made_of_objects() {
     assert!(matches!(error, StoreError::OtherContent { .. }), "{error}");
 }
 
-/// A store whose service is at this address.
+/// A store at this address.
 fn at(address: &str, limits: Limits) -> S3 {
     let builder = AmazonS3Builder::new()
         .with_endpoint(format!("http://{address}"))
@@ -131,7 +129,7 @@ const SHORT: Limits = Limits {
     call: Duration::from_secs(10),
 };
 
-/// A service that gives one answer to every request; and where it is.
+/// A service that gives every request the same answer; returns its address.
 fn service(answer: impl Fn(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -154,7 +152,7 @@ fn service_of(status: &'static str, body: &'static str) -> String {
     })
 }
 
-/// What every call says, of which `bytes` gets no body.
+/// The errors of all calls; that of `bytes` has no body.
 fn errors(store: &S3) -> [StoreError; 6] {
     [
         store.bytes("x").unwrap_err(),
@@ -209,7 +207,7 @@ fn a_service_that_is_away_is_temporary() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    // who listens hangs up, or breaks off
+    // hangs up at once, or in the middle of an answer
     let mute = service(|_| {});
     let short = service(|stream| {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nETag: \"x\"\r\n";
@@ -238,7 +236,7 @@ fn a_service_that_never_answers_is_given_up() {
     let start = Instant::now();
     let error = at(&silent, limits).create("x", b"y").unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }) && error.is_temporary());
-    // the request's own limit
+    // the limit of a request
     let limits = Limits {
         retries: 0,
         request: Duration::from_secs(1),
@@ -253,7 +251,7 @@ fn a_service_that_never_answers_is_given_up() {
     );
 }
 
-/// Long before the limits of the request and of the call.
+/// Well within the limits of request and call.
 #[test]
 fn an_answer_that_stops_is_given_up() {
     let stopped = |status: &'static str| {
@@ -285,7 +283,7 @@ fn an_answer_that_stops_is_given_up() {
     assert!(start.elapsed() < Duration::from_secs(300));
 }
 
-/// Another writer is at the same object, and never ends.
+/// Another writer is always at the same object.
 #[test]
 fn a_conflict_that_stays_is_temporary() {
     let address = service(|stream| {

@@ -1,12 +1,10 @@
-//! What holds of every store.
-
 use super::{Place, answer, content, start};
 use crate::store::{Created, Store, StoreError};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// The tests over one kind of store, each with an attribute.
+/// The tests for one kind of store, each with an attribute.
 macro_rules! suite {
     ($kind:ident, $place:path, $attribute:meta; $($test:ident)*) => {
         mod $kind {
@@ -153,7 +151,7 @@ fn what_is_below_a_prefix_is_listed(place: &Place) {
         assert!(found.iter().all(|(name, len)| *len == name.len() as u64));
         found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
     };
-    // in the order of their bytes
+    // sorted by bytes
     assert_eq!(names(""), ["a-b", "a.b", "a/b/d", "a/c", "ab/e", "z"]);
     assert_eq!(names("a"), ["a/b/d", "a/c"]);
     assert_eq!(names("a/b"), ["a/b/d"]);
@@ -247,7 +245,7 @@ fn killed_writers_leave_no_half_objects(place: &Place) {
     let mut done = 0;
     for round in 0..12 {
         let mut child = start(&["create", &location, "1", "100000"]);
-        // from its start on, until well into its writes
+        // from its start until well into its writes
         let patience = Duration::from_millis(7 * round);
         while round > 0 && store.list("race").unwrap().objects.len() <= done {
             thread::sleep(Duration::from_millis(1));
@@ -269,7 +267,7 @@ fn killed_writers_leave_no_half_objects(place: &Place) {
     nothing_is_left(store, done);
 }
 
-/// A folder has as many files as there are objects.
+/// A folder has exactly one file per object.
 fn nothing_is_left(store: &dyn Store, objects: usize) {
     assert_eq!(store.remove_leftovers().unwrap(), 0);
     if let Some(folder) = store.folder() {
