@@ -1,17 +1,16 @@
-//! The S-box on encrypted bits, by the straight-line programs of [`slp::sbox`], and MixColumns on bits.
+//! The S-box on encrypted bits by the straight-line programs of [`slp::sbox`], and MixColumns on bits.
 //!
-//! Doubling in GF(2^8) renames bits and adds the top one to three others, so MixColumns needs no
-//! public factors. With a_0, …, a_3 a column, s_i = a_i + a_{i+1} and t = a_0 + a_1 + a_2 + a_3,
-//! indices modulo 4:
+//! Doubling in GF(2^8) renames bits and adds the top one to three others, so MixColumns needs no public factors. With
+//! a_0, …, a_3 a column, s_i = a_i + a_{i+1} and t = a_0 + a_1 + a_2 + a_3, indices modulo 4:
 //!
 //! ```text
 //!   circulant(2 3 1 1)·a       2·s_i + a_i + t
 //!   circulant(14 11 13 9)·a    the same, after a_i ← a_i + 4·(a_i + a_{i+2})
 //! ```
 //!
-//! Cost of an S-box: 34 conjunctions, 19 relinearisations, depth 4. Of a column of MixColumns: 116 sums
-//! when encrypting, 176 when decrypting. `tests/slp.rs` counts them. [`FoldedBits`](crate::FoldedBits) needs 18 relinearisations
-//! per byte and no sums of bits.
+//! Cost of an S-box: 34 ANDs, 19 relinearisations, depth 4. A column of MixColumns takes 116 sums when encrypting,
+//! 176 when decrypting (counted in `tests/slp.rs`). [`FoldedBits`](crate::FoldedBits) takes 18 relinearisations per
+//! byte and adds no bits in MixColumns.
 
 use crate::error::Depth;
 use crate::sliced::AesByte;
@@ -19,9 +18,9 @@ use crate::slp::{self, sbox};
 use crate::state::{Direction, byte_index, exactly, to_bits};
 use crate::view::BitEval;
 
-/// View 2 as AES bytes. Bit i of a byte is item i, of value 2^i.
+/// AES bytes over a [`BitEval`]. Bit i of a byte is item i, of value 2^i.
 ///
-/// The S-boxes of a layer run in lockstep: four passes over the relinearisation key. The columns of MixColumns are tasks of
+/// The S-boxes of a layer run in lockstep, in four passes over the key; MixColumns runs its columns by
 /// [`BitEval::each`].
 pub struct Bitwise<'e, E: BitEval> {
     eval: &'e E,
@@ -41,7 +40,7 @@ impl<'e, E: BitEval> Bitwise<'e, E> {
         self.eval
     }
 
-    /// The S-box, or its inverse, on any number of bytes, in lockstep: [`slp::evaluate`].
+    /// The S-box, or its inverse, on any number of bytes in lockstep ([`slp::evaluate`]).
     ///
     /// # Errors
     /// If a level or a key is missing.

@@ -1,20 +1,19 @@
-//! The S-box on encrypted bytes: inversion by four products at depth 3, affine map by Frobenius sums.
+//! The S-box on encrypted bytes: inversion by four products at depth 3, then the affine map by Frobenius sums.
 //!
-//! With σ(x) = x², the inverse x^254 is σ(x^127), and (exponents as names)
+//! With σ(x) = x², the inverse x^254 is σ(x^127). Names give the exponents:
 //!
 //! ```text
 //!   c3   = c  · σ(c)          c15  = c3 · σ²(c3)
 //!   c7   = c  · σ(c3)         c127 = c7 · σ³(c15)
 //! ```
 //!
-//! In this chain every product has the form x·σ^a(y), where σ^a(y) serves nothing else, so that a
-//! backend can multiply a Frobenius image before switching its key back. The final σ costs nothing: it
-//! is merged into the linearised polynomial Σ_k γ_k·σ^k of the affine map, which comes after the
-//! inversion when encrypting and before it when decrypting. As σ^8 is the identity, that polynomial
-//! takes seven Frobenius maps.
+//! Every product has the form x·σ^a(y), and nothing else uses σ^a(y), so a backend can multiply a Frobenius image
+//! before its key switch. The final σ is free: it joins the linearised polynomial Σ_k γ_k·σ^k of the affine map,
+//! which follows the inversion when encrypting and precedes it when decrypting. σ^8 is the identity, so that
+//! polynomial takes seven Frobenius maps.
 //!
-//! Reference: GHS12 section 4.1. Differs: their chain, of the same products and depth, has three
-//! Frobenius maps, two of them used twice; with the affine map it needs 10, this one 11.
+//! Reference: GHS12 section 4.1. Their chain has the same products and depth, and three Frobenius maps, two of them
+//! used twice; with the affine map it needs 10, this one 11.
 //!
 //! Cost of an S-box, both directions: 4 products, 4 relinearisations, 11 Frobenius maps, depth 3.
 
@@ -24,7 +23,7 @@ use crate::sliced::AesByte;
 use crate::state::{Direction, try_array};
 use crate::view::ByteEval;
 
-/// View 1 as AES bytes.
+/// AES bytes over a [`ByteEval`].
 pub struct Bytewise<'e, E: ByteEval> {
     eval: &'e E,
     /// Coefficients of σ∘A, for the linear part A of the affine map.

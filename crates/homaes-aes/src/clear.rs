@@ -1,9 +1,8 @@
-//! FIPS-197 in the clear: the oracle of every circuit, and the key expansion of the client.
+//! FIPS-197 in the clear: the reference for every circuit, and the client's key expansion.
 //!
-//! Speed is no aim. The S-box is computed as affine(x^254) with masked multiplications: no branch
-//! and no table index depends on data, since the key expansion runs on the client's secret key.
-//! (A compiler is free to undo this; the property holds for the source.) The types that hold
-//! round keys overwrite them when dropped and do not print them.
+//! Not optimised. The S-box is affine(x^254) by masked multiplications: the key expansion runs on the client's secret
+//! key, so no branch and no table index depends on data. (This holds for the source; a compiler may undo it.) Types
+//! with round keys are zeroized on drop and do not print them.
 
 use core::fmt;
 
@@ -61,7 +60,7 @@ impl KeySize {
 
 /// The key schedule of FIPS-197 section 5.2: Nr + 1 round keys, in the order of encryption.
 ///
-/// Overwritten when dropped; `Debug` shows the size only.
+/// Zeroized on drop; `Debug` shows only the size.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct RoundKeys {
     #[zeroize(skip)]
@@ -77,7 +76,7 @@ impl RoundKeys {
     pub fn expand(key: &[u8]) -> Result<Self, Error> {
         let size = KeySize::from_key_bytes(key.len())?;
         let (words, total) = (key.len() / 4, 4 * size.round_keys());
-        // Both vectors have their final capacity at once: growing would leave copies behind.
+        // Both vectors start at full capacity: growing would leave copies of key material behind.
         let mut w: Zeroizing<Vec<[u8; 4]>> = Zeroizing::new(Vec::with_capacity(total));
         w.extend_from_slice(key.as_chunks().0);
         let mut round_constant = 1;
@@ -104,16 +103,15 @@ impl RoundKeys {
         self.size
     }
 
-    /// The round keys, number r first used in round r.
+    /// The round keys; number r belongs to round r.
     pub fn as_slice(&self) -> &[Block] {
         &self.keys
     }
 
-    /// The round keys as [`cipher`](crate::cipher) takes them.
+    /// The round keys in the form that [`cipher`](crate::cipher) takes.
     ///
-    /// Encrypting: as they are. Decrypting: the schedule of the equivalent inverse cipher
-    /// (FIPS-197 section 5.3.5), in reverse order and with InvMixColumns applied to all but the
-    /// first and the last.
+    /// Encrypting: unchanged. Decrypting: the schedule of the equivalent inverse cipher (FIPS-197 section 5.3.5),
+    /// reversed, with InvMixColumns applied to all but the first and the last.
     pub fn schedule(&self, direction: Direction) -> Schedule {
         let mut keys = self.keys.clone();
         if direction == Direction::Decrypt {
@@ -135,9 +133,9 @@ impl fmt::Debug for RoundKeys {
     }
 }
 
-/// Round keys in the order and the form in which [`cipher`](crate::cipher) uses them.
+/// Round keys as [`cipher`](crate::cipher) takes them, made by [`RoundKeys::schedule`].
 ///
-/// Made by [`RoundKeys::schedule`]. Overwritten when dropped; `Debug` shows the direction only.
+/// Zeroized on drop; `Debug` shows only the direction.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Schedule {
     #[zeroize(skip)]
@@ -192,9 +190,7 @@ pub fn encrypt_block(block: Block, keys: &RoundKeys) -> Block {
     xor(&state, &keys[rounds])
 }
 
-/// Decrypts one block: the inverse cipher of FIPS-197 section 5.3, step by step backwards.
-///
-/// Not the equivalent inverse cipher, so that the two check each other.
+/// Decrypts one block by the inverse cipher of FIPS-197 section 5.3; [`trace`] runs the equivalent one, as a check.
 pub fn decrypt_block(block: Block, keys: &RoundKeys) -> Block {
     let dir = Direction::Decrypt;
     let keys = keys.as_slice();
@@ -208,12 +204,10 @@ pub fn decrypt_block(block: Block, keys: &RoundKeys) -> Block {
     xor(&state, &keys[0])
 }
 
-/// The states of [`cipher`](crate::cipher): entry r is the state after the AddRoundKey of round r,
-/// entry 0 the one after the initial AddRoundKey, the last entry the result.
+/// The states of [`cipher`](crate::cipher): entry 0 after the initial AddRoundKey, entry r after that of round r.
 ///
-/// Decrypting, the rounds are those of the equivalent inverse cipher. In the appendices of FIPS-197,
-/// entry r is `round[r+1].start` (or `istart`). `keys` is the schedule of encryption in both
-/// directions.
+/// Decryption runs as the equivalent inverse cipher. In the appendices of FIPS-197, entry r is `round[r+1].start` (or
+/// `istart`). `keys` is the encryption schedule in both directions.
 pub fn trace(dir: Direction, block: Block, keys: &RoundKeys) -> Vec<Block> {
     let schedule = keys.schedule(dir);
     let keys = schedule.as_slice();

@@ -1,13 +1,13 @@
-//! What a user's key or choice of parameters can cause. What only our code can cause panics.
+//! Errors that a user's key or choice of parameters can cause. Bugs panic.
 
-/// Multiplicative depth, in the unit of the view: products or conjunctions.
+/// Multiplicative depth: products in the byte views, ANDs in the bit view.
 pub type Depth = u32;
 
-/// A mistake in the clear inputs of AES.
+/// An invalid AES input.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The AES key has none of the three lengths of FIPS-197.
+    /// The AES key is not 16, 24 or 32 bytes long.
     #[error("AES key of {found} bytes, expected 16, 24 or 32")]
     KeyLength {
         /// bytes given
@@ -15,7 +15,7 @@ pub enum Error {
     },
 }
 
-/// What can stop an evaluation.
+/// Why an evaluation stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {
@@ -33,12 +33,12 @@ pub enum EvalError {
         /// the kind of key, for example `relinearisation`
         what: &'static str,
     },
-    /// A cipher needs a key before its first round and one for each round.
+    /// A cipher needs one round key before its first round and one for each round.
     #[error("{found} round keys, expected at least {expected}")]
     TooFewRoundKeys {
         /// round keys given
         found: usize,
-        /// fewest that make a cipher
+        /// the minimum
         expected: usize,
     },
 }

@@ -1,20 +1,21 @@
-//! AES on bits with the linear layer of a round folded into sums of products.
+//! AES on bits, with the linear layer of a round folded into sums of products.
 //!
-//! From one inversion to the next, AES is affine: M·X of the S-box (the affine map and the change of basis), ShiftRows, MixColumns,
-//! AddRoundKey, and the change of basis X⁻¹ of the next S-box. So the state between two rounds stays in the coordinates of the
-//! tower, one sparse matrix over GF(2) ([`BitMatrix`]) leads from the conjunctions of the last level to the state, and the constant 0x63 stands in the round
-//! keys ([`Folding::key`]). A round relinearises 10 products per S-box and exactly 128 sums for its outputs:
+//! From one inversion to the next, AES is affine: the affine map and change of basis X of the S-box, ShiftRows,
+//! MixColumns, AddRoundKey, and the change of basis X⁻¹ of the next S-box. So the state between two rounds stays in
+//! the coordinates of the tower. One sparse matrix over GF(2) ([`BitMatrix`]) maps the ANDs of the last level to the
+//! state, and the round keys contain the constant 0x63 ([`Folding::key`]). A round relinearises 10 products per S-box
+//! (14 at depth 3) and 128 sums for its outputs:
 //!
 //! ```text
 //!   encrypting   x = X⁻¹(s)            x' = X⁻¹·MixColumns·ShiftRows·A (x⁻¹)  +  X⁻¹(k + 0x63)
 //!   decrypting   x = X⁻¹A⁻¹(s + 0x63)  x' = X⁻¹·A⁻¹·InvMixColumns·InvShiftRows (x⁻¹)  +  X⁻¹A⁻¹(k + 0x63)
 //! ```
 //!
-//! with A the linear part of the affine map and k the round key of the equivalent inverse cipher. The last round has no MixColumns and
-//! ends in bytes: A(x⁻¹) + k + 0x63, or x⁻¹ + k.
+//! A is the linear part of the affine map and k the round key of the equivalent inverse cipher. The last round has no
+//! MixColumns and ends in bytes: A(x⁻¹) + k + 0x63 when encrypting, x⁻¹ + k when decrypting.
 //!
-//! Cost of AES-128 over [`tower::DEPTH_4`], by [`interp::count`](crate::interp::count): 5760 conjunctions, 2880 relinearisations in 40 passes,
-//! depth 40; over [`tower::DEPTH_3`] 6720, 3520, 30 and 30. `tests/folded.rs` counts them.
+//! Cost of AES-128 over [`tower::DEPTH_4`]: 5760 ANDs, 2880 relinearisations in 40 passes, depth 40; over
+//! [`tower::DEPTH_3`]: 6720, 3520, 30 and 30. `tests/cost.rs` counts them.
 
 use crate::clear::Schedule;
 use crate::error::Depth;
@@ -26,16 +27,16 @@ use crate::state::{Block, Direction, byte_index, circulant, shift_source};
 use crate::view::BitEval;
 use zeroize::Zeroizing;
 
-/// A sparse matrix over GF(2), by rows: the columns of the entries that are 1, in rising order.
+/// A sparse matrix over GF(2): per row, the columns of its ones in rising order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BitMatrix {
     rows: Vec<Vec<u16>>,
 }
 
 impl BitMatrix {
-    /// The matrix of a round on one column of the state: row 8r + k is coordinate k of the byte in row r after the round, column
-    /// P·r' + p output p of the S-box in row r' before MixColumns. With `mix` false the rows of different bytes do not meet, and
-    /// the result is the last round's, in plain bytes.
+    /// The matrix of a round on one column of the state. Row 8r + k is coordinate k of the byte in row r after the
+    /// round; column P·r' + p is output p of the S-box in row r' before MixColumns. With `mix` false it is that of
+    /// the last round: different bytes do not mix, and the result is in plain bytes.
     pub fn round<const P: usize>(core: &Core<P>, dir: Direction, mix: bool) -> Self {
         let folding = Folding::new(core);
         let row = |r: usize, k: usize| {
@@ -45,7 +46,7 @@ impl BitMatrix {
                     true => circulant(dir)[(4 + from - r) % 4],
                     false => u8::from(from == r),
                 };
-                // which products contribute to this bit, those that cancel left out
+                // products that contribute to this bit; pairs cancel
                 let mask = core.inverse.iter().fold(0, |mask, &(element, products)| {
                     let image = folding.image(dir, c, element, !mix);
                     if image >> k & 1 == 1 {
@@ -69,10 +70,10 @@ impl BitMatrix {
     }
 }
 
-/// The coordinates in which states and keys of [`FoldedBits`] stand. The functions take the same time for all bytes.
+/// The coordinates of states and keys of [`FoldedBits`]. Its functions take the same time for all bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Folding {
-    /// per coordinate, the mask of the bits that it sums
+    /// per coordinate, the mask of the bits it sums
     coordinates: [u8; 8],
 }
 
@@ -89,7 +90,7 @@ impl Folding {
         masks.fold(0, |out, (mask, k)| out | tower::parity(mask & x) << k)
     }
 
-    /// What the linear layer makes of x⁻¹ in a row where MixColumns has the entry `c`.
+    /// The image of `x`, an output of the inversion, under the linear layer with the entry `c` of MixColumns.
     fn image(&self, dir: Direction, c: u8, x: u8, last: bool) -> u8 {
         let y = match dir {
             Direction::Encrypt => gf256::mul(c, gf256::affine_linear(x)),
@@ -99,7 +100,7 @@ impl Folding {
         if last { y } else { self.coordinates(y) }
     }
 
-    /// A byte of the input, before AddRoundKey.
+    /// A byte of the input, before the initial AddRoundKey.
     pub fn input(&self, dir: Direction, x: u8) -> u8 {
         match dir {
             Direction::Encrypt => self.coordinates(x),
@@ -107,7 +108,7 @@ impl Folding {
         }
     }
 
-    /// What stands for the byte `s` of a state before the last round.
+    /// The coordinates of byte `s` of any state but the last.
     pub fn state(&self, dir: Direction, s: u8) -> u8 {
         match dir {
             Direction::Encrypt => self.coordinates(s),
@@ -115,7 +116,7 @@ impl Folding {
         }
     }
 
-    /// A byte of round key `r` of `rounds`, the constant of SubBytes included.
+    /// A byte of round key `r` of `rounds`, including the constant of SubBytes.
     pub fn key(&self, dir: Direction, (r, rounds): (usize, usize), k: u8) -> u8 {
         let constant = gf256::AFFINE_CONSTANT;
         match dir {
@@ -137,13 +138,13 @@ impl Folding {
     }
 }
 
-/// AES on 128 items of view 2, item 8i + j holding coordinate j of byte i; `P` is the number of products that the core ends in.
+/// AES on 128 items of the bit view: item 8i + j holds coordinate j of byte i. The core ends in `P` products.
 ///
-/// States and keys are those of [`Folding`]; what the last round returns is in plain bits.
+/// States and keys are in the coordinates of [`Folding`]; the last round returns plain bits.
 pub struct FoldedBits<'e, E: BitEval, const P: usize = 18> {
     eval: &'e E,
     core: &'static Core<P>,
-    /// per direction, the matrices of a round and of the last
+    /// per direction, the matrices of a round and of the last round
     matrices: [[BitMatrix; 2]; 2],
     passed: Box<dyn Fn(usize) + Sync + 'e>,
 }
@@ -160,7 +161,7 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
         }
     }
 
-    /// The same, with `passed` told after each pass over the relinearisation key how many products it has relinearised.
+    /// The same, calling `passed` after each pass with the number of products relinearised.
     #[must_use]
     pub fn observed(self, passed: impl Fn(usize) + Sync + 'e) -> Self {
         let passed = Box::new(passed);
@@ -195,13 +196,14 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
         Ok(state)
     }
 
-    /// A round without AddRoundKey, for those whose round keys are not all in memory: SubBytes, ShiftRows, and MixColumns if `mix`, or their inverses.
+    /// A round without AddRoundKey, for callers whose round keys are not all in memory: SubBytes, ShiftRows, and
+    /// MixColumns if `mix`, or their inverses.
     ///
     /// # Errors
     /// Whatever the backend reports.
     ///
     /// # Panics
-    /// If there are not 128 bits.
+    /// Unless `s` has 128 bits.
     pub fn unkeyed(
         &self,
         dir: Direction,
@@ -218,7 +220,7 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
         for column in 0..4 {
             let own = (0..4).map(|row| shift_source(dir, byte_index(row, column)));
             let own = own.map(|i| begun[i].take().expect("ShiftRows reads every byte once"));
-            // the last products of four S-boxes at a time
+            // one column at a time, to hold the last products of only four S-boxes
             let products = self.eval.each(own.collect(), Begun::finish)?;
             let products: Vec<&E::Product> = products.iter().flatten().collect();
             sums.extend(self.eval.sums(&products, &matrix.rows));

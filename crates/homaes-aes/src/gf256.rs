@@ -1,12 +1,11 @@
 //! GF(2^8) = GF(2)\[x\] / (x^8 + x^4 + x^3 + x + 1), the field of AES, in the clear.
 //!
-//! Bit i of a `u8` is the coefficient of x^i (FIPS-197 section 4). Nothing here is a table typed by
-//! hand: every constant is computed from the polynomial. Field operations neither branch on their
-//! operands nor use them as an index, because the S-box of the key expansion is built from them.
+//! Bit i of a `u8` is the coefficient of x^i (FIPS-197 section 4). Every constant is computed from the polynomial.
+//! Operations neither branch on operands nor index by them, because the key expansion's S-box runs on secrets.
 //!
-//! A GF(2)-linear map f of the field is a *linearised polynomial* f(x) = Σ_k c_k·x^(2^k): a sum of
-//! Frobenius images. [`linearised`] finds the coefficients; the byte circuits evaluate the affine
-//! part of the S-box with them (GHS12 section 4).
+//! A GF(2)-linear map f of the field is a *linearised polynomial* f(x) = Σ_k c_k·x^(2^k): a sum of Frobenius images.
+//! [`linearised`] finds its coefficients; byte circuits evaluate the affine part of the S-box with it (GHS12 section
+//! 4).
 
 /// The constant of the S-box affine map.
 pub const AFFINE_CONSTANT: u8 = 0x63;
@@ -109,9 +108,8 @@ fn dual_basis() -> [u8; 8] {
 
 /// The coefficients c_k with f(x) = Σ_k c_k·x^(2^k), for a GF(2)-linear `f`.
 ///
-/// With d_j the basis dual to 1, x, …, x^7 under the trace, f(x) = Σ_j f(x^j)·Tr(d_j·x), hence
-/// c_k = Σ_j f(x^j)·d_j^(2^k). `f` is read at 1, x, …, x^7 only; if it is not linear, the result
-/// is the linear map that agrees with it there.
+/// With d_j the basis dual to 1, x, …, x^7 under the trace, f(x) = Σ_j f(x^j)·Tr(d_j·x), hence c_k = Σ_j
+/// f(x^j)·d_j^(2^k). `f` is read at 1, x, …, x^7 only; the result agrees with it there.
 ///
 /// ```
 /// use homaes_aes::gf256::{affine_linear, linearised};
@@ -135,7 +133,6 @@ mod tests {
         (0..8).fold(0, |sum, k| sum ^ mul(c[k], frobenius(x, k as u32)))
     }
 
-    /// Schoolbook product and reduction, with branches.
     fn mul_naive(a: u8, b: u8) -> u8 {
         let mut p = (0..8)
             .filter(|i| b >> i & 1 == 1)

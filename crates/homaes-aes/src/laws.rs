@@ -1,7 +1,7 @@
 //! The laws of the views ([`view`](crate::view)) as checks, for the tests of a scheme.
 //!
-//! A scheme calls them on its first day with its evaluator, its encryption and its decryption. They use every call of a view, on values that meet
-//! each other in the slots in many ways, and name the first law that does not hold. A chain of two products must have room.
+//! Each takes an evaluator with its encryption and decryption, uses every operation of a view on varied slot values,
+//! and returns the first broken law. The evaluator must have room for two products in sequence.
 
 use crate::gf256;
 use crate::view::{BitEval, ByteEval, PackedEval};
@@ -23,11 +23,11 @@ impl Broken {
     }
 }
 
-/// Compares what an evaluator gives with what this law asks for.
+/// Compares an evaluator's results with this law.
 struct Check(&'static str);
 
 impl Check {
-    /// The value of a call that the law asks to succeed.
+    /// The value of a call that must succeed.
     fn done<T, E: fmt::Debug>(&self, result: Result<T, E>) -> Result<T, Broken> {
         result.map_err(|error| Broken::new(self.0, error))
     }
@@ -55,16 +55,16 @@ fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
     a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
 }
 
-/// Values of slots that depend on slot and item: all bytes occur where there are enough slots.
+/// Values that depend on slot and item; all bytes occur if there are enough slots.
 fn value(item: usize, slot: usize) -> u8 {
     let x = (slot * (2 * item + 1) + 91 * item) as u8;
     gf256::mul(x, 0x53) ^ (slot >> 8) as u8
 }
 
-/// Every law of [`ByteEval`].
+/// Checks every law of [`ByteEval`].
 ///
 /// # Errors
-/// The first law that does not hold.
+/// The first broken law.
 pub fn bytes<B: ByteEval<Error: fmt::Debug>>(
     eval: &B,
     mut encrypt: impl FnMut(&[u8]) -> B::Byte,
@@ -77,7 +77,7 @@ pub fn bytes<B: ByteEval<Error: fmt::Debug>>(
     let mul = |a: &[u8], b: &[u8]| zip(a, b, gf256::mul);
     let add = |a: &[u8], b: &[u8]| zip(a, b, |a, b| a ^ b);
 
-    let law = Check("D(public(v)) = v, completed with zeros");
+    let law = Check("D(public(v)) = v, padded with zeros");
     law.equal(&decrypt(&eval.public(&a)), &a)?;
     let mut short = vec![0; slots];
     short[0] = 0xb7;
@@ -131,10 +131,10 @@ pub fn bytes<B: ByteEval<Error: fmt::Debug>>(
     law.equal(&decrypt(&items[1]), &mul(&mul(&a, &b), &c))
 }
 
-/// Every law of [`PackedEval`] beyond those of [`ByteEval`].
+/// Checks every law of [`PackedEval`] beyond those of [`ByteEval`].
 ///
 /// # Errors
-/// The first law that does not hold.
+/// The first broken law.
 pub fn packed<B: PackedEval<Error: fmt::Debug>>(
     eval: &B,
     mut encrypt: impl FnMut(&[u8]) -> B::Byte,
@@ -161,10 +161,10 @@ pub fn packed<B: PackedEval<Error: fmt::Debug>>(
     Ok(())
 }
 
-/// Every law of [`BitEval`].
+/// Checks every law of [`BitEval`].
 ///
 /// # Errors
-/// The first law that does not hold.
+/// The first broken law.
 pub fn bits<B: BitEval<Error: fmt::Debug>>(
     eval: &B,
     mut encrypt: impl FnMut(&[bool]) -> B::Bit,
@@ -179,7 +179,7 @@ pub fn bits<B: BitEval<Error: fmt::Debug>>(
     let xor = |a: &[bool], b: &[bool]| zip(a, b, |a, b| a ^ b);
     let and = |a: &[bool], b: &[bool]| zip(a, b, |a, b| a & b);
 
-    let law = Check("D(public(v)) = v, completed with false");
+    let law = Check("D(public(v)) = v, padded with false");
     law.equal(&decrypt(&eval.public(&a)), &a)?;
     let mut short = vec![false; slots];
     short[0] = true;
@@ -258,7 +258,7 @@ mod tests {
     use crate::interp::clear::{ClearBits, ClearBytes};
 
     #[test]
-    fn evaluators_in_the_clear_keep_them() {
+    fn clear_evaluators_obey_the_laws() {
         for slots in [16, 48, 1024] {
             let eval = ClearBytes::new(slots);
             bytes(&eval, <[u8]>::to_vec, Vec::clone).unwrap();
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// One call that is wrong in one slot.
+    /// An operation that is wrong in one slot.
     #[derive(Clone, Copy, PartialEq)]
     enum Fault {
         Public,
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    /// A check that cannot fail would be none: a fault in any call breaks the law of that call.
+    /// A fault in any operation breaks a law of that operation.
     #[test]
     fn faults_are_found() {
         use Fault::{
@@ -425,7 +425,7 @@ mod tests {
             let found = bytes(&eval, <[u8]>::to_vec, Vec::clone)
                 .and_then(|()| packed(&eval, <[u8]>::to_vec, Vec::clone));
             let broken = found.unwrap_err();
-            // sums are used to check public items too
+            // the sums check public items too
             let law = if fault == Add { "D(public" } else { law };
             assert!(broken.law.starts_with(law), "{broken}");
         }

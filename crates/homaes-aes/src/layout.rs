@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_layouts() {
+    fn names_round_trip() {
         for layout in Layout::ALL {
             assert_eq!(Layout::from_name(layout.name()), Some(layout));
             assert_eq!(layout.to_string(), layout.name());

@@ -13,9 +13,8 @@
 //!                     AddRoundKey  s ← s + k_r
 //! ```
 //!
-//! Decryption is the same loop with the inverse S-box, shift and circulant (14 11 13 9), on the round
-//! keys of the equivalent inverse cipher (FIPS-197 section 5.3.5). So one function, [`cipher`], is
-//! AES in both directions and for all key sizes.
+//! Decryption is the same loop with the inverse S-box, shift and circulant (14 11 13 9), on the round keys of the
+//! equivalent inverse cipher (FIPS-197 section 5.3.5). So [`cipher`] is AES in both directions and for all key sizes.
 //!
 //! # From a backend to AES
 //!
@@ -27,8 +26,8 @@
 //!   views                 adapters             layouts
 //! ```
 //!
-//! A scheme implements the views it is good at ([`view`]), an adapter makes the S-box of them, a layout
-//! makes rounds of S-boxes. The evaluators of [`interp`] implement the same views without keys.
+//! A scheme implements the views that suit it ([`view`]). An adapter builds the S-box from a view, a layout builds
+//! rounds from S-boxes. The evaluators of [`interp`] implement the same views without keys.
 //!
 //! ```
 //! use homaes_aes::clear::RoundKeys;
@@ -46,44 +45,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Modules
-//!
-//! | module | content |
-//! |---|---|
-//! | [`gf256`] | GF(2^8): product, inverse, Frobenius, linearised polynomials |
-//! | [`clear`] | FIPS-197 in the clear: key schedule, block functions, states round by round |
-//! | [`layout`] | where the bytes of a block lie in ciphertexts |
-//! | [`state`] | byte order, ShiftRows, MixColumns, blocks to slots and back |
-//! | [`mode`] | modes of operation: ECB, CBC, CFB, CTR, GCM |
-//! | [`view`] | the views a backend implements, with their laws |
-//! | [`rounds`] | [`Rounds`] and [`cipher`] |
-//! | [`sliced`], [`packed`] | the layouts: 16 items, or one |
-//! | [`folded`] | 128 items of bits, the linear layer folded into sums of products |
-//! | [`slp`] | straight-line programs on bits; the S-box as two of them, inversion as two more |
-//! | [`bytewise`], [`bitwise`] | the S-box over each view |
-//! | [`interp`] | evaluators without keys: values, and costs |
-//! | [`laws`] | the laws of the views as checks, for the tests of a scheme |
-//! | [`error`] | what a key or a parameter set can cause |
-//!
 //! # Cost
 //!
-//! One batch of AES-128, by [`interp::count`], the same in both directions. `tests/cost.rs` compares the
-//! table below with the count.
+//! One batch of AES-128 in either direction, counted by [`interp::count`]. `tests/cost.rs` checks the table.
 //!
-//! | view, layout | blocks | products | relin. | Frobenius | permute | depth |
+//! | layout | blocks | products | relin. | Frobenius | permutations | depth |
 //! |---|---|---|---|---|---|---|
-//! | bytes, sliced | slots | 640 | 640 | 1760 | 0 | 30 |
-//! | bytes, packed | slots / 16 | 40 | 40 | 110 | 37 | 30 |
-//! | bits, sliced | slots | 5440 | 3040 | 0 | 0 | 40 |
-//! | bits, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 40 |
-//! | bits, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 30 |
+//! | byte-sliced | slots | 640 | 640 | 1760 | 0 | 30 |
+//! | packed | slots / 16 | 40 | 40 | 110 | 37 | 30 |
+//! | bit-sliced | slots | 5440 | 3040 | 0 | 0 | 40 |
+//! | bit-sliced, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 40 |
+//! | bit-sliced, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 30 |
 //!
 //! # References
 //!
-//! FIPS-197, *Advanced Encryption Standard*, NIST 2001. SP 800-38A, *Recommendation for Block Cipher
-//! Modes of Operation*, NIST 2001. GHS12: Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES
-//! Circuit*, CRYPTO 2012 (section 4: the layouts and the byte circuit). Boyar, Peralta, *A depth-16
-//! circuit for the AES S-box*, eprint 2011/332 (the bit circuits).
+//! FIPS-197, *Advanced Encryption Standard*, NIST 2001. SP 800-38A, *Recommendation for Block Cipher Modes of
+//! Operation*, NIST 2001. GHS12: Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit*, CRYPTO 2012
+//! (section 4: the layouts and the byte circuit). Boyar, Peralta, *A depth-16 circuit for the AES S-box*, eprint
+//! 2011/332 (the bit circuits).
 
 #![forbid(unsafe_code)]
 

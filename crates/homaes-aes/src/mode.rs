@@ -1,5 +1,4 @@
-//! Modes of operation: which public blocks enter the cipher, in which direction it runs, and which
-//! public blocks are added to its result.
+//! Modes of operation: the public blocks that enter the cipher, its direction, and the blocks added to its result.
 //!
 //! To recover a message from its ciphertext blocks C_0, C_1, …, with E the cipher and D its inverse:
 //!
@@ -11,19 +10,16 @@
 //! | CTR | E(IV + i) + C_i | IV + i | C_i | SP 800-38A section 6.5 |
 //! | GCM | E(inc32^{i+1}(J_0)) + C_i | inc32^{i+1}(J_0) | C_i | SP 800-38D sections 6.5, 7.2 |
 //!
-//! Both inputs are public in every mode, so a server with the encrypted key alone can do its part.
-//! The initial counter block of CTR is all 128 bits, read as one big-endian number that wraps around:
-//! the convention of OpenSSL. Other protocols count in a part of the block, or from the other end ([`Counter`]). GCM counts in the last 32 bits only, and its tag is no part of this
-//! module: to check it takes the AES key (SP 800-38D section 7.2, steps 3 to 6).
+//! Both inputs are public in every mode, so a server needs only the encrypted key. CTR counts in all 128 bits of the
+//! block, big-endian and wrapping, as OpenSSL does; [`Counter`] has other conventions. GCM counts in the last 32
+//! bits. Its tag is not handled here: checking it takes the AES key (SP 800-38D section 7.2, steps 3 to 6).
 //!
-//! GCM here has nonces of 96 bits. From a longer or shorter one, J_0 is computed with GHASH under
-//! E(0) (SP 800-38D section 7.1, step 2), which whoever lacks the key cannot compute.
+//! GCM nonces have 96 bits here: others need a GHASH under E(0), hence the key (SP 800-38D section 7.1, step 2).
 
 use crate::state::{Block, Direction};
 use std::borrow::Cow;
 
-/// Most bytes of a GCM message: 2^36 - 32 (SP 800-38D section 5.2.1.1), after which its counter would
-/// return to J_0.
+/// Maximum bytes of a GCM message: 2^36 - 32 (SP 800-38D section 5.2.1.1). Beyond, the counter would return to J_0.
 pub const MAX_GCM_BYTES: u64 = (1 << 36) - 32;
 
 /// A mode of operation with its public parameters.
@@ -47,7 +43,7 @@ pub enum Mode {
         /// the initial counter block
         iv: Block,
     },
-    /// Counter mode, counting in another way.
+    /// Counter mode with another counter.
     Counter {
         /// the initial counter block
         iv: Block,
@@ -61,7 +57,7 @@ pub enum Mode {
     },
 }
 
-/// Where the number is in a counter block, and in which order its bytes are. It wraps around within its bits; what else is in the block stays.
+/// Position and byte order of the number in a counter block. It wraps within its bytes; the rest is constant.
 ///
 /// | | number | as in |
 /// |---|---|---|
@@ -79,7 +75,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// Every way.
+    /// All counters.
     pub const ALL: [Self; 5] = [
         Self::Big64,
         Self::Big32,
@@ -127,7 +123,6 @@ impl Counter {
     }
 }
 
-/// Replaces the `N` bytes at `place`.
 fn count<const N: usize>(block: &mut Block, place: usize, next: impl Fn([u8; N]) -> [u8; N]) {
     let bytes = core::array::from_fn(|i| block[place + i]);
     block[place..place + N].copy_from_slice(&next(bytes));
@@ -146,7 +141,7 @@ impl Mode {
         }
     }
 
-    /// The mode called `name` with a vector of 16 bytes, unless it takes none or another.
+    /// The mode called `name` with this vector; `None` unless it takes 16 bytes.
     pub fn with_iv(name: &str, iv: Block) -> Option<Self> {
         match name {
             "cbc" => Some(Self::Cbc { iv }),
@@ -160,7 +155,8 @@ impl Mode {
         }
     }
 
-    /// The mode called `name` with its vector: none, a nonce of 12 bytes, or 16 bytes. The other way round than [`name`](Self::name) and [`iv`](Self::iv).
+    /// The mode called `name` with its vector: none, a nonce of 12 bytes, or 16 bytes. Inverse of
+    /// [`name`](Self::name) and [`iv`](Self::iv).
     pub fn with_vector(name: &str, iv: &[u8]) -> Option<Self> {
         match name {
             "ecb" => iv.is_empty().then_some(Self::Ecb),
@@ -171,7 +167,7 @@ impl Mode {
         }
     }
 
-    /// Most bytes of a message, after which a counter would come again; `u64::MAX` without a limit.
+    /// Maximum bytes of a message, beyond which a counter would repeat; `u64::MAX` without a limit.
     pub const fn most_bytes(&self) -> u64 {
         match self {
             Self::Gcm { .. } => MAX_GCM_BYTES,
@@ -202,13 +198,13 @@ impl Mode {
         }
     }
 
-    /// Whether messages consist of whole blocks, the last of which is usually padded.
+    /// Whether messages are whole blocks; the last one is usually padded.
     pub const fn whole_blocks(&self) -> bool {
         matches!(self, Self::Ecb | Self::Cbc { .. })
     }
 
-    /// The public blocks that enter the cipher for the ciphertext blocks number `first`, `first` + 1, … of a
-    /// message, which are `text`; `before` is the ciphertext block before the first of them, none at the start of the message.
+    /// The public blocks that enter the cipher for the ciphertext blocks `text`, which have the numbers `first`,
+    /// `first` + 1, … `before` is the ciphertext block before them; `None` at the start of the message.
     pub fn input<'t>(
         &self,
         first: u64,
@@ -238,7 +234,6 @@ impl Mode {
     }
 }
 
-/// For each block of `text` the one before it.
 fn chained(iv: Block, before: Option<Block>, text: &[Block]) -> Cow<'_, [Block]> {
     let chain = core::iter::once(before.unwrap_or(iv)).chain(text.iter().copied());
     chain.take(text.len()).collect()
@@ -274,7 +269,7 @@ mod tests {
     use crate::state::xor;
     use proptest::prelude::*;
 
-    /// Every mode, with `iv` or its front.
+    /// Every mode, with `iv` or its first bytes.
     fn modes(iv: Block) -> Vec<Mode> {
         let nonce = core::array::from_fn(|i| iv[i]);
         let counters = Counter::ALL.map(|counter| Mode::Counter { iv, counter });

@@ -1,7 +1,7 @@
-//! Packed layout: the state is one item, block b filling slots 16b to 16b + 15.
+//! Packed layout: the state is one item; block b fills slots 16b to 16b + 15.
 //!
-//! The linear layer of a round is Σ_j c_j·π_j(S(x)), where c is the circulant of MixColumns and π_j
-//! is ShiftRows followed by a rotation of every column by j (GHS12 section 4.1).
+//! The linear layer of a round is Σ_j c_j·π_j(S(x)), where c is the circulant of MixColumns and π_j is ShiftRows
+//! followed by a rotation of every column by j (GHS12 section 4.1).
 //!
 //! Cost of a round: one S-box, four permutations (one in the last round), three sums.
 

@@ -1,17 +1,16 @@
-//! The round loop of AES, the same for every view, layout, key size and direction. BGV runs it; TFHE, whose look-ups are not in rounds, has loops
-//! of its own.
+//! The round loop of AES, the same for every view, layout, key size and direction. BGV, NTRU and DGHV run it; TFHE
+//! looks up single bytes and has loops of its own.
 //!
-//! Decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5): the same loop with the
-//! inverse S-box, shift and circulant, and with the round keys of
-//! [`RoundKeys::schedule`](crate::clear::RoundKeys::schedule).
+//! Decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5): the same loop with the inverse S-box,
+//! shift and circulant, and the round keys of [`RoundKeys::schedule`](crate::clear::RoundKeys::schedule).
 
 use crate::error::EvalError;
 use crate::state::Direction;
 
-/// What the round loop needs of a batch of encrypted states.
+/// The operations of the round loop on a batch of encrypted states. They fail if a level or a key is missing.
 ///
-/// [`Sliced`](crate::Sliced), [`Packed`](crate::Packed) and [`FoldedBits`](crate::FoldedBits) implement it over the views. A
-/// backend may implement it directly, and hold round keys in a form of its own.
+/// [`Sliced`](crate::Sliced), [`Packed`](crate::Packed) and [`FoldedBits`](crate::FoldedBits) implement it over the
+/// views. A backend may implement it directly, with its own form of round keys.
 ///
 /// Laws, with D the decryption of a state or of a key to blocks:
 /// - `D(add(s, k)) = D(s) ⊕ D(k)`
@@ -19,9 +18,9 @@ use crate::state::Direction;
 /// - `D(last_round(dir, s, k)) = ShiftRows(SubBytes(D(s))) ⊕ D(k)`, or the inverses
 /// - `refresh` changes no value
 ///
-/// An implementation may hold all states but the last under an invertible affine map of bytes, if it says so.
+/// An implementation may hold all states but the last under an invertible affine map of bytes that it documents.
 pub trait Rounds {
-    /// What can stop an evaluation.
+    /// Why an evaluation stopped.
     type Error: From<EvalError>;
     /// The AES states of one batch of blocks.
     type State;
@@ -29,15 +28,9 @@ pub trait Rounds {
     type Key;
 
     /// AddRoundKey.
-    ///
-    /// # Errors
-    /// If the backend's sum can fail.
     fn add(&self, s: &Self::State, key: &Self::Key) -> Result<Self::State, Self::Error>;
 
-    /// One round but the last: SubBytes, ShiftRows, MixColumns, AddRoundKey, or their inverses.
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
+    /// Any round but the last: SubBytes, ShiftRows, MixColumns, AddRoundKey, or their inverses.
     fn round(
         &self,
         dir: Direction,
@@ -46,9 +39,6 @@ pub trait Rounds {
     ) -> Result<Self::State, Self::Error>;
 
     /// The last round: SubBytes, ShiftRows, AddRoundKey, or their inverses.
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
     fn last_round(
         &self,
         dir: Direction,
@@ -56,16 +46,13 @@ pub trait Rounds {
         key: &Self::Key,
     ) -> Result<Self::State, Self::Error>;
 
-    /// Makes room for one round; called before each. By default does nothing.
-    ///
-    /// # Errors
-    /// If room is lacking and the backend cannot make it.
+    /// Makes room for one round; called before each. Default: does nothing.
     fn refresh(&self, _s: &mut Self::State) -> Result<(), Self::Error> {
         Ok(())
     }
 }
 
-/// AES: AddRoundKey, then one round for each further round key, the last without MixColumns.
+/// AES: AddRoundKey, then one round per further round key, the last without MixColumns.
 ///
 /// # Errors
 /// [`EvalError::TooFewRoundKeys`] for fewer than two round keys, and whatever the backend reports.
@@ -80,8 +67,8 @@ pub fn cipher<R: Rounds>(
 
 /// [`cipher`], showing each intermediate state to `observe`.
 ///
-/// `observe(0, s)` sees the state after the initial AddRoundKey, `observe(r, s)` the one after the
-/// AddRoundKey of round r: decrypted, entry r of [`clear::trace`](crate::clear::trace).
+/// `observe(r, s)` gets the state after the AddRoundKey of round r, the initial one being round 0: decrypted, entry r
+/// of [`clear::trace`](crate::clear::trace).
 ///
 /// # Errors
 /// As [`cipher`].
@@ -100,7 +87,7 @@ pub fn cipher_observed<R: Rounds>(
         .into());
     };
     let keyed = rounds.add(&state, first)?;
-    // a state may be large
+    // states are large: free this one now
     drop(state);
     let mut state = keyed;
     observe(0, &state);
@@ -121,7 +108,7 @@ mod tests {
     use crate::interp::clear::ClearBytes;
     use crate::{Bytewise, Sliced};
 
-    /// Fuses everything: a state is the list of what was done to it.
+    /// Fuses whole rounds; a state lists the operations applied to it.
     struct Fused;
 
     impl Rounds for Fused {

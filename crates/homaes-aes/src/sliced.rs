@@ -1,22 +1,23 @@
-//! Sliced layout: the state is 16 items, item i holding byte i of `slots` blocks.
+//! Sliced layouts: the state is 16 items; item i holds byte i of `slots` blocks.
 //!
-//! ShiftRows only renames items. MixColumns is a sum of multiples of S-box outputs, so the one fused
-//! operation a view must offer is [`AesByte::sbox_times`]: the S-box together with its multiples. A view
-//! that has better ways to do a layer overrides [`AesByte::sub`] and [`AesByte::sub_mix`].
+//! ShiftRows only renames items. MixColumns sums multiples of S-box outputs, so a view must offer one fused
+//! operation, [`AesByte::sbox_times`]: the S-box with its multiples. A view with a faster layer overrides
+//! [`AesByte::sub`] and [`AesByte::sub_mix`].
 //!
-//! Cost of a round: 16 calls of `sbox_times`, and 48 sums for MixColumns, unless overridden.
+//! Cost of a round, unless overridden: 16 calls of `sbox_times`, and 48 sums for MixColumns.
 
 use crate::error::EvalError;
 use crate::rounds::Rounds;
 use crate::state::{Block, Direction, circulant, mix_source, shift_source, to_sliced, try_array};
 
-/// All that AES does to a byte. [`Bytewise`](crate::Bytewise) and [`Bitwise`](crate::Bitwise) implement it over the views.
+/// The operations of AES on bytes. [`Bytewise`](crate::Bytewise) and [`Bitwise`](crate::Bitwise) implement it over
+/// the views.
 ///
-/// Laws: as for the views; `D(sbox_times(dir, a, c)[k]) = c[k]·S(D(a))` slot by slot, S being the
-/// S-box when encrypting and its inverse when decrypting; `sub` and `sub_mix` decrypt to the same as
-/// their default bodies.
+/// Laws: those of the views, and `D(sbox_times(dir, a, c)[k]) = c[k]·S(D(a))` slot by slot, where S is the S-box when
+/// encrypting and its inverse when decrypting. `sub` and `sub_mix` decrypt to the same values as their default
+/// bodies. Operations fail if a level or a key is missing.
 pub trait AesByte {
-    /// What can stop an evaluation.
+    /// Why an evaluation stopped.
     type Error: From<EvalError>;
     /// One state byte of `slots()` blocks.
     type Byte: Clone;
@@ -24,31 +25,22 @@ pub trait AesByte {
     /// Blocks held by one `Byte`.
     fn slots(&self) -> usize;
 
-    /// Public bytes, one per slot; zeros in the slots beyond `v`.
+    /// Public bytes, one per slot; slots beyond `v` hold zeros.
     ///
     /// # Panics
     /// If `v` is longer than `slots()`.
     fn public(&self, v: &[u8]) -> Self::Byte;
 
-    /// Slot-wise exclusive or.
-    ///
-    /// # Errors
-    /// If the backend's can fail.
+    /// Slot-wise XOR.
     fn xor(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Byte, Self::Error>;
 
-    /// Slot-wise exclusive or, in place of `a`. By default replaces `a` by [`xor`](Self::xor).
-    ///
-    /// # Errors
-    /// As [`xor`](Self::xor); `a` is then unspecified.
+    /// Adds `b` to `a` in place. Default: replaces `a` by [`xor`](Self::xor).
     fn xor_assign(&self, a: &mut Self::Byte, b: &Self::Byte) -> Result<(), Self::Error> {
         *a = self.xor(a, b)?;
         Ok(())
     }
 
     /// The multiples c_0·S(a), …, c_{K-1}·S(a) of an S-box output.
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
     fn sbox_times<const K: usize>(
         &self,
         dir: Direction,
@@ -57,9 +49,6 @@ pub trait AesByte {
     ) -> Result<[Self::Byte; K], Self::Error>;
 
     /// SubBytes, or its inverse, on the 16 bytes of a state.
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
     fn sub(&self, dir: Direction, s: [&Self::Byte; 16]) -> Result<[Self::Byte; 16], Self::Error> {
         try_array(|i| {
             let [y] = self.sbox_times(dir, s[i], [1])?;
@@ -68,9 +57,6 @@ pub trait AesByte {
     }
 
     /// SubBytes then MixColumns, or their inverses, on the 16 bytes of a state after ShiftRows.
-    ///
-    /// # Errors
-    /// If a level or a key is missing.
     fn sub_mix(
         &self,
         dir: Direction,
@@ -78,23 +64,19 @@ pub trait AesByte {
     ) -> Result<[Self::Byte; 16], Self::Error> {
         let c = circulant(dir);
         match dir {
-            // The coefficient 1 occurs twice: three multiples, not four, are asked of the S-box.
+            // The coefficient 1 occurs twice, so three multiples suffice.
             Direction::Encrypt => mixed(self, dir, s, ([c[0], c[1], c[2]], [0, 1, 2, 2])),
             Direction::Decrypt => mixed(self, dir, s, (c, [0, 1, 2, 3])),
         }
     }
 
     /// Makes room for one S-box on the whole state; called before each SubBytes.
-    ///
-    /// # Errors
-    /// If room is lacking and the backend cannot make it.
     fn refresh(&self, _state: &mut [Self::Byte; 16]) -> Result<(), Self::Error> {
         Ok(())
     }
 }
 
-/// SubBytes and MixColumns from multiples of S-box outputs; entry j of the circulant is
-/// `multiples[term[j]]`.
+/// SubBytes and MixColumns from multiples of S-box outputs; entry j of the circulant is `multiples[term[j]]`.
 fn mixed<B: AesByte + ?Sized, const K: usize>(
     view: &B,
     dir: Direction,
@@ -113,7 +95,7 @@ fn shifted<T>(dir: Direction, s: &[T; 16]) -> [&T; 16] {
     core::array::from_fn(|i| &s[shift_source(dir, i)])
 }
 
-/// AES on 16 items; `slots` blocks at once.
+/// AES on 16 items, `slots` blocks at once.
 pub struct Sliced<B>(pub B);
 
 impl<B: AesByte> Sliced<B> {
@@ -132,7 +114,6 @@ impl<B: AesByte> Sliced<B> {
 }
 
 impl<B: AesByte> Sliced<B> {
-    /// AddRoundKey, in place.
     fn with_key(
         &self,
         mut s: [B::Byte; 16],

@@ -1,8 +1,7 @@
-//! Straight-line programs on bits, kept as data, and their evaluation with lazy relinearisation, many copies in lockstep.
+//! Straight-line programs on bits as data, evaluated with lazy relinearisation, many copies in lockstep.
 //!
-//! A [`Program`] is a list of gates. Wire k is input k for k < I, and the result of gate k − I from
-//! there on; a gate reads wires of smaller number. [`evaluate`] runs it over any [`BitEval`]. Which form
-//! a wire takes follows from the program alone:
+//! A [`Program`] is a list of gates. Wires 0 to I − 1 are the inputs; wire I + k is the result of gate k, which reads
+//! wires of smaller number. [`evaluate`] runs it over any [`BitEval`]. The program decides the form of a wire:
 //!
 //! ```text
 //!   a x b       product                              reads bits
@@ -10,21 +9,22 @@
 //!               bit otherwise                        reads bits
 //!   a plus b    bit, of the same value               reads bits
 //!   a xnor b    bit                                  reads what a + b would read
-//!   output      bit, or product: evaluate, begin     reads the same
+//!   output      bit (evaluate) or product (begin)    reads the same
 //! ```
 //!
-//! A product that something reads as a bit is relinearised then, once, whatever the number of readers;
-//! all others never are. So a program decides where relinearisations fall by the order in which it
-//! associates its sums: products first, bits last.
+//! A product that is read as a bit is relinearised once, whatever the number of readers; all others never are. So the
+//! order of a program's sums decides how many relinearisations it needs: products first, bits last.
 //!
-//! **Lockstep.** A relinearisation key may be larger than memory, so that reading it once for many products is what counts.
-//! Evaluation goes by stages. In each stage every copy of the program runs the gates that need no relinearisation
-//! that is still to come; then the products of all copies that are read as bits next are relinearised together, by one call of
-//! [`BitEval::relinearize_all`]: a *pass*. There are as many passes as conjunctions lie behind each other, whatever the number of copies.
+//! **Lockstep.** A relinearisation key may be larger than memory, so one reading of it should serve many products.
+//! Evaluation goes by stages. In each stage, every copy of the program runs the gates that need no pending
+//! relinearisation. Then one call of [`BitEval::relinearize_all`], a *pass*, relinearises the products of all copies
+//! that are read as bits next. Evaluation takes as many passes as the depth of the program, whatever the number of
+//! copies.
 //!
-//! **Memory.** Items measure megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after its last
-//! reader, a sum is formed in place of an operand that dies, inputs are borrowed, and a gate that no output needs is not run. A program
-//! that ends in products can be left before its last stage ([`begin`]), so that not all copies hold their last products at a time.
+//! **Memory.** Items measure megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after
+//! its last reader, a sum overwrites an operand that has no other reader, inputs are borrowed, and gates that no
+//! output needs do not run. [`begin`] stops before the last stage of a program that ends in products, so that not all
+//! copies hold their last products at once.
 
 #[macro_use]
 mod macros;
@@ -43,7 +43,7 @@ use crate::view::BitEval;
 pub enum Gate {
     /// a ⊕ b
     Xor(u8, u8),
-    /// a ⊕ b, where products are relinearised first: for operands that are relinearised anyway
+    /// a ⊕ b of bits: relinearises products first, for operands that are relinearised anyway
     Plus(u8, u8),
     /// 1 ⊕ a ⊕ b
     Xnor(u8, u8),
@@ -68,19 +68,18 @@ pub struct Program<const I: usize, const O: usize> {
 }
 
 impl<const I: usize, const O: usize> Program<I, O> {
-    /// The program of these gates; output k is wire `outputs[k]`. As a constant, it is checked by the
-    /// compiler.
+    /// The program of these gates; output k is wire `outputs[k]`. The compiler checks constant programs.
     ///
     /// # Panics
-    /// If a gate reads itself or a later wire, or an output is no wire.
+    /// If there are more than 256 wires, a gate reads itself or a later wire, or an output is not a wire.
     pub const fn new(gates: &'static [Gate], outputs: [u8; O]) -> Self {
-        assert!(I + gates.len() <= 256, "wires are numbered by bytes");
+        assert!(I + gates.len() <= 256, "a program has at most 256 wires");
         let mut k = 0;
         while k < gates.len() {
             let [a, b] = gates[k].operands();
             assert!(
                 (a as usize) < I + k && (b as usize) < I + k,
-                "a gate reads earlier wires"
+                "a gate may only read earlier wires"
             );
             k += 1;
         }
@@ -88,7 +87,7 @@ impl<const I: usize, const O: usize> Program<I, O> {
         while k < O {
             assert!(
                 (outputs[k] as usize) < I + gates.len(),
-                "an output is a wire"
+                "an output must be a wire"
             );
             k += 1;
         }
@@ -100,7 +99,7 @@ impl<const I: usize, const O: usize> Program<I, O> {
         self.gates
     }
 
-    /// Conjunctions that lie behind each other on the way to an output.
+    /// ANDs in sequence on the longest way to an output.
     pub fn depth(&self) -> Depth {
         let mut depth = vec![0; I];
         for gate in self.gates {
@@ -117,11 +116,11 @@ impl<const I: usize, const O: usize> Program<I, O> {
     }
 }
 
-/// The outputs, as bits, of one copy of `program` for each entry of `inputs`, slot by slot; after each pass `passed` is told how
-/// many products it has relinearised.
+/// Evaluates one copy of `program` per entry of `inputs`, slot by slot, to bits. Calls `passed` after each pass with
+/// the number of products relinearised.
 ///
 /// Cost per copy: one `and` per [`Gate::And`], one sum per other gate, one `not` per [`Gate::Xnor`], and one
-/// relinearisation for each product that is read as a bit.
+/// relinearisation per product that is read as a bit.
 ///
 /// # Errors
 /// If a level or a key is missing.
@@ -143,8 +142,8 @@ pub fn evaluate<E: BitEval, const I: usize, const O: usize>(
     Ok(outputs.collect())
 }
 
-/// One copy of `program`, whose outputs are to be products, for each entry of `inputs`, run up to the stage after the last pass.
-/// `passed` as in [`evaluate`].
+/// Runs one copy of `program` per entry of `inputs` up to the stage after the last pass. All outputs must be
+/// products. `passed` as in [`evaluate`].
 ///
 /// # Panics
 /// If an output is a bit: an input, a complement, or a sum with a bit.
@@ -228,7 +227,7 @@ fn run<'a, E: BitEval, const I: usize, const O: usize>(
     Ok(copies)
 }
 
-/// The form in which a wire comes to exist, or is read.
+/// The form in which a wire is computed or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Bit,
@@ -246,13 +245,13 @@ struct Plan {
 struct WirePlan {
     /// what its gate computes
     held: Form,
-    /// what readers see; a bit, where products were complemented
+    /// what readers see: a bit, if products are complemented
     form: Form,
     /// the form in which its gate reads its operands
     reads: Form,
-    /// after relinearisation
+    /// whether the bit is complemented, after any relinearisation
     complement: bool,
-    /// when its gate runs; nothing, if no output needs it
+    /// when its gate runs; `None` if no output needs it
     stage: Option<usize>,
     /// the stage whose pass relinearises it
     pass: Option<usize>,
@@ -302,7 +301,7 @@ impl Plan {
         for w in outs() {
             assert!(
                 outputs == Form::Bit || wires[w].form == Form::Product,
-                "an output of a program that ends in products is a bit"
+                "an output is a bit, expected a product"
             );
             wires[w].read(outputs, last, last);
         }
@@ -333,7 +332,7 @@ fn after(wire: &WirePlan, form: Form) -> usize {
 }
 
 impl WirePlan {
-    /// Notes a reader in `stage`. A product read as a bit must be there by the pass after stage `before`.
+    /// Records a reader in `stage`. A product read as a bit is relinearised after stage `before` at the latest.
     fn read(&mut self, form: Form, stage: usize, before: usize) {
         match form {
             Form::Bit => self.bit_readers += 1,
@@ -379,7 +378,7 @@ impl<B> Deref for Shared<'_, B> {
 }
 
 impl<B: Clone> Shared<'_, B> {
-    /// The bit itself, unless someone else still needs it.
+    /// The bit itself, unless it has other readers.
     fn take(self) -> Result<B, Self> {
         match self {
             Self::Input(_) => Err(self),
@@ -392,7 +391,7 @@ impl<B: Clone> Shared<'_, B> {
     }
 }
 
-/// What a wire of one copy holds at present, and how often it will still be read in either form.
+/// What a wire of one copy holds, and how many readers remain in either form.
 struct Wire<'a, E: BitEval> {
     bit: Option<Shared<'a, E::Bit>>,
     product: Option<Arc<E::Product>>,
@@ -400,7 +399,6 @@ struct Wire<'a, E: BitEval> {
     product_readers: usize,
 }
 
-/// The wires of one copy.
 struct Wires<'a, E: BitEval> {
     view: &'a E,
     wires: Vec<Wire<'a, E>>,
@@ -420,7 +418,6 @@ impl<'a, E: BitEval> Wires<'a, E> {
         }
     }
 
-    /// Reads a wire as a bit.
     fn bit(&mut self, wire: u8) -> Shared<'a, E::Bit> {
         let wire = &mut self.wires[usize::from(wire)];
         wire.bit_readers -= 1;
@@ -432,11 +429,10 @@ impl<'a, E: BitEval> Wires<'a, E> {
         bit.expect("a bit is computed before it is read")
     }
 
-    /// Reads a wire as a product.
     fn product(&mut self, wire: u8) -> Arc<E::Product> {
         let wire = &mut self.wires[usize::from(wire)];
         wire.product_readers -= 1;
-        // it stays for as long as anyone is going to read it, in either form
+        // kept until its last reader in either form
         let done = wire.product_readers == 0 && (wire.bit_readers == 0 || wire.bit.is_some());
         let product = if done {
             wire.product.take()
@@ -467,7 +463,7 @@ impl<'a, E: BitEval> Wires<'a, E> {
         self.wires[wire].bit = Some(Shared::Wire(Arc::new(bit)));
     }
 
-    /// a ⊕ b of two bits, in place of one that nobody else reads.
+    /// a ⊕ b of two bits, in place of one without other readers.
     fn xor_bits(&mut self, a: u8, b: u8) -> E::Bit {
         let (a, b) = (self.bit(a), self.bit(b));
         match (a.take(), b) {
@@ -485,7 +481,7 @@ impl<'a, E: BitEval> Wires<'a, E> {
         }
     }
 
-    /// a ⊕ b of two products, in place of one that nobody else reads.
+    /// a ⊕ b of two products, in place of one without other readers.
     fn xor_products(&mut self, a: u8, b: u8) -> E::Product {
         let (a, b) = (self.product(a), self.product(b));
         let (a, b) = match Arc::try_unwrap(a) {
@@ -498,7 +494,6 @@ impl<'a, E: BitEval> Wires<'a, E> {
         self.view.xor_product(a, &b)
     }
 
-    /// Runs the gates of one stage.
     fn stage(&mut self, gates: &[Gate], plan: &Plan, stage: usize) -> Result<(), E::Error> {
         let inputs = self.wires.len() - gates.len();
         for (k, &gate) in gates.iter().enumerate() {
@@ -510,7 +505,6 @@ impl<'a, E: BitEval> Wires<'a, E> {
         Ok(())
     }
 
-    /// Computes one wire.
     fn step(&mut self, gate: Gate, at: usize, plan: &WirePlan) -> Result<(), E::Error> {
         let (mut bit, mut product) = (None, None);
         match (gate, plan.reads) {

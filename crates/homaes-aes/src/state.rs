@@ -1,29 +1,28 @@
 //! The AES state: byte order, ShiftRows, MixColumns, and how blocks become slots.
 //!
-//! Byte i of a block is row i mod 4, column i div 4 of the state (FIPS-197 section 3.4). Both
-//! directions use the same formulas with other constants, because decryption runs as the
-//! equivalent inverse cipher (FIPS-197 section 5.3.5):
+//! Byte i of a block is row i mod 4, column i div 4 of the state (FIPS-197 section 3.4). Directions differ in
+//! constants only, because decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5):
 //!
 //! ```text
 //!   ShiftRows    out[i]   = in[source(dir, i)]
 //!   MixColumns   out[r,c] = Σ_j circulant(dir)[j] · in[(r + j) mod 4, c]
 //! ```
 //!
-//! Blocks enter the slots in one of two layouts:
+//! Blocks enter the slots byte-sliced or packed:
 //!
 //! ```text
-//!   sliced   16 items, item i  = byte i of blocks 0, 1, 2, …
-//!   packed    1 item, slot 16b + i = byte i of block b
+//!   byte-sliced  16 items, item i  = byte i of blocks 0, 1, 2, …
+//!   packed        1 item, slot 16b + i = byte i of block b
 //! ```
 //!
-//! A backend with automorphisms of its own may place packed bytes otherwise, as BGV does.
+//! A backend may place packed bytes to suit its automorphisms, as BGV does.
 
 use crate::gf256;
 
 /// One AES block, in the order of the bytes on the wire.
 pub type Block = [u8; 16];
 
-/// Which cipher, and so which S-box, shift and circulant.
+/// Encryption or decryption: selects S-box, shift and circulant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// SubBytes, ShiftRows, MixColumns
@@ -51,8 +50,7 @@ pub const fn shift_source(dir: Direction, i: usize) -> usize {
     }
 }
 
-/// The index that MixColumns reads to form term `j` < 4 of index `i` < 16: `j` rows further down,
-/// in the same column.
+/// The index that MixColumns reads for term `j` < 4 of index `i` < 16: `j` rows down in the same column.
 pub const fn mix_source(i: usize, j: usize) -> usize {
     byte_index((i % 4 + j) % 4, i / 4)
 }
@@ -76,12 +74,12 @@ pub fn mix_columns(dir: Direction, s: &Block) -> Block {
     core::array::from_fn(|i| (0..4).fold(0, |sum, j| sum ^ gf256::mul(c[j], s[mix_source(i, j)])))
 }
 
-/// Byte-wise exclusive or.
+/// Byte-wise XOR.
 pub fn xor(a: &Block, b: &Block) -> Block {
     core::array::from_fn(|i| a[i] ^ b[i])
 }
 
-/// The blocks of a byte string; zeros complete the last one.
+/// The blocks of a byte string; zeros pad the last one.
 pub fn to_blocks(bytes: &[u8]) -> Vec<Block> {
     bytes
         .chunks(16)
@@ -89,7 +87,7 @@ pub fn to_blocks(bytes: &[u8]) -> Vec<Block> {
         .collect()
 }
 
-/// Sliced layout: vector i holds byte i of every block.
+/// Byte-sliced: vector i holds byte i of every block.
 pub fn to_sliced(blocks: &[Block]) -> [Vec<u8>; 16] {
     core::array::from_fn(|i| blocks.iter().map(|block| block[i]).collect())
 }
@@ -102,14 +100,14 @@ pub fn from_sliced(bytes: &[Vec<u8>; 16]) -> Vec<Block> {
     let blocks = bytes[0].len();
     assert!(
         bytes.iter().all(|v| v.len() == blocks),
-        "the 16 byte vectors have one length"
+        "the 16 byte vectors differ in length"
     );
     (0..blocks)
         .map(|b| core::array::from_fn(|i| bytes[i][b]))
         .collect()
 }
 
-/// Packed layout: one vector, block after block.
+/// Packed: one vector, block after block.
 pub fn to_packed(blocks: &[Block]) -> Vec<u8> {
     blocks.as_flattened().to_vec()
 }
@@ -120,7 +118,7 @@ pub fn to_packed(blocks: &[Block]) -> Vec<u8> {
 /// If the length is not a multiple of 16.
 pub fn from_packed(bytes: &[u8]) -> Vec<Block> {
     let (blocks, rest) = bytes.as_chunks();
-    assert!(rest.is_empty(), "a packed vector holds whole blocks");
+    assert!(rest.is_empty(), "a packed vector must hold whole blocks");
     blocks.to_vec()
 }
 
@@ -137,7 +135,7 @@ pub fn from_bits(bits: &[Vec<bool>; 8]) -> Vec<u8> {
     let bytes = bits[0].len();
     assert!(
         bits.iter().all(|v| v.len() == bytes),
-        "the eight bit vectors have one length"
+        "the eight bit vectors differ in length"
     );
     (0..bytes)
         .map(|b| (0..8).fold(0, |byte, i| byte | u8::from(bits[i][b]) << i))
@@ -193,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn last_block_is_completed_with_zeros(bytes: Vec<u8>) {
+        fn last_block_is_padded_with_zeros(bytes: Vec<u8>) {
             let blocks = to_blocks(&bytes);
             prop_assert_eq!(blocks.len(), bytes.len().div_ceil(16));
             let flat = blocks.as_flattened();

@@ -1,5 +1,4 @@
-//! Tests of AES from outside the library. One program: files share what they have in common, and nothing is built and linked several times.
-//! A file that is not named here would not run: `homaes-cli/tests/files.rs` looks.
+//! Tests of AES from outside the library, in one program. `homaes-cli/tests/files.rs` checks that all files are here.
 
 mod common;
 mod cost;

@@ -1,4 +1,4 @@
-//! What AES costs in every view, counted: the table in the documentation of the crate is checked here.
+//! Costs of AES in every view, counted; checks the table in the documentation of the crate.
 
 use homaes_aes::interp::count::{CountBits, CountBytes, Tally};
 use homaes_aes::slp::tower::{Core, DEPTH_3, DEPTH_4};
@@ -45,7 +45,6 @@ fn folded_bits<const P: usize>(
     Ok(e.tally())
 }
 
-/// The rows of the table.
 fn tallies(dir: Direction, size: KeySize) -> [Tally; 5] {
     [
         sliced_bytes(CountBytes::new(8), dir, size),
@@ -72,9 +71,9 @@ fn row(t: &Tally) -> [u64; 5] {
 fn aes128_costs() {
     for dir in Direction::ALL {
         let rows = tallies(dir, KeySize::Aes128).each_ref().map(row);
-        assert_eq!(rows[0], [640, 640, 1760, 0, 30], "sliced bytes {dir:?}");
-        assert_eq!(rows[1], [40, 40, 110, 37, 30], "packed bytes {dir:?}");
-        assert_eq!(rows[2], [5_440, 3_040, 0, 0, 40], "bits {dir:?}");
+        assert_eq!(rows[0], [640, 640, 1760, 0, 30], "byte-sliced {dir:?}");
+        assert_eq!(rows[1], [40, 40, 110, 37, 30], "packed {dir:?}");
+        assert_eq!(rows[2], [5_440, 3_040, 0, 0, 40], "bit-sliced {dir:?}");
         assert_eq!(rows[3], [5_760, 2_880, 0, 0, 40], "depth 4 {dir:?}");
         assert_eq!(rows[4], [6_720, 3_520, 0, 0, 30], "depth 3 {dir:?}");
     }
@@ -98,11 +97,11 @@ fn costs_follow_the_rounds() {
 #[test]
 fn table_in_the_documentation_is_the_count() {
     let names = [
-        "bytes, sliced | slots",
-        "bytes, packed | slots / 16",
-        "bits, sliced | slots",
-        "bits, folded, depth 4 | slots",
-        "bits, folded, depth 3 | slots",
+        "byte-sliced | slots",
+        "packed | slots / 16",
+        "bit-sliced | slots",
+        "bit-sliced, folded, depth 4 | slots",
+        "bit-sliced, folded, depth 3 | slots",
     ];
     for dir in Direction::ALL {
         for (name, tally) in names.iter().zip(tallies(dir, KeySize::Aes128)) {
@@ -125,7 +124,7 @@ fn refreshes() {
     }
 }
 
-/// The bit path: passes over the relinearisation key, and what a round relinearises for its outputs.
+/// Bit-sliced: the products that each pass of a round relinearises.
 #[test]
 fn passes_of_a_round() {
     use std::sync::Mutex;

@@ -5,7 +5,7 @@ use homaes_aes::slp::tower::{Core, DEPTH_3, DEPTH_4};
 use homaes_aes::{Direction, Folding, gf256, state};
 use proptest::prelude::*;
 
-/// The products that one S-box ends in, found by their values: the conjunctions of its program on coordinates `x`.
+/// The values of the products that one S-box ends in, on coordinates `x`.
 fn products<const P: usize>(core: &Core<P>, x: u8) -> Vec<bool> {
     let mut value: Vec<bool> = (0..8).map(|k| x >> k & 1 == 1).collect();
     for gate in core.program.gates() {
@@ -19,11 +19,11 @@ fn products<const P: usize>(core: &Core<P>, x: u8) -> Vec<bool> {
     outputs.iter().map(|&w| value[usize::from(w)]).collect()
 }
 
-/// A column of the state, by the matrix and by FIPS-197: from the bytes before the inversion, after ShiftRows.
+/// Compares the matrix with FIPS-197 on a column of the state, given after ShiftRows and before the inversion.
 fn check<const P: usize>(core: &Core<P>, dir: Direction, column: [u8; 4]) {
     let folding = Folding::new(core);
     let inverses = column.map(gf256::inv);
-    // the four columns of the block are the same
+    // all four columns of the block are equal
     let block = core::array::from_fn(|i| match dir {
         Direction::Encrypt => gf256::affine(inverses[i % 4]),
         Direction::Decrypt => inverses[i % 4],
@@ -39,7 +39,7 @@ fn check<const P: usize>(core: &Core<P>, dir: Direction, column: [u8; 4]) {
             .chunks(8)
             .map(|byte| (0..8).fold(0, |out, k| out | u8::from(byte[k]) << k))
             .collect();
-        // with a round key of zeros, whose constant is added
+        // a round key of zeros still contains the constant
         let at = if mix { (1, 2) } else { (2, 2) };
         let found: Vec<u8> = found.iter().map(|x| x ^ folding.key(dir, at, 0)).collect();
         let expected: Vec<u8> = match mix {
@@ -73,7 +73,7 @@ fn coordinates_are_those_of_the_basis() {
     }
 }
 
-/// Weights of the rows: what a round adds, and how much noise.
+/// The weights of the rows decide the additions and the noise of a round.
 #[test]
 fn rows_are_short() {
     for (dir, weights) in [

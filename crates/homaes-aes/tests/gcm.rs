@@ -1,4 +1,4 @@
-//! The sample of NIST GCM vectors of `tests/vectors`: parsed rightly, since they verify (SP 800-38D).
+//! The NIST GCM vectors of `tests/vectors` verify (SP 800-38D), so they are parsed correctly.
 
 use crate::vectors::gcm;
 use homaes_aes::{Block, Direction, RoundKeys, clear};

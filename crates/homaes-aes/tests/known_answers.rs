@@ -33,7 +33,7 @@ impl Batch {
     }
 }
 
-/// Checks every block of `vectors`; the number of blocks.
+/// Checks every block of `vectors`; returns the number of blocks.
 fn check(vectors: &[Vector]) -> usize {
     let mut batches: HashMap<(Direction, usize), Batch> = HashMap::new();
     let mut blocks = 0;

@@ -46,8 +46,8 @@ fn bitwise() {
     check(&Bitwise::new(&eval), &all_bytes(), state::from_bits);
 }
 
-/// The last round is S-box, ShiftRows, AddRoundKey: undoing the key on the output of the crate gives
-/// its S-box on the state after round 9. Enough blocks make every byte occur there.
+/// The last round is S-box, ShiftRows, AddRoundKey: removing the key from the crate's output gives its S-box on the
+/// state after round 9. Enough blocks make every byte occur there.
 #[test]
 fn clear_sbox_equals_that_of_the_crate_aes() {
     let key = [0x5a; 16];

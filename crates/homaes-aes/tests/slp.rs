@@ -1,5 +1,5 @@
-//! Straight-line programs: what the S-box programs compute and cost, and that evaluation is lazy, frees
-//! what it can, and agrees with the gates for any program.
+//! Straight-line programs: values and costs of S-boxes; evaluation is lazy, frees items early, and agrees with the
+//! gates.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -35,7 +35,7 @@ fn one<E: BitEval, const I: usize, const O: usize>(
     Ok(copies.remove(0))
 }
 
-/// Inversion on all bytes, what it counts, and the relinearisations of each pass.
+/// The inverses of all bytes, the cost of 16 copies, and the relinearisations of each pass.
 fn inversion<const P: usize>(core: &Core<P>) -> (Vec<u8>, Tally, Vec<usize>) {
     let all: Vec<u8> = (0..=255).collect();
     let coordinates = core.coordinates();
@@ -80,7 +80,7 @@ fn inversion<const P: usize>(core: &Core<P>) -> (Vec<u8>, Tally, Vec<usize>) {
     )
 }
 
-/// Conjunctions by the level of their operands.
+/// ANDs by the level of their operands.
 fn conjunctions<const P: usize>(program: &Program<8, P>) -> Vec<usize> {
     let mut depth = vec![0; 8];
     let mut count = vec![0; 8];
@@ -123,8 +123,8 @@ fn copies_in_lockstep_share_passes() {
 }
 
 #[test]
-#[should_panic(expected = "an output of a program that ends in products is a bit")]
-fn a_program_that_ends_in_bits_cannot_be_left_before_its_end() {
+#[should_panic(expected = "an output is a bit, expected a product")]
+fn begin_rejects_programs_that_end_in_bits() {
     let e = CountBits::new(1);
     let _ = begin(&e, &sbox::FORWARD, vec![[&0; 8]], &|_| {});
 }
@@ -151,9 +151,9 @@ fn sbox_programs_cost_what_their_table_says() {
     }
 }
 
-/// Relinearising every conjunction at once would take 34.
+/// Relinearising every AND at once would take 34.
 #[test]
-fn relinearisations_are_fewer_than_conjunctions() {
+fn relinearisations_are_fewer_than_ands() {
     for (_, name, program) in SBOXES {
         let ands = |g: &&Gate| matches!(g, Gate::And(..));
         assert_eq!(program.gates().iter().filter(ands).count(), 34);
@@ -195,7 +195,7 @@ fn depth_of_a_round_is_four() {
     }
 }
 
-/// Counts the items alive, and knows the depth of each.
+/// Counts the live items and knows the depth of each.
 #[derive(Default)]
 struct Live {
     now: AtomicUsize,
@@ -272,7 +272,7 @@ impl<'e> BitEval for Alive<'e> {
     }
 }
 
-/// Bits and products alive at once, the eight inputs included; and products meet at one level.
+/// Bounds the live bits and products, the eight inputs included; only products of equal depth are added.
 #[test]
 fn few_items_are_alive_at_once() {
     for ((_, name, program), most) in SBOXES.into_iter().zip([36, 36]) {
@@ -288,7 +288,6 @@ fn few_items_are_alive_at_once() {
     }
 }
 
-/// Runs the tasks of a layer in a thread each.
 struct Threaded(ClearBits);
 
 impl BitEval for Threaded {
@@ -337,7 +336,7 @@ impl BitEval for Threaded {
     }
 }
 
-/// By default bodies where [`ClearBits`] has its own, and with threads.
+/// Uses the default bodies where [`ClearBits`] has its own, and threads.
 #[test]
 fn the_tasks_of_a_layer_may_run_side_by_side() {
     let view = Threaded(ClearBits::new(1));
@@ -360,10 +359,10 @@ fn the_tasks_of_a_layer_may_run_side_by_side() {
     }
 }
 
-/// The values of the outputs by the gates alone, and the products that are read as bits on the way to an output.
+/// The outputs by the gates alone, and the number of products read as bits on the way to an output.
 fn naive(program: &Program<4, 4>, inputs: [bool; 4]) -> ([bool; 4], usize) {
     let mut value = inputs.to_vec();
-    // whether a wire is held as a product, and is one to its readers; and whether its gate reads products
+    // per wire: whether it is held as a product, and whether readers see one; per gate: whether it reads products
     let mut held = vec![false; 4];
     let mut product = vec![false; 4];
     let mut lazy = Vec::new();
@@ -435,13 +434,13 @@ proptest! {
 }
 
 #[test]
-#[should_panic(expected = "a gate reads earlier wires")]
-fn a_gate_that_reads_a_later_wire_is_no_program() {
+#[should_panic(expected = "a gate may only read earlier wires")]
+fn gates_that_read_later_wires_are_rejected() {
     let _ = Program::<1, 1>::new(&[Gate::Xor(0, 1)], [1]);
 }
 
 #[test]
-#[should_panic(expected = "an output is a wire")]
-fn an_output_beyond_the_gates_is_no_program() {
+#[should_panic(expected = "an output must be a wire")]
+fn outputs_beyond_the_gates_are_rejected() {
     let _ = Program::<1, 1>::new(&[Gate::Xor(0, 0)], [2]);
 }

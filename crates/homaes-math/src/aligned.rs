@@ -1,14 +1,12 @@
 //! 64-byte aligned buffers of words or reals; large ones are recycled and live on huge pages.
 //!
-//! A limb at n = 32768 is 256 KiB. The allocator would map it and the kernel would zero it anew each
-//! time, and evaluation goes through thousands per second; besides, a key inner product reads up to
-//! eighty limbs side by side, more than the first-level TLB has entries for 4 KiB pages. So large
-//! buffers are cut from slabs of 8 MiB that ask for huge pages, and dropped ones wait in a pool, by
-//! length, for the next request. Per size class, the pool never holds more than the program's own peak
-//! use of that class (rounded up to slabs); classes do not lend to each other.
+//! A limb at n = 32768 is 256 KiB. The allocator would map and zero it anew, thousands of times per second. Besides,
+//! a key inner product reads up to eighty limbs side by side, more than the first-level TLB has entries for 4 KiB
+//! pages. So large buffers are cut from slabs of 8 MiB on huge pages, and dropped ones wait in a pool, by length. Per
+//! length, the pool never exceeds the program's own peak use (rounded up to slabs); lengths do not share.
 //!
-//! Smaller buffers, those of toy rings and of TFHE, are freed as fast as they are made. Some of each length are kept for the next requests, in shares that few
-//! threads have in common: aligned ones cost the allocator nearly as much as the work on them.
+//! Smaller buffers, those of toy rings and of TFHE, return to the allocator, except some of each length in shares of
+//! few threads each: aligned allocation costs nearly as much as the work on them.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -21,17 +19,16 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroize;
 
 const LINE_BYTES: usize = 64;
-/// Buffers below this are allocated one by one and kept in shares ([`KEPT`]), the others cut from slabs and kept in the pool.
+/// Smaller buffers are allocated one by one and kept in shares ([`KEPT`]); larger ones are cut from slabs and pooled.
 const POOLED_BYTES: usize = 32 << 10;
-/// What a share keeps of each length.
+/// Bytes that a share keeps of each length.
 const KEPT_BYTES: usize = 1 << 20;
 const SLAB_BYTES: usize = 8 << 20;
-/// Distance added between the buffers of a slab, and between those of one slab and the next. Limbs are read side by side at equal positions;
-/// without it they would all compete for one set of the caches.
+/// Gap between the buffers of a slab, and between those of successive slabs: limbs are read side by side at equal
+/// positions, and would otherwise compete for one set of the caches.
 const STAGGER_BYTES: usize = 9 * LINE_BYTES;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Slabs made so far.
 static SLABS: AtomicUsize = AtomicUsize::new(0);
 
 /// A free buffer of the size class it is filed under.
@@ -54,13 +51,12 @@ impl Kept {
     }
 }
 
-/// Number of shares: threads beyond it use those of others.
+/// Number of shares; further threads use them too.
 const SHARES: usize = 16;
 
 static KEPT: [Mutex<Kept>; SHARES] = [const { Mutex::new(Kept(Vec::new())) }; SHARES];
 
-/// The share of this thread. A list in a variable of the thread would have to be dropped, and glibc aborts the process where there is no memory to
-/// note that.
+/// The share of this thread. Not a thread-local list: glibc aborts if it lacks memory for its destructor.
 fn kept() -> MutexGuard<'static, Kept> {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -79,7 +75,7 @@ fn kept() -> MutexGuard<'static, Kept> {
 
 static POOL: LazyLock<Mutex<BTreeMap<usize, Vec<Free>>>> = LazyLock::new(Mutex::default);
 
-/// What buffers hold: numbers of eight bytes, all of whose bit patterns are values.
+/// Elements of buffers: eight bytes, every bit pattern of which is a value.
 pub trait Element: Copy + zeroize::DefaultIsZeroes + private::Sealed {}
 
 mod private {
@@ -98,11 +94,8 @@ pub type Words = Buffer<u64>;
 /// A buffer of double-precision numbers.
 pub type Reals = Buffer<f64>;
 
-/// A buffer of fixed length, aligned to a cache line.
-///
-/// Hot kernels stream it with full-width loads; an unaligned buffer would make each of them touch
-/// two cache lines. Secrets must be zeroised before the drop: a recycled buffer is handed out as
-/// it is by [`Buffer::scratch`].
+/// A buffer of fixed length, aligned to a cache line: an unaligned full-width load would touch two. Zeroize secrets
+/// before the drop, because [`Buffer::scratch`] hands out recycled buffers as they are.
 pub struct Buffer<T: Element> {
     start: NonNull<u64>,
     len: usize,
@@ -131,7 +124,7 @@ fn layout(bytes: usize, align: usize) -> Layout {
 }
 
 impl<T: Element> Buffer<T> {
-    /// `len` elements of unspecified (but initialised) content, recycled where possible.
+    /// `len` elements of unspecified (but initialised) content, recycled if possible.
     ///
     /// # Panics
     /// If `len` elements exceed the address space.
@@ -169,7 +162,6 @@ impl<T: Element> Buffer<T> {
     }
 }
 
-/// A buffer of `size` zeroed bytes.
 fn single(size: usize) -> NonNull<u64> {
     let layout = layout(size, LINE_BYTES);
     // SAFETY: `bytes` makes the layout's size at least a line.
@@ -177,7 +169,7 @@ fn single(size: usize) -> NonNull<u64> {
     NonNull::new(start.cast()).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Buffers of `size` bytes from a new slab of zeroed memory, which is never given back.
+/// Buffers of `size` bytes from a new slab of zeroed memory, which is never freed.
 fn slab(size: usize) -> impl Iterator<Item = Free> {
     let stride = size + STAGGER_BYTES;
     let total = SLAB_BYTES.max(stride.next_multiple_of(HUGE_PAGE_BYTES));
@@ -194,7 +186,7 @@ fn slab(size: usize) -> impl Iterator<Item = Free> {
         start.write_bytes(0, total);
         start
     };
-    // buffers of a slab go on where those of the one before it ended, as far as its end allows
+    // continues the stagger of the previous slab, as far as the slab's end allows
     let count = total / stride;
     let spare = (total - count * stride) / LINE_BYTES + 1;
     let lines = SLABS.fetch_add(1, Ordering::Relaxed) * count * (STAGGER_BYTES / LINE_BYTES);

@@ -5,8 +5,8 @@ use zeroize::Zeroizing;
 
 /// |a(ω^f)|^2 for every embedding f, in the ring's layout; ω = ∏ exp(2πi/r) over the primes r of m.
 ///
-/// Cost: n·Σ(r - 1) complex products, a tenth of a second at n = 32768. The result depends on secrets
-/// when `a` does; the running time does not. Intermediate values are overwritten.
+/// Cost: n·Σ(r - 1) complex products, 0.1 s at n = 32768. If `a` is secret, so is the result; the time is constant,
+/// and intermediate values are zeroized.
 pub fn squared_magnitudes(ring: &Ring, a: &[f64]) -> Vec<f64> {
     assert_eq!(a.len(), ring.n());
     let mut z = Zeroizing::new(a.iter().map(|&x| [x, 0.0]).collect::<Vec<_>>());

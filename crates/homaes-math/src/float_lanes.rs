@@ -1,12 +1,11 @@
-//! Eight double-precision numbers at once, as the Fourier kernels see a processor.
+//! Eight double-precision numbers at once: a processor as the Fourier kernels see it.
 //!
-//! Every operation rounds as IEEE 754 says, multiply-add once; so all implementations give the same bits, and results
-//! do not depend on the processor.
+//! Every operation rounds as in IEEE 754, multiply-add once, so results are the same bits on every processor.
 
 use core::ops::{Add, Mul, Sub};
 
-/// `[e(0), e(1), …]`, by a loop: the closure of `core::array::from_fn` would have to be inlined before the vector
-/// instructions in it can be, and the compiler does not always do that.
+/// `[e(0), e(1), …]` by a loop: the compiler does not always inline the closure of `core::array::from_fn`, and then
+/// not the vector instructions in it either.
 macro_rules! array {
     ($n:expr, $start:expr, |$i:ident| $e:expr) => {{
         let mut out = [$start; $n];
@@ -23,14 +22,12 @@ pub(crate) use array;
 /// Numbers per vector.
 pub(crate) const LANES: usize = 8;
 
-/// A vector of eight `f64`, and of eight `u64` beside it.
+/// A vector of eight `f64`, with `Word` for eight `u64`.
 ///
-/// The implementations for vector instructions may only be used in code that was selected after the processor was found
-/// to have them; `simd` takes care of that.
+/// `simd` ensures that implementations with vector instructions run only on processors that have them.
 pub(crate) trait Lanes:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
-    /// Eight words.
     type Word: Copy;
 
     fn load(from: &[f64; LANES]) -> Self;
@@ -48,7 +45,7 @@ pub(crate) trait Lanes:
     /// Element j of vector i becomes element i of vector j.
     fn transpose(x: [Self; LANES]) -> [Self; LANES];
 
-    /// Asks for the memory to be brought near, into the second-level cache.
+    /// Prefetches a group into the second-level cache.
     fn prefetch(group: &[f64; 2 * LANES]);
 
     fn load_word(from: &[u64; LANES]) -> Self::Word;
@@ -69,7 +66,6 @@ pub(crate) trait Lanes:
         Self::store_word(index, &mut places);
         Self::load_word(&places.map(|i| from[i as usize % LANES]))
     }
-    /// The same bits.
     fn from_bits(a: Self::Word) -> Self;
     fn to_bits(self) -> Self::Word;
 }

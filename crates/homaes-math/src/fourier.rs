@@ -1,22 +1,22 @@
 //! Negacyclic Fourier transform of torus polynomials, and the products of TFHE.
 //!
 //! A polynomial a of Z\[X\]/(X^N + 1) is known by its values at half of the roots ζ of X^N + 1, those with
-//! ζ^(N/2) = i; the others are their conjugates. With z_j = a_j + i a_(j+N/2) the values are those of
-//! Σ z_j Y^j at the M = N/2 roots of Y^M = i, found by splitting
+//! ζ^(N/2) = i; the others are their conjugates. With z_j = a_j + i a_(j+N/2), these are the values of Σ z_j Y^j at
+//! the M = N/2 roots of Y^M = i, found by splitting
 //!
 //! ```text
 //! Y^m - c = Π_i (Y^(m/r) - c_i),   c_i = c^(1/r) e^(2πi·i/r),   r = 8 (first 2 or 4 where M is no power of 8)
 //! ```
 //!
-//! so there is no separate twist: each pass multiplies block a by (c^(1/r))^a and does r-point transforms across blocks.
-//! The last pass works within vectors of eight, after a transposition of 8 × 8 numbers.
+//! so there is no separate twist: each pass multiplies block a by (c^(1/r))^a and does r-point transforms across
+//! blocks. The last pass works within vectors of eight, after a transposition of 8 × 8 numbers.
 //!
-//! **Spectra** are in the order in which the passes leave them, eight values (real parts, then imaginary ones: a *group*)
-//! at a time. Several spectra are interleaved by groups: with P of them, which the length N P tells, group g of spectrum p is
-//! at 16 (g P + p), so that products read memory from front to back.
+//! **Spectra** are in the order that the passes leave, eight values (real parts, then imaginary ones: a *group*) at a
+//! time. P spectra are interleaved by groups: group g of spectrum p is at 16 (g P + p), so that products read memory
+//! from front to back. P follows from the length N P.
 //!
-//! **Exactness.** Words are torus elements: x stands for x/2^64. Spectra of torus polynomials are of the fraction in
-//! [-1/2, 1/2). The way back reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
+//! **Exactness.** Words are torus elements: x stands for x/2^64. Torus polynomials are transformed as fractions in
+//! [-1/2, 1/2). The inverse reduces modulo 1 and rounds to 2^-51, below the error of the transform. All kernels round
 //! once per operation and in the same order, so results are the same on every processor.
 
 pub(crate) mod fft;
@@ -28,9 +28,9 @@ use core::f64::consts::PI;
 use fft::Root;
 use zeroize::Zeroize;
 
-/// Smallest and largest degree N.
+/// Smallest degree N.
 pub const MIN_DEGREE: usize = 128;
-/// See [`MIN_DEGREE`].
+/// Largest degree N.
 pub const MAX_DEGREE: usize = 8192;
 
 /// Numbers of one group of a spectrum: eight real parts, eight imaginary ones.
@@ -49,9 +49,8 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// From this base on digits lie in [-B/2, B/2): their mean of -1/2 is nothing beside their size. Below it a digit of
-    /// ±B/2 takes its sign from the digit above, which leaves no mean: bits of a small gadget meet the same key again and again, and
-    /// a mean would add up.
+    /// From this base on, digits lie in [-B/2, B/2), and their mean of -1/2 is negligible. Below it, a digit of ±B/2
+    /// takes its sign from the digit above and has no mean, which would add up in small gadgets.
     const ROUGH_BASE_LOG: u32 = 10;
 
     pub(crate) fn is_rough(self) -> bool {
@@ -67,7 +66,7 @@ impl Digits {
     }
 }
 
-/// The transform for one degree.
+/// The transform for one degree. All methods panic on slices of the wrong length.
 #[derive(Clone)]
 pub struct Fourier {
     degree: usize,
@@ -93,10 +92,7 @@ impl Fourier {
         Self::with_vectors(degree, Vectors::detect())
     }
 
-    /// As [`new`](Self::new), with kernels of a certain kind.
-    ///
-    /// # Panics
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), with the given kernels.
     pub fn with_vectors(degree: usize, vectors: Vectors) -> Self {
         assert!(
             degree.is_power_of_two() && (MIN_DEGREE..=MAX_DEGREE).contains(&degree),
@@ -153,10 +149,7 @@ impl Fourier {
         self.vectors
     }
 
-    /// Spectrum number `place` of those in `out`, of the torus polynomial `poly`.
-    ///
-    /// # Panics
-    /// If a length is wrong.
+    /// Transforms the torus polynomial `poly` to spectrum number `place` of `out`.
     pub fn forward(&self, poly: &[u64], out: &mut [f64], place: usize) {
         let count = self.count(poly.len(), out.len(), place);
         with_work(self.degree, |work| {
@@ -164,10 +157,8 @@ impl Fourier {
         });
     }
 
-    /// Spectra number `place`, `place + 1`, … of those in `out`, of the digits of `poly`, the largest first.
-    ///
-    /// # Panics
-    /// If a length is wrong or the digits do not fit a word.
+    /// Transforms the digits of `poly`, the largest first, to spectra number `place`, `place + 1`, … of `out`. Panics
+    /// if the digits do not fit a word.
     pub fn forward_digits(&self, digits: Digits, poly: &[u64], out: &mut [f64], place: usize) {
         assert!(digits.levels > 0 && place <= out.len());
         let count = self.count(poly.len(), out.len(), place + digits.levels - 1);
@@ -178,9 +169,6 @@ impl Fourier {
     }
 
     /// Adds the polynomial of spectrum number `place` of `spectra`, a sum of products, to `poly`.
-    ///
-    /// # Panics
-    /// If a length is wrong.
     pub fn inverse_add(&self, spectra: &[f64], place: usize, poly: &mut [u64]) {
         let count = self.count(poly.len(), spectra.len(), place);
         with_work(self.degree, |work| {
@@ -188,26 +176,24 @@ impl Fourier {
         });
     }
 
-    /// Overwrites this thread's working memory, which keeps what was transformed last: after transforms of secrets.
+    /// Zeroizes this thread's working memory, which keeps the last transform: call it after transforms of secrets.
     pub fn wipe() {
         WORK.with_borrow_mut(Zeroize::zeroize);
     }
 
-    /// How many spectra there are, one of which is number `place`; `poly` and `spectra` are lengths.
+    /// The number of spectra, from the lengths `poly` and `spectra`; asserts that `place` is one of them.
     fn count(&self, poly: usize, spectra: usize, place: usize) -> usize {
-        // N is a power of two; a division would take its time at every transform
+        // a shift, because a division would cost at every transform
         let count = spectra >> self.degree.trailing_zeros();
         assert_eq!((poly, spectra), (self.degree, count * self.degree));
         assert!(place < count);
         count
     }
 
-    /// Adds to the `columns` spectra in `out` the product of the spectra in `rows` and a matrix.
+    /// Adds the product of the spectra in `rows` and a matrix to the `columns` spectra in `out`.
     ///
-    /// The matrix has `columns` columns, row by row; of its rows, which may be more than the spectra in `rows`, the last ones are used.
-    ///
-    /// # Panics
-    /// If a length is wrong, or `columns` is 0 or above 8.
+    /// The matrix has `columns` columns, row by row. If it has more rows than `rows` has spectra, the last ones are
+    /// used. Panics unless 1 ≤ `columns` ≤ 8.
     pub fn multiply_add(&self, rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64]) {
         let n = self.degree;
         assert!((1..=8).contains(&columns) && !rows.is_empty());
@@ -217,22 +203,20 @@ impl Fourier {
         simd::multiply_add(self, rows, matrix, columns, out);
     }
 
-    /// One step of blind rotation, for several accumulators: with the spectra d of the digits of one accumulator, keys K_1 … K_m and
-    /// its own exponents e_1 … e_m,
+    /// One step of blind rotation for several accumulators. With the spectra d of the digits of an accumulator, keys
+    /// K_1 … K_m and exponents e_1 … e_m of its own,
     ///
     /// ```text
     /// out = Σ_i (X^e_i - 1) d·K_i
     /// ```
     ///
-    /// One key bit s takes one key, of s, and e = a. Two bits at once take three, of s1 (1 - s2), (1 - s1) s2 and s1 s2, and
-    /// exponents a, b, a + b.
+    /// One key bit s takes one key, of s, and e = a. Two bits at once take three, of s1 (1 - s2), (1 - s1) s2 and s1
+    /// s2, and exponents a, b, a + b.
     ///
-    /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the m matrices of `rows` ×
-    /// `columns`; `out` the `columns` results of every accumulator. `next` is memory that will be read soon, such as a part of the
-    /// next key: it is fetched meanwhile, because keys are far larger than caches and products wait for them otherwise.
-    ///
-    /// # Panics
-    /// If a length is wrong, m is neither 1 nor 3, `columns` is 0 or above 4, or an exponent is 4 N or more.
+    /// `digits` holds, group by group, the `rows` digits of every accumulator in turn; `key` the m matrices of
+    /// `rows` × `columns`; `out` the `columns` results of every accumulator. `next` is memory that is read soon, such
+    /// as part of the next key: it is prefetched, because keys are far larger than caches. Panics unless m is 1 or 3,
+    /// 1 ≤ `columns` ≤ 4, and all exponents are below 4 N.
     pub fn rotation_step<const M: usize>(
         &self,
         exponents: &[[usize; M]],
@@ -275,7 +259,6 @@ impl core::fmt::Debug for Fourier {
     }
 }
 
-/// Working memory of this thread.
 fn with_work<T>(len: usize, f: impl FnOnce(&mut [f64]) -> T) -> T {
     WORK.with_borrow_mut(|work| {
         if work.len() < len {
@@ -299,7 +282,7 @@ fn radices(m: usize) -> Vec<usize> {
     first.into_iter().chain([8].repeat(eights)).collect()
 }
 
-/// The blocks after a pass of radix r; `twiddle(angle, a)` is told every power that the pass multiplies with.
+/// The blocks after a pass of radix r; calls `twiddle(angle, a)` for every power that the pass multiplies by.
 fn split(blocks: &[f64], r: usize, mut twiddle: impl FnMut(f64, usize)) -> Vec<f64> {
     let mut out = Vec::with_capacity(blocks.len() * r);
     for &c in blocks {

@@ -1,6 +1,6 @@
 //! Products of large integers, for schemes over the integers.
 //!
-//! Integers are lists of 64-bit words, lowest first ([`crate::natural`]). The functions take the same time for all values of the same lengths.
+//! Integers are lists of 64-bit words, lowest first ([`crate::natural`]). Times depend on lengths only.
 //!
 //! | object | computes | cost |
 //! |---|---|---|
@@ -35,11 +35,11 @@ pub type Lanes = [u64; word_lanes::LANES];
 /// The shape of an accumulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accumulation {
-    /// digits between the window of one vector and that of the next
+    /// digits between the windows of successive vectors
     pub stride: usize,
-    /// digits of a window: products at so many places
+    /// digits of a window: places of the result
     pub outputs: usize,
-    /// words between the results at one place and at the next: 1 if the lanes are neighbouring limbs of one number, 8 if they are of eight numbers
+    /// words between successive places of the result: 1 if the lanes are limbs of one number, 8 if of eight numbers
     pub spacing: usize,
 }
 
@@ -49,9 +49,11 @@ impl Accumulation {
         (self.outputs + 1) * self.spacing + word_lanes::LANES
     }
 
-    /// out += Σ_s v_s·d_s: the 52-bit limbs of v_s\[lane\]·d\[s·stride + m\] are added to `out[m·spacing + lane]` and the two places above.
+    /// out += Σ_s v_s·d_s: adds the 52-bit limbs of v_s\[lane\]·d\[s·stride + m\] to `out[m·spacing + lane]` and the
+    /// two places above.
     ///
-    /// Limbs and digits are below 2^52. Each call with at most 4096 vectors adds less than 2^54 + 2^15 to a word, 9 times that where lanes overlap; the caller carries in time ([`carry_limbs`]).
+    /// Limbs and digits are below 2^52. A call with at most 4096 vectors adds less than 2^54 + 2^15 to a word, 9
+    /// times that where lanes overlap; the caller carries in time ([`carry_limbs`]).
     ///
     /// # Panics
     /// If `digits` is shorter than (`vectors.len()` - 1)·`stride` + `outputs`, or `out` than [`words`](Self::words).
@@ -67,7 +69,7 @@ impl Accumulation {
     }
 }
 
-/// Carries what words have beyond 52 bits to the next; the last keeps what it has.
+/// Carries the bits above 52 of each word to the next; the last word keeps its own.
 pub fn carry_limbs(limbs: &mut [u64]) {
     let mut carry = 0;
     if let Some((last, rest)) = limbs.split_last_mut() {
@@ -120,7 +122,7 @@ pub fn product(a: &[u64], b: &[u64], backend: Backend) -> Vec<u64> {
     out
 }
 
-/// Below it the schoolbook method is faster.
+/// Below this length the schoolbook method is faster.
 const SCHOOLBOOK_WORDS: usize = 100;
 
 #[cfg(test)]
@@ -131,7 +133,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// Sums of products of rows by digits, rows of one number and of eight, on all backends.
+    /// On all backends, with rows of one number and of eight.
     #[test]
     fn sums_over_rows_are_those_of_integers() {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);

@@ -1,8 +1,9 @@
 //! Multiply-accumulate and element-wise kernels on evaluation-form limbs, with their portable twins.
 //!
-//! A *limb* is one polynomial modulo one prime: `n` lazy words. Evaluation-form limbs carry the factor
-//! R = 2^52 (see [`crate::modulus`]). All functions panic on slices of the wrong length, which only
-//! a mistake of the calling crate can cause.
+//! A *limb* is one polynomial modulo one prime: `n` lazy words. Limbs in evaluation form carry the factor R = 2^52
+//! (see [`crate::modulus`]). All functions panic on slices of the wrong length.
+//!
+//! Sums of products cost two multiplications per product and one reduction per output word.
 
 use crate::key_limb::KeyLimb;
 use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
@@ -34,7 +35,7 @@ pub struct RowTerm<'a> {
     pub second: bool,
 }
 
-/// The operands of an unrelinearised product of two ciphertexts.
+/// The operands of a product of two ciphertexts before relinearisation.
 #[derive(Clone, Copy)]
 pub struct Tensor<'a> {
     /// (x0, x1), decrypting under (1, s)
@@ -43,19 +44,16 @@ pub struct Tensor<'a> {
     pub y: [&'a [u64]; 2],
     /// automorphism σ applied to y
     pub map: &'a GaloisMap,
-    /// constant multiplied into σ(y1): the part that will be key-switched
+    /// constant multiplied into σ(y1): the components to be key-switched
     pub scale: Shoup,
 }
 
-/// Products that one call of [`inner_product`] may sum: each adds at most p/16 to the reduced value,
-/// which must stay below 4p.
+/// Maximum products of one [`inner_product`]: each adds at most p/16 to the reduced value, which must stay below 4p.
 pub const MAX_TERMS: usize = 48;
 
-/// For every output, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most
-/// [`MAX_TERMS`] terms.
+/// For every output, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most [`MAX_TERMS`] terms.
 ///
-/// Outputs share each load of a key word. Cost: two multiplications per product and one reduction per
-/// output word.
+/// Outputs share each load of a key word.
 pub fn inner_product(
     ring: &Ring,
     m: &Modulus,
@@ -99,7 +97,7 @@ pub fn inner_product(
     }
 }
 
-/// Of so many outputs that are left, those that share each load of a key word next, on the kernels for AVX-512 IFMA.
+/// How many of the `left` remaining outputs share each load of a key word next, on AVX-512 IFMA.
 #[must_use]
 pub(crate) fn sharing(left: usize) -> usize {
     match left {
@@ -109,7 +107,7 @@ pub(crate) fn sharing(left: usize) -> usize {
     }
 }
 
-/// How often the kernels for AVX-512 IFMA read the keys of an [`inner_product`] of so many outputs.
+/// How often the AVX-512 IFMA kernels read the keys of an [`inner_product`] with `outputs` outputs.
 #[must_use]
 pub fn key_readings(outputs: usize) -> usize {
     let mut left = outputs;
@@ -121,7 +119,7 @@ pub fn key_readings(outputs: usize) -> usize {
     .count()
 }
 
-/// Asserts that all limbs of an inner product have n words, and that no reduction holds more products than it can.
+/// Asserts that all limbs of an inner product have n words, and that no reduction sums too many products.
 pub(crate) fn check_inner_product(
     ring: &Ring,
     terms: &[Term<'_>],
@@ -140,7 +138,7 @@ pub(crate) fn check_inner_product(
     }
 }
 
-/// Asserts that sources and outputs of combinations have one length, which it gives, and that there is a constant for each source.
+/// Asserts that sources and outputs have one length, which it returns, and that every source has a constant.
 pub(crate) fn check_combine(
     combinations: &[Combination<'_>],
     sources: &[&[u64]],
@@ -157,10 +155,10 @@ pub(crate) fn check_combine(
     len
 }
 
-/// Sums over the rows of a larger ring, whose rows are limbs of this one: for each σ of `maps`, `out_c = Σ_r σ(x_r) · key_c,r`, canonical; at most
-/// [`MAX_TERMS`] rows, all canonical.
+/// Sums over the rows of a larger ring, whose rows are limbs of this one: for each σ of `maps`, `out_c = Σ_r
+/// σ(x_r) · key_c,r`, canonical; at most [`MAX_TERMS`] rows, all canonical.
 ///
-/// Results share each load of a key word, and of x all but the first come from the cache. Cost: two multiplications per product and one reduction per output word.
+/// Results share each load of a key word, and all but the first read x from the cache.
 pub fn row_sums(
     ring: &Ring,
     m: &Modulus,
@@ -199,7 +197,7 @@ pub fn row_sums(
     }
 }
 
-/// Lazy plain residues x over p as multiples of 2^-64, but for an error of at most 2^-50 of the whole.
+/// x/p on the torus, in units of 2^-64, for lazy plain residues x; the error is at most 2^-50 of the torus.
 pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
     assert!(x.len() == out.len() && x.len().is_multiple_of(ring.lanes()));
     let (shift, factor) = (
@@ -213,19 +211,17 @@ pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
     to_torus_words(m, x, constants, out);
 }
 
-/// [`to_torus`], compiled as part of its caller, and so for the caller's vectors.
+/// [`to_torus`], inlined to use the caller's vector instructions.
 #[inline(always)]
 pub(crate) fn to_torus_words(m: &Modulus, x: &[u64], [shift, factor]: [u64; 2], out: &mut [u64]) {
     for (o, &x) in out.iter_mut().zip(x) {
         let product = u128::from(m.canonical(x) << shift) * u128::from(factor);
-        // half of what is cut off
+        // plus half of the truncated part
         *o = ((product >> 52) as u64) << 13 | 1 << 12;
     }
 }
 
-/// `out = Σ x_i · y_i`, or with `add` plus what `out` held, lazy; at most half of [`MAX_TERMS`] products of lazy limbs.
-///
-/// Cost: two multiplications per product and one reduction per output word.
+/// `out = Σ x_i · y_i`, plus the previous `out` with `add`; lazy. At most [`MAX_TERMS`]/2 products of lazy limbs.
 pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     assert!(2 * terms.len() <= MAX_TERMS && out.len() == ring.n());
     assert!(terms.iter().flatten().all(|s| s.len() == out.len()));
@@ -235,10 +231,10 @@ pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut
     dot_words(m, terms, add, out);
 }
 
-/// For each of several elements `out = Σ x_i · y_i` as [`dot`], with the same canonical y_i, over any range of limbs that is a multiple of [`RANGE`] words; at most
-/// [`MAX_TERMS`] products. The lazy x_i of element e are `x[e]`.
+/// [`dot`] for several elements with the same canonical y_i, on any range of limbs that is a multiple of [`RANGE`]
+/// words; `x[e]` are the lazy x_i of element e. At most [`MAX_TERMS`] products.
 ///
-/// Elements share each load of a y_i. Meanwhile those of `next`, as many ranges as y has, are fetched from memory for the next call.
+/// Elements share each load of a y_i. Meanwhile `next`, the y of the next call, is prefetched.
 pub fn dots(
     ring: &Ring,
     m: &Modulus,
@@ -266,8 +262,9 @@ pub fn dots(
     }
 }
 
-/// Limbs of the integers `Σ y_t c_t`: out k has limb k of all coefficients, 46 bits, the last ones what is carried out of the limbs of the c_t. `constants[t]` are the limbs of c_t, as many for all; at most 64
-/// terms, all words below 2^46. Ranges are multiples of [`RANGE`] words.
+/// Limbs of the integers `Σ y_t c_t`, 46 bits each: output k holds limb k of all coefficients, the last outputs what
+/// is carried out of the limbs of the c_t. `constants[t]` are the limbs of c_t, equally many for all. At most 64
+/// terms, all words below 2^46, in ranges that are multiples of [`RANGE`] words.
 ///
 /// Cost: two multiplications per term and limb of a coefficient.
 pub fn limb_sums(ring: &Ring, y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
@@ -281,7 +278,7 @@ pub fn limb_sums(ring: &Ring, y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&
     limb_sums_words(y, constants, out);
 }
 
-/// [`limb_sums`], compiled as part of its caller, and so for the caller's vectors.
+/// [`limb_sums`], inlined to use the caller's vector instructions.
 #[inline(always)]
 pub(crate) fn limb_sums_words(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]) {
     let mut carried = vec![0u128; out[0].len()];
@@ -303,7 +300,7 @@ pub(crate) fn limb_sums_words(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&
 pub const LIMB_BITS: u32 = 46;
 pub(crate) const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 
-/// Words that ranges of [`dots`] and [`limb_sums`] are multiples of.
+/// Ranges of [`dots`] and [`limb_sums`] are multiples of this.
 pub const RANGE: usize = 32;
 
 fn dot_words(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
@@ -324,7 +321,7 @@ fn dot_words(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     }
 }
 
-/// Words that the portable kernels work on at a time: their sums stay in the first-level cache.
+/// Words per block of the portable kernels, whose sums stay in the first-level cache.
 const BLOCK: usize = 64;
 
 /// The positions of a limb in blocks of at most [`BLOCK`] words of one row.
@@ -338,13 +335,13 @@ fn blocks(ring: &Ring) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A sum of products to a word, as [`Modulus::reduce`] does.
+/// Reduces a sum of products to a word, as [`Modulus::reduce`] does.
 #[inline(always)]
 fn reduce(m: &Modulus, sum: u128) -> u64 {
     m.reduce(sum as u64 & MASK, (sum >> WORD_BITS) as u64)
 }
 
-/// `(x0 σ(y0), x1 σ(y0), x0 σ(y1) c, x1 σ(y1) c)`: the parts under 1, s, σ(s) and s·σ(s), lazy.
+/// `(x0 σ(y0), x1 σ(y0), x0 σ(y1) c, x1 σ(y1) c)`: the 1, s, σ(s) and s·σ(s) components, lazy.
 pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
     let n = ring.n();
     assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
@@ -366,7 +363,7 @@ pub fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]) {
     }
 }
 
-/// Of the parts of [`tensor`] that are switched, under σ(s) and s·σ(s), the one with x_`part`: `x_part σ(y1) c`, lazy.
+/// The switched component of [`tensor`] with x_`part`, under σ(s) or s·σ(s): `x_part σ(y1) c`, lazy.
 pub fn tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &mut [u64]) {
     let n = ring.n();
     assert!(t.x[part].len() == n && t.y[1].len() == n && out.len() == n);
@@ -383,7 +380,7 @@ pub fn tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &
     }
 }
 
-/// `(x0 y0, x0 y1 + x1 y0, x1 y1 c)`: the parts under 1, s and s², lazy.
+/// `(x0 y0, x0 y1 + x1 y0, x1 y1 c)`: the 1, s and s² components, lazy.
 pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]) {
     let n = ring.n();
     assert!(x.iter().chain(&y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
@@ -400,24 +397,23 @@ pub fn product(ring: &Ring, m: &Modulus, [x, y]: [[&[u64]; 2]; 2], c: Shoup, out
     }
 }
 
-/// A modulus that [`combine`] goes to, and the canonical constant of each source.
+/// A target modulus of [`combine`], with a canonical constant per source.
 #[derive(Clone, Copy)]
 pub struct Combination<'a> {
     /// The modulus.
     pub modulus: &'a Modulus,
-    /// As many as there are sources.
+    /// One per source.
     pub constants: &'a [u64],
 }
 
-/// Combinations that [`combine`] makes of one reading of its sources.
+/// Combinations that [`combine`] makes per reading of its sources.
 pub const AT_ONCE: usize = 8;
 
 /// Sources that [`combine`] may sum.
 pub const MAX_SOURCES: usize = 16;
 
-/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy; sources below 2^47, at most [`MAX_SOURCES`], over whole rows of limbs.
-///
-/// Cost: two multiplications per product and one reduction per output word. The sources are read once for every [`AT_ONCE`] combinations.
+/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy. At most [`MAX_SOURCES`] sources, below 2^47,
+/// in ranges of whole vectors of lanes. The sources are read once per [`AT_ONCE`] combinations.
 pub fn combine(
     ring: &Ring,
     combinations: &[Combination<'_>],
@@ -446,8 +442,8 @@ pub fn combine(
 
 /// `out = round(Σ_i sources_i · inverses_i)`.
 ///
-/// The double-precision sum decides ties within 2^-48 either way; both answers are centred
-/// representatives up to that fraction of the modulus, and all targets share the one chosen.
+/// The double-precision sum decides ties within 2^-48 either way. Both answers are centred representatives up to that
+/// fraction of the modulus, and all targets share the one chosen.
 pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
     assert_eq!(sources.len(), inverses.len());
     assert!(sources.iter().all(|s| s.len() == ring.n()) && out.len() == ring.n());
@@ -463,7 +459,7 @@ pub fn quotient(ring: &Ring, sources: &[&[u64]], inverses: &[f64], out: &mut [u6
     }
 }
 
-/// The integer part of 0 ≤ x < 2^51. A cast would branch where it may saturate.
+/// The integer part of 0 ≤ x < 2^51. A cast would branch to saturate.
 #[inline(always)]
 fn whole(x: f64) -> u64 {
     const TWO_52: f64 = (1u64 << 52) as f64;
@@ -491,7 +487,7 @@ pub fn add(ring: &Ring, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     add_words(m, a, b, out);
 }
 
-/// [`add`], compiled as part of its caller, and so for the caller's vectors.
+/// [`add`], inlined to use the caller's vector instructions.
 #[inline(always)]
 pub(crate) fn add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     for ((o, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -510,13 +506,12 @@ pub fn scale_add(ring: &Ring, m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64])
     }
 }
 
-/// Words of a limb that [`sums`] works on at a time: those of 72 sources fit a second-level cache.
+/// Words per block of [`sums`]: those of 72 sources fit a second-level cache.
 const SUMS_BLOCK: usize = 512;
 
-/// `out_k = Σ sources[i]` over the i in `rows[k]`, lazy; at most 1024 sources, each lazy and below 4p.
+/// `out_k = Σ sources[i]` over the i in `rows[k]`, lazy; at most 1024 sources, each below 4p.
 ///
-/// Every source is read from memory once, whatever the number of rows. Cost: an addition per entry of the rows, and one reduction per
-/// output word.
+/// Reads every source from memory once. Cost: one addition per entry of the rows, one reduction per output word.
 pub fn sums(
     ring: &Ring,
     m: &Modulus,
@@ -537,7 +532,7 @@ pub fn sums(
 #[derive(Clone, Copy)]
 pub(crate) struct Remainder {
     p: u64,
-    /// ⌊2^64 / p⌋, p being odd
+    /// ⌊2^64 / p⌋, p odd
     inverse: u64,
 }
 
@@ -557,7 +552,7 @@ impl Remainder {
     }
 }
 
-/// [`sums`], compiled as part of its caller, and so for the caller's vectors.
+/// [`sums`], inlined to use the caller's vector instructions.
 #[inline(always)]
 pub(crate) fn sums_of_rows(
     m: &Modulus,

@@ -1,23 +1,21 @@
-//! Limbs of keys, six bytes a word.
+//! Limbs of keys, six bytes per word.
 //!
-//! Sums of products by keys read each word of a key once or twice, and wait for the bytes that come from memory for it. A canonical word is below
-//! 2^47, so a quarter of the eight bytes of other limbs would be zeros.
+//! Key inner products use each word of a key once or twice and wait for its bytes from memory. A canonical word is
+//! below 2^47, so a quarter of eight bytes would be zeros.
 
 use crate::aligned::Words;
 use crate::memcheck;
 
-/// Bits of a word.
 const BITS: usize = 48;
 const MASK: u64 = (1 << BITS) - 1;
-/// Bits of canonical words at most: those of a prime. Kernels of sums rely on it.
+/// Most bits of a canonical word; the kernels of sums rely on it.
 const CANONICAL_BITS: u32 = 47;
-/// Bytes of a word.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const BYTES: usize = BITS / 8;
-/// Words of eight bytes behind the last one: vector kernels load a whole register where the next eight words begin.
+/// Words behind the last one: vector kernels load a whole register at the last words.
 const BEHIND: usize = 2;
 
-/// A limb of canonical words, which stand one after the other in 48 bits each, the low ones first.
+/// A limb of canonical words, packed in 48 bits each, low words first.
 #[derive(Clone)]
 pub struct KeyLimb {
     words: Words,
@@ -28,7 +26,7 @@ impl KeyLimb {
     /// The limb with these words.
     ///
     /// # Panics
-    /// If a word has more than 47 bits, and so is not canonical.
+    /// If a word has more than 47 bits.
     pub fn new(limb: &[u64]) -> Self {
         let used = limb.len().div_ceil(4) * 3;
         let mut words = Words::scratch(used + BEHIND);
@@ -48,7 +46,7 @@ impl KeyLimb {
         behind.fill(0);
         // keys are published
         let all = memcheck::declassify(all);
-        assert!(all >> CANONICAL_BITS == 0, "a word of a key is canonical");
+        assert!(all >> CANONICAL_BITS == 0, "a key word exceeds 47 bits");
         let len = limb.len();
         Self { words, len }
     }
@@ -58,7 +56,7 @@ impl KeyLimb {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the limb is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -98,7 +96,7 @@ impl KeyLimb {
         (pair >> shift) as u64 & MASK
     }
 
-    /// Where the first word is; the bytes of two more words can be read behind the last one.
+    /// Address of the first word. Two words of eight bytes behind the last one can be read.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn as_ptr(&self) -> *const u8 {
         const { assert!(cfg!(target_endian = "little")) };
@@ -133,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "is canonical")]
+    #[should_panic(expected = "exceeds 47 bits")]
     fn longer_words_are_refused() {
         let _ = KeyLimb::new(&[1 << CANONICAL_BITS; 8]);
     }

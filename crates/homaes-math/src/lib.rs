@@ -1,4 +1,5 @@
-//! Rings Z\[X\]/Φ_m in double-CRT form, the arithmetic under the BGV scheme; and the torus with its Fourier transform, that under TFHE.
+//! Arithmetic of the schemes: rings Z\[X\]/Φ_m in double-CRT form for BGV and NTRU, the torus with its Fourier
+//! transform for TFHE, large integers for DGHV.
 //!
 //! | object | module | representation | cost at n = 32768 |
 //! |---|---|---|---|
@@ -6,20 +7,21 @@
 //! | ring, Galois group | [`ring`] | normal basis labelled by G | automorphism: a permutation |
 //! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |
-//! | key switching of a product | [`product`] | limbs | half a transform for each digit, and the products |
+//! | key switching of a product | [`product`] | limbs | half a transform per digit, and the products |
 //! | limbs of keys | [`key_limb`] | six bytes a word | – |
-//! | limbs at rest, two residues to a word | [`packed_limbs`] | packed | copies |
+//! | limbs at rest, two residues per word | [`packed_limbs`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
-//! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2 M table look-ups |
+//! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2.5 M products by constants of GF(2^8) |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
 //! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |
 //! | products of large integers | [`integer`] | lists of 64-bit words | three number-theoretic transforms per factor |
 //! | integers of any length | [`natural`] | lists of 64-bit words | schoolbook |
 //! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
-//! | the end of memory | [`memory`] | – | – |
+//! | running out of memory | [`memory`] | – | – |
 //!
-//! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin
+//! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin and an equality
+//! test), [`aligned`], [`memory`] and `memcheck`, a tool of tests.
 //! and an equality test), to [`aligned`], to [`memory`] and to a tool of tests, `memcheck`.
 #![deny(unsafe_code)]
 

@@ -1,12 +1,12 @@
-//! Secrets that memcheck takes for undefined: a tool of this project's tests, no interface. Other code only says what of a secret is told.
+//! Secrets that memcheck treats as undefined: a tool of this project's tests. Other code only calls [`declassify`].
 //!
-//! Under valgrind's memcheck a test marks what is secret as undefined, and memcheck reports every branch and every address that depends on
-//! it, in the machine code as it runs (Langley, *ctgrind*, 2010). Outside valgrind nothing happens.
+//! A test marks secrets as undefined, and valgrind's memcheck reports every branch and address in the running machine
+//! code that depends on them (Langley, *ctgrind*, 2010). Outside valgrind nothing happens.
 
 use rand_core::{Infallible, Rng, TryCryptoRng, TryRng};
 use std::process::Command;
 
-/// Of memcheck's requests: the memory becomes undefined, or defined.
+/// memcheck's requests: make the memory undefined, or defined.
 #[cfg(target_arch = "x86_64")]
 const MAKE_MEM: [usize; 2] = [0x4d43_0001, 0x4d43_0002];
 
@@ -15,7 +15,7 @@ pub fn poison<T: Copy>(values: &mut [T]) {
     mark(values, false);
 }
 
-/// The value, which is no secret although it comes from some: the number of bits of a product of primes, or whether a key is refused.
+/// The value, which is public although derived from secrets, such as the bit length of a product of primes.
 pub fn declassify<T: Copy>(value: T) -> T {
     let mut values = [value];
     mark(&mut values, true);
@@ -33,8 +33,8 @@ fn mark<T: Copy>(values: &mut [T], defined: bool) {
             0,
             0,
         ];
-        // SAFETY: the instructions are valgrind's mark for a request: they turn a register around once and exchange another with
-        // itself. Outside valgrind they change nothing but flags; within it, what is known of the memory but not the memory.
+        // SAFETY: the instructions are valgrind's mark of a request: they rotate a register back to itself and
+        // exchange another with itself. They change only flags, and within valgrind what it knows of the memory.
         unsafe {
             core::arch::asm!(
                 "rol rdi, 3",
@@ -52,7 +52,7 @@ fn mark<T: Copy>(values: &mut [T], defined: bool) {
     let _ = (values, defined);
 }
 
-/// A generator whose words are secret. Bytes that it fills are not: they are seeds, of public polynomials among others.
+/// A generator whose words are secret. The bytes it fills are public: seeds, of public polynomials among others.
 #[derive(Debug)]
 pub struct Poisoned<R>(pub R);
 
@@ -77,8 +77,8 @@ impl<R: Rng> TryRng for Poisoned<R> {
 
 impl<R: Rng> TryCryptoRng for Poisoned<R> {}
 
-/// Runs the ignored test `test` of this executable under valgrind: the lines of this project's source, as `path: text`, at which a branch
-/// or an address depends on what the test poisons. `None` if valgrind is not installed.
+/// Runs the ignored test `test` of this executable under valgrind. Returns the source lines of this project, as
+/// `path: text`, where a branch or address depends on poisoned values; `None` if valgrind is not installed.
 ///
 /// # Panics
 /// If the test does not run to its end, or the executable was built without line numbers.
@@ -166,7 +166,8 @@ mod tests {
         core::hint::black_box(table[core::hint::black_box(secret & 15) as usize]);
     }
 
-    /// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`, for all crates that have such a test; needs valgrind.
+    /// Needs valgrind. For all crates with such a test: `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test
+    /// --release under_memcheck -- --ignored --nocapture`.
     #[test]
     #[ignore = "needs valgrind"]
     fn samplers_under_memcheck() {

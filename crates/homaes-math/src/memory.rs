@@ -1,8 +1,7 @@
-//! What happens where memory ends.
+//! Running out of memory.
 //!
-//! Rust's collections end the process by a signal then, and leave its temporary files behind. A program that takes
-//! [`Guarded`] as its allocator ends with one line and exit code 1 instead; [`is_available`] tells beforehand whether a
-//! large amount is there.
+//! Rust's collections then end the process by a signal, which leaves temporary files behind. A program with
+//! [`Guarded`] as its allocator ends with one line and exit code 1. [`is_available`] checks for large amounts.
 
 use core::cell::Cell;
 use core::hint::black_box;
@@ -15,14 +14,13 @@ use std::io;
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
 
-/// The system's allocator, which ends the process where the system has no memory left.
+/// The system's allocator, which ends the process when the system has no memory left.
 ///
-/// It writes `error: out of memory: N more bytes wanted; …` to standard error and exits with code 1, without the
-/// destructors of values and without `atexit` functions. So a fallible allocation of the standard library does not fail
-/// either; ask [`is_available`] for large ones.
+/// It writes `error: out of memory: N more bytes wanted; …` to standard error and exits with code 1, without running
+/// destructors or `atexit` functions. Fallible allocations end the process too: ask [`is_available`] first.
 ///
-/// Where a thread starts and its stack takes the last of the address space, the C library ends the process itself, by a
-/// signal: let [`start_thread`] start it.
+/// Start threads with [`start_thread`]: if a stack finds no address space, the C library ends the process by a
+/// signal.
 ///
 /// ```
 /// use homaes_math::memory::Guarded;
@@ -34,40 +32,37 @@ pub struct Guarded {
     clean_up: fn(),
 }
 
-/// A thread has begun to end the process.
+/// A thread is ending the process.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// It is this one. Needs no memory: it is constant at first and has no destructor.
+    /// It is this one. Needs no memory: constant at first, and without destructor.
     static ENDS: Cell<bool> = const { Cell::new(false) };
 
-    /// The bytes that this thread has taken since it last saw that [`HEADROOM`] is left.
+    /// The bytes that this thread has taken since the last check that [`HEADROOM`] is left.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Bytes left for those who do not ask this allocator. The C library takes some where a thread starts, and ends the
-/// process by a signal if it gets none.
+/// Bytes left for the C library, which ends the process by a signal if it gets none to start a thread.
 const HEADROOM: usize = 120 << 10;
 
-/// What an allocation may take beside its bytes: a thread for which the C library finds no address space for an arena gets
-/// pages for each, and one more for alignment.
+/// Extra bytes of an allocation: a thread without an arena gets whole pages, and one more for alignment.
 const SLACK: usize = 8 << 10;
 
-/// Address space of a thread: the stack that the standard library gives it, and what it allocates before it does anything.
+/// Address space of a thread: the standard library's stack, and what the thread allocates before it does anything.
 const THREAD: usize = (2 << 20) + (256 << 10);
 
-/// [`HEADROOM`] is looked for again each time a thread has taken so many bytes.
+/// Bytes that a thread takes between two checks of [`HEADROOM`].
 const STEP: usize = 16 << 10;
 
 impl Guarded {
-    /// `clean_up` is called on the thread that finds no memory left, at any place where it may allocate, and must not
-    /// wait for another thread for ever. If it takes memory itself, the process ends there.
+    /// `clean_up` runs on the thread that finds no memory left, wherever it allocates, and must not wait forever for
+    /// another thread. If it runs out of memory itself, the process ends there.
     #[must_use]
     pub const fn new(clean_up: fn()) -> Self {
         Self { clean_up }
     }
 
-    /// Passes on what the system gave.
     fn given(&self, start: *mut u8, wanted: usize) -> *mut u8 {
         if start.is_null() {
             self.end(wanted);
@@ -83,13 +78,13 @@ impl Guarded {
     #[cold]
     fn end(&self, wanted: usize) -> ! {
         if ENDS.get() {
-            // The clean-up took memory.
+            // The clean-up ran out of memory.
             exit();
         }
         if ENDING.swap(true, Ordering::AcqRel) {
             // Another thread ends the process.
             loop {
-                // Parking may take memory.
+                // Parking could allocate.
                 thread::sleep(Duration::from_secs(1));
             }
         }
@@ -107,9 +102,9 @@ impl Guarded {
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator with its arguments, and its result is returned unless it is
-// null, in which case the call does not return. Nothing unwinds: the functions called then allocate nothing that could
-// fail, or come back here and end the process.
+// SAFETY: every call goes to the system's allocator with its arguments, and its result is returned unless it is null,
+// in which case the call does not return. Nothing unwinds: functions called then allocate nothing that could fail, or
+// come back here and end the process.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -148,7 +143,7 @@ fn decimal(mut number: usize, buffer: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-/// Writes to standard error without memory of its own and without a lock, which this thread may hold.
+/// Writes to standard error without allocating and without a lock, which this thread may hold.
 fn say(text: &[u8]) {
     #[cfg(unix)]
     // SAFETY: the pointer and the length are those of a slice.
@@ -172,11 +167,10 @@ fn exit() -> ! {
     std::process::exit(1)
 }
 
-/// Whether this process can have this many bytes more, in one piece, at this moment: within its limit of address space
-/// and what the system promises. They are given back at once, and no page of them is touched.
+/// Whether this process can get this many more bytes now, in one piece, within its address-space limit and what the
+/// system promises. They are given back at once, untouched.
 ///
-/// The system is asked, not the allocator, which may keep for itself what was given back to it. The system may still have
-/// less when the bytes are used.
+/// Asks the system, since the allocator may keep what was freed. There may be less when the bytes are used.
 #[must_use]
 pub fn is_available(bytes: usize) -> bool {
     #[cfg(unix)]
@@ -191,14 +185,14 @@ pub fn is_available(bytes: usize) -> bool {
     is_allocated(bytes)
 }
 
-/// Whether the allocator gives this thread so many bytes more.
+/// Whether the allocator gives this thread this many more bytes.
 fn is_allocated(bytes: usize) -> bool {
     let Ok(layout) = Layout::from_size_align(bytes.max(1), 64) else {
         return false;
     };
     // SAFETY: the layout has a positive size; what was given is given back with it.
     unsafe {
-        // Opaque, for the compiler may otherwise leave out an allocation that nobody uses.
+        // Opaque: the compiler may leave out an allocation that nobody uses.
         let start = black_box(System.alloc(layout));
         if !start.is_null() {
             System.dealloc(start, layout);
@@ -207,11 +201,11 @@ fn is_allocated(bytes: usize) -> bool {
     }
 }
 
-/// Lets all threads take memory from one arena if the address space of the process is limited; to be called before the first thread starts.
+/// Makes all threads share one arena if the address space is limited. Call it before the first thread starts.
 ///
-/// The C library of GNU makes an arena of 64 MiB for each thread otherwise. Under a limit that may leave a thread that has
-/// begun without the pages of its signal stack, for which the standard library ends the process; and a thread without an arena
-/// asks for one again at each allocation. Without a limit, arenas of their own keep threads from waiting for each other.
+/// Otherwise glibc makes an arena of 64 MiB per thread. Under a limit, a started thread may then lack the pages of
+/// its signal stack, for which the standard library ends the process; and a thread without an arena asks for one
+/// again at each allocation. Without a limit, own arenas keep threads from waiting for each other.
 pub fn share_arena_under_limit() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the structure belongs to this function and is written as a whole; the other call takes numbers.
@@ -228,14 +222,14 @@ pub fn share_arena_under_limit() {
     }
 }
 
-/// Starts a thread of the standard library's size, and returns once the thread has begun `work`.
+/// Starts a thread with the standard stack size, and returns once it has begun `work`.
 ///
-/// The address space that the thread wants is looked for before. What the C library takes where a thread begins is taken when
-/// this returns, so threads that start one after the other do not take it from each other. Under a limit of address
-/// space, [`share_arena_under_limit`] must have been called.
+/// Checks for the thread's address space first. On return, the C library has taken what it needs to begin the thread,
+/// so threads started in sequence do not compete. Under an address-space limit, call [`share_arena_under_limit`]
+/// first.
 ///
 /// # Errors
-/// One of kind [`OutOfMemory`](io::ErrorKind::OutOfMemory) if there is no room, and the system's where it starts no thread.
+/// [`OutOfMemory`](io::ErrorKind::OutOfMemory) if there is no room, or the system's error if it starts no thread.
 pub fn start_thread<T: Send + 'static>(
     thread: thread::Builder,
     work: impl FnOnce() -> T + Send + 'static,

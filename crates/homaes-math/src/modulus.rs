@@ -1,11 +1,11 @@
 //! Arithmetic modulo a prime below 2^47, in the 52-bit form that AVX-512 IFMA multiplies.
 //!
-//! Two products are used: by a known constant (Shoup's precomputed quotient, [`Shoup`]) and of two
-//! variables (Montgomery reduction by R = 2^52). All residues stored in evaluation form carry the
-//! factor R, so a Montgomery product of two stored values is a stored value again.
+//! Products are by a known constant (Shoup's precomputed quotient, [`Shoup`]) or of two variables (Montgomery
+//! reduction with R = 2^52). Residues stored in evaluation form carry the factor R, so a Montgomery product of two
+//! stored values is a stored value again.
 //!
-//! Value ranges: *canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p let
-//! four butterfly levels run without a conditional subtraction (`32 p < 2^52`).
+//! *Canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p let four butterfly levels run without
+//! a conditional subtraction (`32 p < 2^52`).
 
 use crate::natural::inverse_of_word;
 use core::iter::successors;
@@ -13,7 +13,7 @@ use core::iter::successors;
 /// Bits of the multiplier word: IFMA multiplies 52-bit operands.
 pub const WORD_BITS: u32 = 52;
 pub(crate) const MASK: u64 = (1 << WORD_BITS) - 1;
-/// Largest admitted prime is below `2^MAX_MODULUS_BITS`.
+/// Primes are below `2^MAX_MODULUS_BITS`.
 pub const MAX_MODULUS_BITS: u32 = 47;
 
 /// An odd prime p with `2^16 < p < 2^47` and its reduction constants.
@@ -28,8 +28,7 @@ pub struct Modulus {
     r2: u64,
 }
 
-/// A constant w < p with its quotient floor(w 2^52 / p): the product x·w mod p costs three
-/// multiplications for any x < 2^52.
+/// A constant w < p with its quotient floor(w 2^52 / p): x·w mod p takes three multiplications for any x < 2^52.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Shoup {
@@ -43,8 +42,7 @@ impl Modulus {
     /// Constants of the prime `p`.
     ///
     /// # Panics
-    /// If `p` is even or outside `(2^16, 2^47)`; parameter sets are fixed in the code, so only a
-    /// mistake there can reach this. Primality is checked where sets are built.
+    /// If `p` is even or outside `(2^16, 2^47)`, which only a wrong parameter set can cause. Sets check primality.
     pub fn new(p: u64) -> Self {
         assert!(
             p % 2 == 1 && p > 1 << 16 && p < 1 << MAX_MODULUS_BITS,
@@ -86,7 +84,7 @@ impl Modulus {
         self.r
     }
 
-    /// a·b mod p, canonical, for canonical operands: two Montgomery products, whose time depends on no operand.
+    /// a·b mod p, canonical, for canonical operands: two Montgomery products, in constant time.
     #[inline]
     pub fn mul(&self, a: u64, b: u64) -> u64 {
         self.mul_stored(self.mul_stored(a, b), self.r2)
@@ -190,7 +188,7 @@ impl Modulus {
         hi + (mp >> WORD_BITS) as u64 + carry
     }
 
-    /// From lazy (or below 4p for a second call) to one subtraction of `k·p` fewer.
+    /// x - bound if that is not negative, else x.
     #[inline(always)]
     pub(crate) fn sub_if_ge(x: u64, bound: u64) -> u64 {
         x.min(x.wrapping_sub(bound))

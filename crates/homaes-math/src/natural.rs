@@ -1,4 +1,5 @@
-//! Natural numbers as lists of 64-bit words, lowest first. No branch or address depends on a value.
+//! Natural numbers as lists of 64-bit words, lowest first. No branch or address depends on a value. Operations on `a`
+//! in place panic if the other operand is longer.
 
 use crate::memcheck::declassify;
 
@@ -7,10 +8,7 @@ pub const fn words_of(bits: usize) -> usize {
     bits.div_ceil(64)
 }
 
-/// a += b; the carry out of `a`. `b` is not longer than `a`.
-///
-/// # Panics
-/// If it is.
+/// a += b; returns the carry out of `a`.
 pub fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
@@ -23,10 +21,7 @@ pub fn add_assign(a: &mut [u64], b: &[u64]) -> u64 {
     u64::from(carry)
 }
 
-/// a -= b; the borrow out of `a`. `b` is not longer than `a`.
-///
-/// # Panics
-/// If it is.
+/// a -= b; returns the borrow out of `a`.
 pub fn sub_assign(a: &mut [u64], b: &[u64]) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut borrow = false;
@@ -40,11 +35,8 @@ pub fn sub_assign(a: &mut [u64], b: &[u64]) -> u64 {
 }
 
 /// a += b if `mask` is all ones, nothing if it is 0.
-///
-/// # Panics
-/// If `b` is longer than `a`.
 pub fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
-    // or the compiler makes two loops, and a branch
+    // hidden, or the compiler makes two loops and a branch
     let mask = core::hint::black_box(mask);
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = false;
@@ -57,20 +49,14 @@ pub fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
     u64::from(carry)
 }
 
-/// a -= m if a ≥ m, where `m` is not longer than `a`; 1 if a was less.
-///
-/// # Panics
-/// If it is.
+/// a -= m if a ≥ m; returns 1 if a was less.
 pub fn subtract_if_not_less(a: &mut [u64], m: &[u64]) -> u64 {
     let borrow = sub_assign(a, m);
     add_masked(a, m, borrow.wrapping_neg());
     borrow
 }
 
-/// a += b·c; the carry out of `a`. `b` is not longer than `a`.
-///
-/// # Panics
-/// If it is.
+/// a += b·c; returns the carry out of `a`.
 pub fn add_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = 0;
@@ -84,7 +70,7 @@ pub fn add_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     carry
 }
 
-/// out = a·b, as far as `out` goes, by the schoolbook method.
+/// The low words of a·b that fit `out`, by the schoolbook method.
 pub fn product(a: &[u64], b: &[u64], out: &mut [u64]) {
     out.fill(0);
     let words = out.len();
@@ -92,14 +78,14 @@ pub fn product(a: &[u64], b: &[u64], out: &mut [u64]) {
         let out = &mut out[i..];
         let (own, above) = out.split_at_mut(a.len().min(out.len()));
         let carry = add_product(own, &a[..own.len()], b);
-        // what is above is still 0
+        // the word above is still 0
         if let Some(next) = above.first_mut() {
             *next = carry;
         }
     }
 }
 
-/// a += b·c for a list of words c, as far as `a` goes.
+/// a += b·c for a list of words c, truncated to `a`.
 pub fn add_products(a: &mut [u64], b: &[u64], c: &[u64]) {
     for (i, &c) in c.iter().enumerate().take(a.len()) {
         let room = a.len() - i;
@@ -107,10 +93,7 @@ pub fn add_products(a: &mut [u64], b: &[u64], c: &[u64]) {
     }
 }
 
-/// a -= b·c; the borrow out of `a`. `b` is not longer than `a`.
-///
-/// # Panics
-/// If it is.
+/// a -= b·c; returns the borrow out of `a`.
 pub fn sub_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
     let (low, high) = a.split_at_mut(b.len());
     let mut carry = 0;
@@ -134,7 +117,7 @@ pub fn inverse_of_word(a: u64) -> u64 {
     })
 }
 
-/// Number of bits without leading zeros, which is told of secret numbers too: lengths follow from it.
+/// Number of bits without leading zeros. Public even for secret numbers, since lengths follow from it.
 pub fn bit_length(a: &[u64]) -> usize {
     let bits = a.iter().enumerate().fold(0, |bits, (i, &word)| {
         let own = (64 * (i + 1)) as u64 - u64::from(word.leading_zeros());
@@ -165,7 +148,7 @@ pub fn bits_from(a: &[u64], at: usize, out: &mut [u64]) {
     }
 }
 
-/// Sets the bits of b·2^at in `a`, as far as `a` goes.
+/// Sets the bits of b·2^at in `a`, truncated to `a`.
 pub fn set_bits(a: &mut [u64], b: &[u64], at: usize) {
     let (first, shift) = (at / 64, (at % 64) as u32);
     let word = |i: usize| b.get(i).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Limbs at rest modulo primes below 2^32: two residues to a word.
+//! Limbs at rest modulo primes below 2^32: two residues per word.
 //!
-//! Word i of a packed limb holds canonical residue i in its low half and residue i + n/2 in its high half. Products are computed on
-//! words of their own ([`unpack`], then [`crate::kernel`]); sums as they are. Memory and what is fetched from it halve.
+//! Word i of a packed limb holds canonical residue i in its low half and residue i + n/2 in its high half, which
+//! halves memory and traffic. Sums and [`dot`] read packed limbs; other products need [`unpack`].
 
 use crate::aligned::Words;
 use crate::kernel;
@@ -62,9 +62,7 @@ pub fn sums(
     sums_of_rows(m, sources, rows, out);
 }
 
-/// The centred representatives of packed residues modulo the odd `source`, as stored and lazy words modulo `m`.
-///
-/// Cost: a product by a constant per word.
+/// The centred representatives of packed residues modulo the odd `source`, as stored lazy words modulo `m`.
 pub fn centred(ring: &Ring, m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]) {
     check(ring, source, &[halves]);
     assert_eq!(out.len(), ring.n());
@@ -84,7 +82,7 @@ pub fn centred(ring: &Ring, m: &Modulus, source: &Modulus, halves: &[u64], out: 
 
 /// Constants of [`centred`].
 pub(crate) struct Centring {
-    /// the largest residue that stands for itself
+    /// the largest residue that is its own representative
     pub(crate) half: u64,
     /// into stored form
     pub(crate) factor: Shoup,
@@ -122,7 +120,7 @@ pub fn dot(ring: &Ring, m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut
     kernel::dot(ring, m, &terms.collect::<Vec<_>>(), add, out);
 }
 
-/// [`pack`], compiled as part of its caller, and so for the caller's vectors; as the functions below.
+/// [`pack`], inlined to use the caller's vector instructions, like the functions below.
 #[inline(always)]
 pub(crate) fn pack_words(m: &Modulus, words: &[u64], out: &mut [u64]) {
     let (low, high) = words.split_at(words.len() / 2);
@@ -148,7 +146,7 @@ pub(crate) fn add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     }
 }
 
-/// Words that [`sums`] works on at a time.
+/// Words per block of [`sums`].
 const SUMS_BLOCK: usize = 512;
 
 #[inline(always)]

@@ -34,7 +34,7 @@ pub fn is_prime(n: u64) -> bool {
     })
 }
 
-/// A root of unity of exact order `order` modulo p, the same one every time.
+/// A root of unity of exact order `order` modulo p, always the same one.
 ///
 /// `order` must be a product of powers of the primes in `order_primes` and divide p - 1.
 pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u64 {
@@ -56,7 +56,7 @@ pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u6
 
 /// The `count` largest primes below `bound` that are 1 modulo `step`, or all there are.
 ///
-/// The declared sets of BGV have such primes as literals, which tests derive again; those of NTRU are made by it.
+/// BGV sets list such primes as literals, which a test derives again; NTRU sets compute them.
 pub fn largest_primes(bound: u64, step: u64, count: usize) -> Vec<u64> {
     let Some(top) = bound.checked_sub(1).filter(|&t| t > 0) else {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! Key switching of a product modulo one prime: the last axes of its digits' transforms, the product itself, and the inner product with the key.
+//! Key switching of a product modulo one prime: last axes of the digits, product, and inner product with the key.
 //!
-//! The automorphism of a product is applied to one of its factors ([`Tensor`]) and none to its digits, so a word of the sums needs the words in its place of
-//! digits and keys alone. The vector twin therefore goes through some columns at a time: neither transformed digits nor parts of the product are written
-//! to memory.
+//! The automorphism of a product acts on one of its factors ([`Tensor`]) and on no digit, so a word of the sums
+//! depends only on digit and key words in the same place. The vector twin therefore works on a few columns at a time
+//! and writes neither transformed digits nor components of the product to memory.
 
 use crate::aligned::Words;
 use crate::kernel::{self, MAX_TERMS, RowTerm, Tensor, Term};
@@ -11,39 +11,40 @@ use crate::ring::Ring;
 use crate::simd;
 use crate::transform::Transform;
 
-/// What meets a limb of a key.
+/// What a limb of a key is multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
     /// A digit, by its number.
     Digit(usize),
-    /// The part of the product under σ(s).
+    /// The σ(s) component of the product.
     Third,
-    /// The part of the product under s·σ(s).
+    /// The s·σ(s) component of the product.
     Fourth,
 }
 
-/// Outputs that share each load of a key word, on kernels with 52-bit integers; others read the key for each.
+/// Outputs that share each load of a key word, on 52-bit integer kernels; others load the key for each output.
 pub const OUTPUTS_AT_ONCE: usize = 2;
 
-/// Sums over the digits of the last two parts of products, and their first two parts.
+/// The operands of [`product_sums`].
 #[derive(Clone, Copy)]
 pub struct ProductSums<'a> {
-    /// The product of every output, where the prime is one of their own; none elsewhere.
+    /// The product of every output; empty modulo primes that the ciphertexts lack.
     pub tensors: &'a [Tensor<'a>],
-    /// One canonical stored constant per row, for the parts under 1 and s.
+    /// One canonical stored constant per row, for the 1 and s components.
     pub by_row: &'a [u64],
-    /// Each with two canonical limbs of the key.
+    /// Factors, each with two canonical limbs of the key.
     pub terms: &'a [(Factor, [&'a KeyLimb; 2])],
 }
 
-/// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is that under 1 and part 1 that under s; without products,
-/// the sum alone. At most [`MAX_TERMS`] - 2 terms.
+/// For every output `out_c = Σ_terms factor·key_c + part_c·by_row`, lazy, where part 0 is the 1 component and part 1
+/// the s component of the product; without products, the sum alone. At most [`MAX_TERMS`] - 2 terms.
 ///
-/// Digits, as many for each output, went through [`Transform::forward_rows`], and are of no use afterwards. Cost of an output: the second half
-/// of a transform for each digit, a [`kernel::tensor`], and an [`kernel::inner_product`]; [`OUTPUTS_AT_ONCE`] share each load of a key word.
+/// All outputs have equally many digits, each after [`Transform::forward_rows`]; they are overwritten. Cost of an
+/// output: the second half of a transform per digit, a [`kernel::tensor`] and a [`kernel::inner_product`];
+/// [`OUTPUTS_AT_ONCE`] outputs share each load of a key word.
 ///
 /// # Panics
-/// On slices of the wrong length, and on parts of a product without products.
+/// On slices of the wrong length, and on components of a product without products.
 pub fn product_sums(
     ring: &Ring,
     transform: &Transform,
@@ -82,7 +83,7 @@ pub fn product_sums(
     }
 }
 
-/// The twin, of one output: one limb after the other.
+/// The twin for one output, limb after limb.
 fn by_limbs(
     ring: &Ring,
     transform: &Transform,
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use crate::simd::Backend;
 
-    /// On every backend both twins give the same words, of digits up to the edge of what the first axis leaves.
+    /// Both twins give the same words on every backend, up to the edge of what the first axis leaves.
     #[test]
     fn sums_by_columns_are_those_by_limbs() {
         for m in [255, 771, 3855, 4369, 65535] {
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Two that share keys, and one that does not.
+    /// Two outputs that share keys, and one alone.
     const OUTPUTS: usize = 3;
 
     type Run<'a> = dyn Fn(&mut [Vec<&mut [u64]>], &mut [[&mut [u64]; 2]]) + 'a;

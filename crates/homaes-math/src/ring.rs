@@ -1,24 +1,23 @@
 //! The ring R = Z\[X\]/Φ_m(X) for m a product of distinct Fermat primes, and its Galois group.
 //!
-//! Write m = ∏ r over a subset of {17, 257, 3, 5} and ζ = ∏ ζ_r. Since m is squarefree the powers
-//! {ζ^k : k ∈ (Z/m)^*} are a basis, the *normal basis*: the tensor product over r of
-//! {ζ_r, …, ζ_r^(r-1)}. Taking discrete logarithms k ≡ g_r^(e_r) mod r labels basis elements and,
-//! equally, the embeddings ζ -> ω^f by the group G = ∏ Z/(r-1). Both domains use one layout:
+//! Write m = ∏ r over a subset of {17, 257, 3, 5} and ζ = ∏ ζ_r. Since m is squarefree, the powers {ζ^k :
+//! k ∈ (Z/m)^*} are a basis, the *normal basis*: the tensor product over r of {ζ_r, …, ζ_r^(r-1)}. Discrete
+//! logarithms k ≡ g_r^(e_r) mod r label basis elements and, equally, the embeddings ζ -> ω^f by the group G = ∏
+//! Z/(r-1). Both domains use one layout:
 //!
 //! ```text
 //! index(e) = ((e17 · cols + e257) · |Z2| + e3) · |Z4| + e5
 //!            row         column     └── lane, 8 for m = 65535 ──┘
 //! ```
 //!
-//! An automorphism ζ -> ζ^t is a translation of G by log t in both domains ([`GaloisMap`]): it moves
-//! rows, columns and lanes, and never does arithmetic.
+//! An automorphism ζ -> ζ^t translates G by log t in both domains ([`GaloisMap`]): rows, columns and lanes only move.
 
 use crate::simd::Backend;
 
 /// The axes in storage order: (Fermat prime r, generator of (Z/r)^*).
 const AXES: [(u64, u64); 4] = [(17, 3), (257, 3), (3, 2), (5, 2)];
 
-/// Z\[X\]/Φ_m with m squarefree over Fermat primes; says how polynomials are laid out.
+/// The ring Z\[X\]/Φ_m, m squarefree over Fermat primes, and the layout of its polynomials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     m: u64,
@@ -27,8 +26,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The ring of conductor `m`, or `None` unless m > 1 is a product of distinct primes out of
-    /// 3, 5, 17, 257.
+    /// The ring of conductor `m`; `None` unless m > 1 is a product of distinct primes out of 3, 5, 17, 257.
     pub fn new(m: u64) -> Option<Self> {
         Self::with_backend(m, Backend::detect())
     }
@@ -57,13 +55,12 @@ impl Ring {
         self.lens.iter().product()
     }
 
-    /// Length of the axis of 17 (1 when 17 does not divide m). Elements of Z\[ζ_17\] are constant on
-    /// rows in evaluation form.
+    /// Length of the axis of 17 (1 if absent). Elements of Z\[ζ_17\] are constant on rows in evaluation form.
     pub fn rows(&self) -> usize {
         self.lens[0]
     }
 
-    /// Length of the axis of 257 (1 when absent).
+    /// Length of the axis of 257 (1 if absent).
     pub fn cols(&self) -> usize {
         self.lens[1]
     }
@@ -83,7 +80,8 @@ impl Ring {
         self.lens
     }
 
-    /// The subring Z\[ζ_{m/17}\], whose elements have equal rows in evaluation form: those of the subring's own. None if 17 does not divide m, or nothing else.
+    /// The subring Z\[ζ_{m/17}\]: in evaluation form all rows of its elements equal their evaluation form in the
+    /// subring. `None` if 17 does not divide m, or m = 17.
     pub fn row_ring(&self) -> Option<Self> {
         let m = self.m / 17;
         (self.rows() > 1).then(|| Self::with_backend(m, self.backend))?
@@ -94,7 +92,7 @@ impl Ring {
         self.backend
     }
 
-    /// The backend, or the portable one where the vector kernels' layout does not apply: eight lanes.
+    /// The backend, or the portable one if the ring lacks the eight lanes of the vector kernels.
     pub(crate) fn vectors(&self) -> Backend {
         if self.lanes() == 8 {
             self.backend
@@ -103,7 +101,7 @@ impl Ring {
         }
     }
 
-    /// The backend, where it has kernels of its own.
+    /// The backend, if it has vector kernels for this ring.
     pub(crate) fn vectorised(&self) -> Option<Backend> {
         Some(self.vectors()).filter(|&b| b != Backend::Portable)
     }
@@ -131,8 +129,9 @@ impl Ring {
         self.m * self.factors().map(|(_, r, _)| r - 1).max().unwrap_or(1)
     }
 
-    /// log2 of the most that the coefficients of a product in the normal basis can be, in units of the largest coefficients of both factors: with ζ^0 = -ζ - … - ζ^(r-1), a coefficient is a sum of
-    /// r - 2 products, less r - 1 others, for every prime r of m.
+    /// log2 of the largest coefficient of a product in the normal basis, relative to the product of the factors'
+    /// largest coefficients. As ζ^0 = -ζ - … - ζ^(r-1), a coefficient is a sum of r - 2 products minus r - 1 others,
+    /// for every prime r of m.
     pub fn product_log2(&self) -> f64 {
         let terms = self.factors().map(|(_, r, _)| (2 * r - 3) as f64);
         terms.map(f64::log2).sum()
@@ -165,7 +164,7 @@ impl Ring {
         })
     }
 
-    /// The units modulo m, which are the exponents of all positions, in ascending order.
+    /// The units modulo m in ascending order: the exponents of all positions.
     pub fn units(&self) -> Vec<u64> {
         (1..self.m)
             .filter(|k| self.factors().all(|(_, r, _)| k % r != 0))
@@ -186,16 +185,14 @@ impl Ring {
         Some(GaloisMap::new(self, shift))
     }
 
-    /// The translation that adds to e3, e5 and e257, each modulo the length of its axis: moves slots without changing what
-    /// they hold (up to σ^8, the identity on bytes) and fixes Z\[ζ_17\].
+    /// The translation that adds to e3, e5 and e257, each modulo its axis. It moves slots without changing their
+    /// contents (up to σ^8, the identity on bytes) and fixes Z\[ζ_17\].
     pub fn translation(&self, [e3, e5, e257]: [usize; 3]) -> GaloisMap {
         let [_, n257, n3, n5] = self.lens;
         GaloisMap::new(self, [0, e257 % n257, e3 % n3, e5 % n5])
     }
 
-    /// Frobenius modulo 2, σ_{2^k}: acts on the slots as x -> x^(2^k).
-    ///
-    /// Cost: independent of k, which counts modulo the order of 2.
+    /// Frobenius modulo 2, σ_{2^k}: maps the slots x -> x^(2^k). `k` counts modulo the order of 2.
     pub fn frobenius(&self, k: usize) -> GaloisMap {
         let t = pow_mod(2, (k % self.order_of_two()) as u64, self.m);
         self.galois(t).expect("2 is invertible modulo an odd m")
@@ -206,7 +203,7 @@ fn pow_mod(base: u64, e: u64, m: u64) -> u64 {
     (0..e).fold(1 % m, |x, _| x * base % m)
 }
 
-/// An automorphism as the translation of G it is: `out[i] = in[source(i)]` in evaluation form.
+/// An automorphism as a translation of G: `out[i] = in[source(i)]` in evaluation form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GaloisMap {
     shift: [usize; 4],
@@ -251,10 +248,9 @@ impl GaloisMap {
         (row * self.cols + col) * self.lanes + self.lane_source[lane] as usize
     }
 
-    /// Positions `start..start + out.len()` of the image of an evaluation-form polynomial. All of them lie in one row, and both ends at
-    /// whole vectors of lanes.
+    /// Positions `start..start + out.len()` of the image in evaluation form: whole vectors of lanes in one row.
     ///
-    /// No division per word: those of [`GaloisMap::source`] would cost the portable kernels more than their products.
+    /// Saves the divisions of [`GaloisMap::source`], which cost the portable kernels more than their products.
     #[inline]
     pub(crate) fn gather(&self, source: &[u64], start: usize, out: &mut [u64]) {
         let first = start / self.lanes;
@@ -269,7 +265,7 @@ impl GaloisMap {
         }
     }
 
-    /// What is added to rows and to columns, and where each of eight lanes comes from.
+    /// The shifts of rows and columns, and the source of each of eight lanes.
     pub fn shifts(&self) -> ([usize; 2], [u64; 8]) {
         ([self.row_shift, self.col_shift], self.lane_source)
     }

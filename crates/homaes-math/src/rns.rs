@@ -1,16 +1,15 @@
 //! Residue number systems: exact centred conversion from one set of primes to others.
 //!
-//! A polynomial known modulo X = ∏ x_i has, per coefficient, one representative c in about
-//! [-X/2, X/2]. With y_i = [f·c·(X/x_i)^{-1}]_{x_i} and v = round(Σ y_i/x_i),
+//! A polynomial known modulo X = ∏ x_i has, per coefficient, one representative c in about [-X/2, X/2]. With
+//! y_i = [f·c·(X/x_i)^{-1}]_{x_i} and v = round(Σ y_i/x_i),
 //!
 //! ```text
 //! [f·c]_X = Σ y_i (X/x_i) - v X        exactly, as an integer
 //! ```
 //!
-//! so its residue modulo any target prime is a combination of the words y_i and v with public
-//! constants. Nothing is approximated but the tie-break of v (see [`crate::kernel::quotient`]). An
-//! approximate conversion would add multiples of X: digits would grow by the number of primes and
-//! a modulus switch would lose its rounding bound.
+//! so its residue modulo any target prime is a combination of the words y_i and v with public constants. Only the
+//! tie-break of v is approximate (see [`crate::kernel::quotient`]). An approximate conversion would add multiples of
+//! X: digits would grow by the number of primes, and a modulus switch would lose its rounding bound.
 
 use crate::kernel::{self, Combination};
 use crate::modulus::{Modulus, Shoup};
@@ -60,12 +59,12 @@ impl Conversion {
         }
     }
 
-    /// The constant that words y_i of each source are made with, from coefficients in stored form.
+    /// The constants that map coefficients of each source, in stored form, to the words y_i.
     pub fn scales(&self) -> &[Shoup] {
         &self.scale
     }
 
-    /// The inverses of the sources, which make the quotient.
+    /// The inverses of the sources, for the quotient.
     pub fn inverses(&self) -> &[f64] {
         &self.inverses
     }
@@ -85,7 +84,7 @@ impl Conversion {
         kernel::combine(ring, &[self.combination(j)], ys_and_v, &mut [out]);
     }
 
-    /// Target `j` for [`kernel::combine`], which takes all y_i followed by v to coefficients in stored form.
+    /// Target `j` for [`kernel::combine`], which maps all y_i followed by v to coefficients in stored form.
     pub fn combination(&self, j: usize) -> Combination<'_> {
         let (modulus, constants) = &self.targets[j];
         Combination { modulus, constants }
@@ -112,7 +111,7 @@ mod tests {
             let values: Vec<i128> = (0..n as i128)
                 .map(|i| match i {
                     0 => 0,
-                    1 => x / 7, // 3 x/7 is near the edge, yet no tie
+                    1 => x / 7, // 3 x/7 is near the edge, but no tie
                     2 => -(x / 7),
                     3 => -1,
                     _ => (i * i * 0x1_2345_6789_abcd_ef01 * 7919) % (x / 2) * (1 - 2 * (i % 2)),

@@ -1,15 +1,15 @@
-//! Every distribution in one file.
+//! Samplers of secrets, errors and uniform residues.
 //!
 //! | sampler | distribution | tail |
 //! |---|---|---|
 //! | [`uniform`] | uniform modulo p, from a public seed | none (rejection; timing depends on public data) |
 //! | [`fixed_weight`] | h coefficients ±1, the rest 0, uniform among those | none |
 //! | [`ternary`] | each coefficient uniform in {-1, 0, 1} | bias below 2^-62 |
-//! | [`binomial`] | each coefficient the sum of two bits less that of two others: -2 to 2, σ = 1 | none |
-//! | [`gaussian`] | discrete Gaussian, σ = 3.2, by inversion of a 63-bit table | cut at ±29 = 9 σ; statistical distance 2^-60.8 per coefficient |
+//! | [`binomial`] | each coefficient the sum of two bits less two others: -2 to 2, σ = 1 | none |
+//! | [`gaussian`] | discrete Gaussian, σ = 3.2, from a 63-bit table | cut at ±29 = 9 σ; statistical distance 2^-60.8 |
 //!
-//! The secret samplers neither branch nor index on secret values: they scan and select with masks. What works on secrets takes a lot
-//! of [`LOT`] words at a time, so that its machine code has no jumps but those of its loop, which a test of the command looks for.
+//! Secret samplers neither branch nor index on secrets: they scan and select with masks, on lots of [`LOT`] words, so
+//! that their machine code has no jump but that of its loop. A test of the command checks this.
 
 use crate::modulus::Modulus;
 use core::hint::black_box;
@@ -25,13 +25,13 @@ pub const SIGMA: f64 = 3.2;
 /// Largest magnitude that [`gaussian`] returns.
 pub const TAIL: usize = THRESHOLDS.len();
 
-/// A public 32-byte seed that stands for uniform polynomials on disk.
+/// A public 32-byte seed, stored in place of uniform polynomials.
 pub type Seed = [u8; 32];
 
-/// Fills `out` with uniform canonical residues: word stream `stream` of `seed`.
+/// Fills `out` with uniform canonical residues from word stream `stream` of `seed`.
 ///
-/// Reproducible on every platform: ChaCha20 keyed by the seed, stream number as nonce, 64-bit
-/// little-endian words masked to the bit length of p and rejected when not below it.
+/// Reproducible on every platform: ChaCha20 with the seed as key and the stream number as nonce, 64-bit little-endian
+/// words masked to the bit length of p, rejected unless below p.
 pub fn uniform(seed: &Seed, stream: u64, m: &Modulus, out: &mut [u64]) {
     let mut rng = ChaCha20Rng::from_seed(*seed);
     rng.set_stream(stream);
@@ -47,7 +47,7 @@ pub fn uniform(seed: &Seed, stream: u64, m: &Modulus, out: &mut [u64]) {
             let accepted = words.filter(|&x| x < m.p());
             filled += rest.iter_mut().zip(accepted).map(|(x, y)| *x = y).count();
         } else {
-            // Where up to half of the words are rejected, a branch would be foretold wrongly as often.
+            // Up to half of the words are rejected; the processor would mispredict a branch as often.
             let mut accepted = 0;
             for x in words {
                 rest[accepted] = x;
@@ -71,15 +71,14 @@ fn below(rng: &mut impl CryptoRng, bound: u64) -> u64 {
 
 /// `weight` coefficients ±1 among `out.len()`, uniform over all such vectors.
 ///
-/// Cost: `weight` scans of the vector; which positions are chosen does not show in the memory
-/// accesses.
+/// Cost: `weight` scans of the vector. Memory accesses do not depend on the positions chosen.
 #[inline(never)]
 pub fn fixed_weight(rng: &mut impl CryptoRng, weight: usize, out: &mut [i64]) {
     assert!(weight <= out.len());
     out.fill(0);
     let len = out.len();
     let (lots, rest) = out.as_chunks_mut();
-    // taken is what completes the last lot
+    // the padding of the last lot counts as taken
     let mut last = Zeroizing::new([1; LOT]);
     last[..rest.len()].fill(0);
     for chosen in 0..weight {
@@ -91,12 +90,13 @@ pub fn fixed_weight(rng: &mut impl CryptoRng, weight: usize, out: &mut [i64]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Sets the free position of number `rank` to `sign`, if it is in this lot and `free` ones come before; how many have come after it.
+/// Sets the free position number `rank` to `sign` if it is in this lot, with `free` free ones before the lot; returns
+/// the number of free ones up to its end.
 #[inline(never)]
 fn choose(rank: i64, sign: i64, mut free: i64, lot: &mut [i64; LOT]) -> i64 {
     for x in lot {
         let is_free = 1 - (*x & 1);
-        // all-ones exactly at the free position with `rank` free ones before it; the compiler must not know, or it takes a branch
+        // all ones at the free position with `rank` free ones before it; hidden, or the compiler takes a branch
         let hit = black_box(-(is_free & i64::from(free == rank)));
         *x |= sign & hit;
         free += is_free;
@@ -104,7 +104,7 @@ fn choose(rank: i64, sign: i64, mut free: i64, lot: &mut [i64; LOT]) -> i64 {
     free
 }
 
-/// Fills `out` by `kernel`, which makes a lot of samples, as two's complement, from a lot of uniform words.
+/// Fills `out` by `kernel`, which turns a lot of uniform words into samples in two's complement.
 fn fill(rng: &mut impl CryptoRng, kernel: fn(&mut [u64; LOT]), out: &mut [i64]) {
     let mut words = [0; LOT];
     for part in out.chunks_mut(LOT) {
@@ -146,11 +146,10 @@ fn differences(words: &mut [u64; LOT]) {
     }
 }
 
-/// Thresholds of the half-Gaussian: 2^63 P(|X| <= k) of the discrete Gaussian on all integers, rounded to
-/// nearest; from k = 29 on they would be 2^63.
+/// 2^63 P(|X| <= k) of the discrete Gaussian on all integers, rounded to nearest; from k = 29 on it would be 2^63.
 ///
-/// Computed with 80 digits, so that samples do not depend on a platform's `exp`. Rounding and cut
-/// together are a statistical distance of 2^-60.8 from the exact distribution.
+/// Computed with 80 digits, so samples do not depend on a platform's `exp`. Rounding and cut together are a
+/// statistical distance of 2^-60.8 per coefficient.
 const THRESHOLDS: [u64; 29] = [
     1_149_872_835_429_266_008,
     3_340_023_666_152_832_878,
@@ -228,7 +227,7 @@ mod tests {
 
     #[test]
     fn uniform_words_are_those_of_the_stream_below_the_modulus() {
-        // hardly any word is rejected, and nearly half of them
+        // from hardly any word rejected to nearly half of them
         for p in [140_737_437_991_681, 335_539_201, 77_521] {
             let m = Modulus::new(p);
             for len in [0, 1, 128, 255, 256, 257, 1000, 5000] {

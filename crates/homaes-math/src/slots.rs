@@ -1,22 +1,20 @@
 //! F_2\[X\]/Φ_m as bytes: slots of GF(2^8) in the AES representation.
 //!
-//! Φ_m splits modulo 2 into n/d factors of degree d = ord_m(2) ∈ {8, 16}; a slot is the value at one
-//! root per factor. Polynomials whose values all lie in GF(2^8) form a subring, and those are the
-//! plaintexts here. An orbit of embeddings under Frobenius (a translation of G) is one slot; its
-//! representative has e17 ∈ {0, [`Slots::second_class`]} and any e257 below 128 (up to sign) and
-//! lane. With this choice the polynomials that hold the same byte in every slot are the elements of
-//! F_2\[ζ_17\] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17 ([`Slots::constant`]).
+//! Φ_m splits modulo 2 into n/d factors of degree d = ord_m(2) ∈ {8, 16}; a slot is the value at one root per factor.
+//! The plaintexts here are the subring of polynomials whose values all lie in GF(2^8). An orbit of embeddings under
+//! Frobenius (a translation of G) is one slot; its representative has e17 ∈ {0, [`Slots::second_class`]}, any e257
+//! below 128 (up to sign) and any lane. With this choice, the polynomials with the same byte in every slot are the
+//! elements of F_2\[ζ_17\] = GF(2^8)^2, so AES's constants are sums of at most eight powers of ζ_17
+//! ([`Slots::constant`]).
 //!
 //! Slot order: `slot = (class · lanes + lane) · C + e257`, C = 128, or 1 without the prime 257. The automorphism that
-//! adds 1 to e257 moves every run of C slots by one place, cyclically: at -1 = 128 steps the representative
-//! changes sign, which is σ^8 and the identity on bytes. Adding to e3 or e5 moves whole runs
-//! ([`Slots::slot`]).
+//! adds 1 to e257 rotates every run of C slots by one place: at -1 = 128 steps the representative changes sign, which
+//! is σ^8 and the identity on bytes. Adding to e3 or e5 moves whole runs ([`Slots::slot`]).
 //!
 //! ζ_257 lives in GF(2^16), but only sums η^k + η^{-k} ∈ GF(2^8) occur, since values at ±e257 agree.
 //!
-//! Encoding and decoding run on secrets at the client. All arithmetic on them is F_2-linear maps with
-//! public matrices, computed with masks: no table is indexed by data and no branch taken on it, except
-//! that decoding reports values outside the subring.
+//! Encoding and decoding run on secrets of the client. All arithmetic on them is F_2-linear with public matrices and
+//! masks: no table index or branch depends on data, except that decoding reports values outside the subring.
 
 use crate::ring::Ring;
 use homaes_aes::gf256;
@@ -25,7 +23,6 @@ use zeroize::{Zeroize, Zeroizing};
 /// An F_2-linear map of bytes: the images of 1, 2, 4, …, 128.
 type Linear = [u8; 8];
 
-/// x -> c·x.
 fn times(c: u8) -> Linear {
     core::array::from_fn(|i| gf256::mul(c, 1 << i))
 }
@@ -63,12 +60,12 @@ pub struct Slots {
 pub struct Encoding<'a> {
     /// for each value: a slot, and how often its byte is squared
     pub origin: &'a [(u16, u8)],
-    /// the kernels of the axes of 17, 257, 3 and 5, empty for an axis that the ring has not. A factor is given by its
+    /// the kernels of the axes of 17, 257, 3 and 5, empty for an axis that the ring lacks. A factor is given by its
     /// products with 1, 2, 4, …, 128
     pub kernels: [&'a [[u8; 8]]; 4],
 }
 
-/// What a polynomial that is no plaintext of this ring's bytes fails.
+/// The polynomial is not a plaintext of this ring's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotBytes;
 
@@ -121,12 +118,12 @@ impl Slots {
         self.second
     }
 
-    /// Slots of one run: those that adding to e257 moves around.
+    /// Slots of one run, which adding to e257 rotates.
     pub fn run_len(&self) -> usize {
         self.half_cols
     }
 
-    /// How many slots there are along e3, e5 and e257.
+    /// Number of slots along e3, e5 and e257.
     pub fn axes(&self) -> [usize; 3] {
         let [_, _, n3, n5] = self.ring.lens();
         [n3, n5, self.half_cols]
@@ -148,8 +145,8 @@ impl Slots {
         (row * self.ring.cols() + col) * lanes + lane
     }
 
-    /// Index of an embedding among those with e257 below 128; columns lead so that the long axis
-    /// runs over contiguous blocks.
+    /// Index of an embedding among those with e257 below 128; columns lead, to keep blocks of the long axis
+    /// contiguous.
     fn folded(&self, position: usize) -> usize {
         let lanes = self.ring.lanes();
         let (vector, lane) = (position / lanes, position % lanes);
@@ -188,8 +185,7 @@ impl Slots {
     /// Bytes in the slots of the polynomial with coefficients `bits` (0 or 1).
     ///
     /// # Errors
-    /// If the polynomial is outside the subring of bytes; a random one is, up to a probability of
-    /// 2^-(n/2), when 257 divides m.
+    /// If the polynomial is outside that subring. If 257 divides m, a random one is inside with probability 2^-(n/2).
     ///
     /// # Panics
     /// If `bits.len()` is not n.
@@ -243,9 +239,9 @@ impl Slots {
         }
     }
 
-    /// Exponents k ∈ 0..17 with Σ ζ_17^k = the byte `c` in every slot (modulo 2); at most eight.
+    /// Exponents k ∈ 0..17, at most eight, with Σ ζ_17^k = the byte `c` in every slot (modulo 2).
     ///
-    /// The power |Σ ζ_17^k|^2 of such a sum averages w(17 - w)/16 over the embeddings, w its length.
+    /// |Σ ζ_17^k|^2 averages w(17 - w)/16 over the embeddings, w being their number.
     pub fn constant(&self, c: u8) -> Vec<u8> {
         let step = self.ring.frobenius(1).row_shift;
         let mut values = [0u8; 16];

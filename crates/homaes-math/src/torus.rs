@@ -4,11 +4,11 @@
 //! |---|---|---|
 //! | [`uniform`] | uniform, from a public seed | none |
 //! | [`binary`] | each coefficient 0 or 1 | none |
-//! | [`add_gaussian`] | rounded normal distribution, by Box and Muller's method | at most 9.4 σ, which is passed with probability 2^-63 |
+//! | [`add_gaussian`] | rounded normal, by Box and Muller | at most 9.4 σ; a normal exceeds it with probability 2^-63 |
 //!
-//! The samplers of secrets neither branch nor index on secret values. Logarithm, sine and cosine are polynomials, reciprocal and square
-//! root are Newton iterations, and rounding adds and subtracts a large number: additions and multiplications take the same time for all
-//! values, which divisions, square roots and the library's rounding need not.
+//! Samplers of secrets neither branch nor index on secrets. Logarithm, sine and cosine are polynomials, reciprocal
+//! and square root Newton iterations, and rounding adds and subtracts a large number: additions and multiplications
+//! take constant time, which divisions, square roots and the library's rounding need not.
 
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, LN_2, LOG2_E};
 use rand_chacha::ChaCha20Rng;
@@ -41,9 +41,8 @@ pub fn binary(rng: &mut impl CryptoRng, out: &mut [u64]) {
     }
 }
 
-/// Adds independent normal numbers of standard deviation `sigma` (a fraction of the torus), rounded, to `out`.
-///
-/// Exact to about 2^-50 of σ per sample.
+/// Adds independent normal numbers of standard deviation `sigma` (a fraction of the torus), rounded, to `out`. Exact
+/// to about 2^-50 of σ per sample.
 #[inline(never)]
 pub fn add_gaussian(rng: &mut impl CryptoRng, sigma: f64, out: &mut [u64]) {
     let scale = sigma * 2f64.powi(64);
@@ -68,10 +67,10 @@ fn normals(scale: f64, words: &mut [u64; LOT]) {
     }
 }
 
-/// The integer next to x, the even one of two, modulo 2^64; for |x| < 2^82.
+/// The integer nearest to x, ties to even, modulo 2^64; for |x| < 2^82.
 #[inline(always)]
 fn rounded(x: f64) -> u64 {
-    // numbers around it are integers, and their last bits the integer's
+    // numbers near this are integers, whose last bits are those of the rounded x
     const MIDDLE: f64 = 1.5 * (1u64 << 52) as f64;
     const UPPER: f64 = (1u64 << 32) as f64;
     let upper = x * (1.0 / UPPER) + MIDDLE;
@@ -85,7 +84,7 @@ fn rounded(x: f64) -> u64 {
 fn normal_pair(u: u64, v: u64) -> [f64; 2] {
     // for u next to 2^64 rounding may leave a sign
     let radius = square_root((-2.0 * ln_fraction(u | 1)).abs());
-    // the turn in quarters: two bits choose one, the others the angle within
+    // two bits choose a quarter of the turn, the others the angle within it
     let within = (v << 2) as f64 * 2f64.powi(-64) - 0.5;
     let (sin, cos) = sin_cos(within * FRAC_PI_2);
     let [low, high] = [v >> 62 & 1, v >> 63].map(|bit| bit as f64);
@@ -117,13 +116,13 @@ fn ln_fraction(u: u64) -> f64 {
     2.0 * s * series + LN_2 * (f64::from(exponent) - 64.5)
 }
 
-/// 1/x for x in [1.2, 1.8]: Newton's iteration from a straight line that is 1/50 off at most.
+/// 1/x for x in [1.2, 1.8]: Newton's iteration from a line that is off by at most 1/50.
 #[inline(always)]
 fn reciprocal(x: f64) -> f64 {
     (0..4).fold(1.36 - 0.454 * x, |y, _| y * (2.0 - x * y))
 }
 
-/// √x for x ≥ 0: x times the inverse root, by Newton's iteration from what half the exponent gives.
+/// √x for x ≥ 0: x times the inverse root, by Newton's iteration from half the exponent.
 #[inline(always)]
 fn square_root(x: f64) -> f64 {
     // 1.5 · 1023 · 2^52 less a constant that balances the error

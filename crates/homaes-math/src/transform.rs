@@ -8,14 +8,15 @@
 //! DFT_N (root w)  ->  multiply by K̂(χ)/N, K̂(χ) = Σ_g K(g) w^{-χ g}  ->  DFT_N (root w)
 //! ```
 //!
-//! with the *same* root twice. In the portable twin the first DFT is decimated in frequency and leaves digit-reversed
-//! order, the second is decimated in time and undoes it, so no reordering pass exists; the vector twin takes one DFT of sixteen registers for
-//! both and reorders them by name. Going back is
-//! the same circuit with the dual kernel V(e) = (ω_r^{-g^e} - 1)/r: only the middle constants
-//! change. Both kernels sum to -1, which saves products on the short axes.
+//! with the *same* root twice. In the portable twin, the first DFT is decimated in frequency and leaves
+//! digit-reversed order, the second is decimated in time and undoes it, so there is no reordering pass. The vector
+//! twin uses one DFT of sixteen registers for both and reorders by naming. The inverse is the same circuit with the
+//! dual kernel V(e) = (ω_r^{-g^e} - 1)/r: only the middle constants change. Both kernels sum to -1, which saves
+//! products on the short axes.
 //!
-//! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes 17 and 257 and the rest by direct sums on 3 and 5 (twice those of a power-of-two transform), but no twiddle
-//! between axes; measured against `tfhe-ntt` by `homaes bench kernels`.
+//! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes of 17 and 257 and the rest by direct
+//! sums on 3 and 5. A power-of-two transform has half as many, but twiddles between axes; `homaes bench kernels`
+//! compares with `tfhe-ntt`.
 
 use crate::kernel::{self, Tensor};
 use crate::modulus::{Modulus, Shoup};
@@ -24,7 +25,7 @@ use crate::ring::Ring;
 use crate::simd;
 use core::iter::successors;
 
-/// One axis: kernels of both directions, in the forms the two twins want.
+/// One axis in one direction, for the portable twin.
 #[derive(Clone, Debug)]
 struct Axis {
     /// the kernel itself, for axes of length 2 and 4
@@ -35,33 +36,32 @@ struct Axis {
     roots: Vec<Shoup>,
 }
 
-/// Constants of one way of the transform on eight lanes: the axis of 257, as four times a DFT of length 16, and that of 17 as two with those of 3 and 5 in the
-/// midst.
+/// Constants of one direction of the transform on eight lanes. A DFT on the axis of 257 is two of length 16.
 #[derive(Clone, Debug)]
 pub struct Constants {
     /// w^0 … w^7 for the root of a DFT of length 16 on the axis of 257, then of 17
     pub root16: [[u64; 8]; 2],
-    /// between two DFTs of one direction on the axis of 257, at 16 j + k
+    /// between the two DFTs of 16 in one on the axis of 257, at 16 j + k
     pub twiddle: Vec<u64>,
-    /// between the directions, at 16 k1 + k2
+    /// between the two DFTs on the axis of 257, at 16 k1 + k2
     pub middle257: Vec<u64>,
-    /// between the directions on the axis of 17, joined with the correlations on the axes of 3 and 5, of what butterflies on these gave: by row the factors of
-    /// each lane's own number and of its neighbour's
+    /// between the two DFTs on the axis of 17, joined with the correlations on the axes of 3 and 5 after their
+    /// butterflies: by row, the factors of each lane's own number and of its neighbour's
     pub joined: Vec<[[u64; 8]; 2]>,
 }
 
 /// Where a transform takes its input from: n lazy words.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
-    /// The limb that the result goes to.
+    /// The limb that receives the result.
     InPlace,
     /// Another limb.
     Limb(&'a [u64]),
-    /// What [`kernel::tensor_part`] makes of a product: its part under σ(s) (0) or s·σ(s) (1).
+    /// The component of a product that [`kernel::tensor_part`] computes, under σ(s) (0) or s·σ(s) (1).
     Product(&'a Tensor<'a>, usize),
 }
 
-/// Tables of the transform modulo one prime.
+/// Tables of the transform modulo one prime. All methods panic on slices of the wrong length.
 #[derive(Clone, Debug)]
 pub struct Transform {
     ring: Ring,
@@ -74,8 +74,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// Tables for `ring` modulo `p`; `None` unless p is a prime, 1 modulo [`Ring::modulus_step`],
-    /// below 2^47.
+    /// Tables for `ring` modulo `p`; `None` unless p is a prime below 2^47 that is 1 modulo [`Ring::modulus_step`].
     pub fn new(ring: &Ring, p: u64) -> Option<Self> {
         if p % ring.modulus_step() != 1
             || !crate::prime::is_prime(p)
@@ -120,10 +119,11 @@ impl Transform {
         }
     }
 
-    /// The first half of [`forward`](Self::forward), of whole rows ([`Ring::row_len`]) at a time, while these are in the cache; [`forward_columns`](Self::forward_columns) is the other.
+    /// The first half of [`forward`](Self::forward), on some whole rows ([`Ring::row_len`]) while they are in the
+    /// cache. [`forward_columns`](Self::forward_columns) is the second half.
     pub fn forward_rows(&self, rows: &mut [u64]) {
         assert!(rows.len().is_multiple_of(self.ring.row_len()));
-        // of the portable twin the second half does all
+        // the portable twin does everything in the second half
         if let Some((fwd, _)) = &self.fast {
             simd::rows(&self.modulus, fwd, rows);
         }
@@ -138,11 +138,9 @@ impl Transform {
         }
     }
 
-    /// The second half of [`forward`](Self::forward), plus `c·source`, both lazy: what [`forward_columns`](Self::forward_columns) and
-    /// [`scale_add`](kernel::scale_add) make, in one pass through memory where kernels with 52-bit integers are in use.
-    ///
-    /// # Panics
-    /// On slices of other lengths than n.
+    /// The second half of [`forward`](Self::forward), plus `c·source`, lazy:
+    /// [`forward_columns`](Self::forward_columns) and [`scale_add`](kernel::scale_add), in one pass through memory on
+    /// 52-bit integer kernels.
     pub fn forward_columns_plus(&self, source: &[u64], c: Shoup, a: &mut [u64]) {
         assert!(a.len() == self.ring.n() && source.len() == a.len());
         match self.integer_tables() {
@@ -154,7 +152,8 @@ impl Transform {
         }
     }
 
-    /// The constants of both ways, forward first, for kernels on eight lanes elsewhere; none for other rings.
+    /// The constants of both directions, forward first, for kernels elsewhere; `None` for rings without vector
+    /// kernels.
     pub fn constants(&self) -> Option<[Constants; 2]> {
         if self.ring.lanes() != 8 || self.ring.n() == 8 {
             return None;
@@ -166,7 +165,7 @@ impl Transform {
         }))
     }
 
-    /// Tables of the way forward for kernels with 52-bit integers, where these are in use.
+    /// Forward tables of the 52-bit integer kernels, if these are in use.
     pub(crate) fn integer_tables(&self) -> Option<&simd::IntegerTables> {
         let (forward, _) = self.fast.as_ref()?;
         forward.integers()
@@ -181,12 +180,9 @@ impl Transform {
         }
     }
 
-    /// As [`inverse`](Self::inverse), of `source` to `out`, then times c, to canonical words: what
-    /// [`scale_canonical`](kernel::scale_canonical) makes of coefficients, without passes through memory of their own for a copy, a product and
-    /// the scale where kernels with 52-bit integers are in use.
-    ///
-    /// # Panics
-    /// On slices of other lengths than n, and on a part of a product that is not 0 or 1.
+    /// [`inverse`](Self::inverse) of `source` to `out`, times c, canonical:
+    /// [`scale_canonical`](kernel::scale_canonical) of the coefficients. On 52-bit integer kernels, copy, product and
+    /// scaling take no extra pass through memory.
     pub fn inverse_scaled(&self, source: Source<'_>, c: Shoup, out: &mut [u64]) {
         assert_eq!(out.len(), self.ring.n());
         let tables = self.fast.as_ref().and_then(|(_, inv)| inv.integers());
@@ -204,8 +200,8 @@ impl Transform {
         kernel::scale_canonical(&self.ring, &self.modulus, c, out);
     }
 
-    /// The element Σ ζ_17^k over the given exponents below 17, as one canonical plain value per row;
-    /// no rows if 17 does not divide m.
+    /// Σ ζ_17^k over the given exponents below 17, as one canonical plain value per row; empty if 17 does not divide
+    /// m.
     pub fn row_values(&self, exponents: &[u8]) -> Vec<u64> {
         let m = &self.modulus;
         self.powers_17
@@ -336,7 +332,7 @@ impl Transform {
     }
 }
 
-/// Applies `f` to corresponding words; in blocks of eight, which the compiler unrolls.
+/// Applies `f` to corresponding words in blocks of eight, which the compiler unrolls.
 #[inline(always)]
 fn by_eights(lo: &mut [u64], hi: &mut [u64], f: impl Fn(&mut u64, &mut u64)) {
     let (lo8, lo_rest) = lo.as_chunks_mut::<8>();
@@ -372,7 +368,7 @@ fn axis_kernel(m: &Modulus, r: u64, g: u64, dir: Direction) -> Vec<u64> {
         .collect()
 }
 
-/// Σ_j x_j w^{jχ} for χ = 0 … N-1, where w has the order N, a power of two: Cooley and Tukey's transform.
+/// Σ_j x_j w^{jχ} for χ = 0 … N-1, where w has the order N, a power of two (Cooley–Tukey).
 fn spectrum(m: &Modulus, x: &[u64], w: u64) -> Vec<u64> {
     if x.len() == 1 {
         return x.to_vec();
@@ -389,7 +385,7 @@ fn spectrum(m: &Modulus, x: &[u64], w: u64) -> Vec<u64> {
     low.chain(pairs().map(|(&x, &y)| m.sub(x, y))).collect()
 }
 
-/// What the vector twin needs of every axis.
+/// The kernels of all axes, for the vector twin.
 pub(crate) struct Kernels {
     /// per axis: kernel values (empty when absent)
     pub(crate) direct: [Vec<u64>; 4],
@@ -482,7 +478,7 @@ mod tests {
             .collect()
     }
 
-    /// a(ω^f) by Horner-free summation over the normal basis.
+    /// a(ω^f), summed over the normal basis.
     fn naive(ring: &Ring, m: &Modulus, a: &[u64], f: usize) -> u64 {
         let mut omega = 1;
         for (_, r, _) in ring.factors() {
@@ -524,7 +520,7 @@ mod tests {
         }
     }
 
-    /// As many transforms as the environment variable `HOMAES_TRANSFORMS` says, on the kernels that `HOMAES_BACKEND` says.
+    /// Runs `HOMAES_TRANSFORMS` transforms on the kernels of `HOMAES_BACKEND`.
     #[test]
     #[ignore = "run by tools/measure/instructions.py"]
     fn transforms_to_count() {
@@ -561,7 +557,7 @@ mod tests {
         }
     }
 
-    /// The halves that end in a sum or a product give what the whole and a kernel after it give.
+    /// The fused variants equal the plain transform and a kernel after it.
     #[test]
     fn fused_ends_are_those_of_kernels() {
         for m in [15u64, 17, 255, 3855, 65535] {

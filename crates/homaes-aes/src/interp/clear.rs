@@ -1,10 +1,10 @@
-//! Evaluators in the clear: an item is its value. They say what a circuit computes.
+//! Evaluators in the clear: an item is its value.
 
 use crate::error::{EvalError, Result};
 use crate::gf256;
 use crate::view::{BitEval, ByteEval, PackedEval};
 
-/// `v` completed to `slots` values with zeros.
+/// `v` padded to `slots` values with zeros.
 fn complete<T: Copy + Default>(v: &[T], slots: usize) -> Vec<T> {
     assert!(v.len() <= slots, "{} values for {slots} slots", v.len());
     let mut v = v.to_vec();
@@ -16,7 +16,7 @@ fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
     a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
 }
 
-/// View 1 in the clear, packed included.
+/// The byte and packed views in the clear.
 #[derive(Clone, Debug)]
 pub struct ClearBytes {
     slots: usize,
@@ -78,7 +78,7 @@ impl PackedEval for ClearBytes {
     }
 }
 
-/// View 2 in the clear.
+/// The bit view in the clear.
 #[derive(Clone, Debug)]
 pub struct ClearBits {
     slots: usize,
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn public_values_are_completed_with_zeros() {
+    fn public_values_are_padded_with_zeros() {
         assert_eq!(ClearBytes::new(3).public(&[7]), [7, 0, 0]);
         assert_eq!(ClearBits::new(2).public(&[true]), [true, false]);
     }

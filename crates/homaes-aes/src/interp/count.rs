@@ -1,8 +1,8 @@
-//! Counting evaluators: an item is its depth, and every operation is written down.
+//! Counting evaluators: an item is its depth, and every operation is counted.
 //!
-//! A run costs next to nothing, needs no keys, and tells which keys and how much depth the real run
-//! will need. With [`with_levels`](CountBytes::with_levels), a circuit that needs more depth than
-//! there is fails as it would on the backend. `refresh` is counted and changes no depth.
+//! A run needs no keys and tells which keys and how much depth a real run needs. With
+//! [`with_levels`](CountBytes::with_levels), a circuit that is too deep fails as it would on the backend. `refresh`
+//! is counted and changes no depth.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::error::Depth;
 use crate::error::{EvalError, Result};
 use crate::view::{BitEval, ByteEval, PackedEval};
 
-/// What a circuit has used.
+/// The operations of a circuit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
@@ -21,7 +21,7 @@ pub struct Tally {
     pub complements: u64,
     /// products by a public constant
     pub scalings: u64,
-    /// products or conjunctions
+    /// products or ANDs
     pub products: u64,
     /// relinearisations
     pub relinearisations: u64,
@@ -33,7 +33,7 @@ pub struct Tally {
     pub passes: u64,
     /// calls of `refresh`
     pub refreshes: u64,
-    /// depths that `refresh` was asked to make room for
+    /// depths passed to `refresh`
     pub refresh_depths: BTreeSet<Depth>,
     /// greatest depth of an item
     pub depth: Depth,
@@ -43,7 +43,7 @@ pub struct Tally {
     pub permutations_used: BTreeSet<[usize; 16]>,
 }
 
-/// A tally and the levels that there are.
+/// A tally, and the number of levels if it is limited.
 #[derive(Debug, Default)]
 struct Ledger {
     tally: Mutex<Tally>,
@@ -51,12 +51,11 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Every update leaves the tally consistent, so that a poisoned lock does no harm.
+    /// Every update leaves the tally consistent, so a poisoned lock does no harm.
     fn open(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One level below `depth`, if there is one.
     fn deepen(&self, depth: Depth) -> Result<Depth> {
         let left = self.levels.map_or(1, |levels| levels - depth.min(levels));
         if left == 0 {
@@ -89,7 +88,7 @@ impl Ledger {
     }
 }
 
-/// View 1, counted, packed included. Depth is in products.
+/// The byte and packed views, counted. Depth is in products.
 #[derive(Debug)]
 pub struct CountBytes {
     slots: usize,
@@ -103,13 +102,13 @@ impl CountBytes {
         Self { slots, ledger }
     }
 
-    /// The same counter, with an end to its depth.
+    /// The same counter with `levels` levels.
     pub fn with_levels(mut self, levels: Depth) -> Self {
         self.ledger.levels = Some(levels);
         self
     }
 
-    /// What has been used so far.
+    /// The operations so far.
     pub fn tally(&self) -> Tally {
         self.ledger.open().clone()
     }
@@ -177,7 +176,7 @@ impl PackedEval for CountBytes {
     }
 }
 
-/// View 2, counted. Depth is in conjunctions.
+/// The bit view, counted. Depth is in ANDs.
 #[derive(Debug)]
 pub struct CountBits {
     slots: usize,
@@ -191,13 +190,13 @@ impl CountBits {
         Self { slots, ledger }
     }
 
-    /// The same counter, with an end to its depth.
+    /// The same counter with `levels` levels.
     pub fn with_levels(mut self, levels: Depth) -> Self {
         self.ledger.levels = Some(levels);
         self
     }
 
-    /// What has been used so far.
+    /// The operations so far.
     pub fn tally(&self) -> Tally {
         self.ledger.open().clone()
     }

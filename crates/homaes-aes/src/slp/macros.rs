@@ -2,8 +2,8 @@
 
 /// A [`Program`](super::Program) from a listing in which every wire has a name.
 ///
-/// `x`, `+`, `plus` and `xnor` are the gates. Inputs and outputs are listed least significant first; a name
-/// that nothing reads is a warning, one that is not defined an error.
+/// Gates are `x` (AND), `+`, `plus` and `xnor`. Inputs and outputs are listed least significant first. An unread name
+/// is a warning, an undefined one an error.
 macro_rules! program {
     (
         inputs $($input:ident)+;
@@ -21,7 +21,6 @@ macro_rules! program {
     }};
 }
 
-/// One gate of [`program!`].
 macro_rules! gate {
     (x, $a:expr, $b:expr) => {
         $crate::slp::Gate::And($a, $b)

@@ -1,25 +1,23 @@
-//! The AES S-box and its inverse as straight-line programs of few conjunctions.
+//! The AES S-box and its inverse as straight-line programs with few ANDs.
 //!
-//! The circuits of Boyar and Peralta, *A depth-16 circuit for the AES S-box* (eprint 2011/332), in the
-//! paper's names: linear layers T and L around an inversion in GF(2^8) that both directions share. U0 and
-//! S0 (W0 of the inverse) are the most significant bits in the paper; here bit 0 is the least
-//! significant, so the listings of inputs and outputs run downwards.
+//! The circuits of Boyar and Peralta, *A depth-16 circuit for the AES S-box* (eprint 2011/332), with the paper's
+//! names: linear layers T and L around an inversion in GF(2^8) that both directions share. U0 and S0 (W0 of the
+//! inverse) are the most significant bits in the paper; here bit 0 is the least significant.
 //!
-//! One thing differs. The paper adds T14, T24 and T26 to sums of products that are not yet complete; here
-//! they are added last, as T25 is there, so that M20 to M23 take four relinearisations and not more.
+//! One difference: the paper adds T14, T24 and T26 to incomplete sums of products. Here they are added last, like T25
+//! in the paper, so that M20 to M23 take only four relinearisations.
 //!
-//! | | conjunctions | depth in conjunctions | sums | complements | relinearisations |
+//! | | ANDs | depth | sums | complements | relinearisations |
 //! |---|---|---|---|---|---|
 //! | [`FORWARD`] | 34 | 4 | 94 | 4 | 19 |
 //! | [`INVERSE`] | 34 | 4 | 93 | 10 | 19 |
 //!
-//! The 19 are the four bits M20 … M23 into GF(16); M25, M31, M34 and M29, M30, M32, M35 of the
-//! inversion there; and the eight outputs. `tests/slp.rs` counts the table.
+//! The 19 are the four bits M20 … M23 into GF(16); M25, M31, M34 and M29, M30, M32, M35 of the inversion there; and
+//! the eight outputs. `tests/slp.rs` counts the table.
 
 use super::Program;
 
-/// A program made of the inversion, with linear layers before and after it. `$d` is the operand that
-/// the paper calls D.
+/// The inversion with linear layers before and after it. `$d` is the operand that the paper calls D.
 macro_rules! around_inversion {
     (
         inputs $($input:ident)+;

@@ -1,44 +1,47 @@
 //! Inversion in GF(2^8) through the tower GF(((2^2)^2)^2), as programs that end in products.
 //!
-//! An element is a·E₀ + b·E₁ with a, b in GF(2^4) and conjugate E₀, E₁ = E₀^16. Then x⁻¹ = (a·E₁ + b·E₀)·N⁻¹ with the norm
-//! N = x^17 = E₀E₁·(a + b)² + (E₀ + E₁)²·ab in GF(2^4), and N⁻¹ comes about in the same way one storey further down, where inversion in
-//! GF(2^2) is squaring, which is linear. A product of two elements of GF(2^4) takes nine conjunctions of the same linear forms of both
-//! factors (Karatsuba's method twice), and every linear form of the product is the sum of some of the nine.
+//! An element is a·E₀ + b·E₁ with a, b in GF(2^4) and conjugate E₀, E₁ = E₀^16. Then x⁻¹ = (a·E₁ + b·E₀)·N⁻¹ with the
+//! norm N = x^17 = E₀E₁·(a + b)² + (E₀ + E₁)²·ab in GF(2^4). N⁻¹ is computed the same way one storey further down,
+//! where inversion in GF(2^2) is squaring, which is linear. A product in GF(2^4) takes nine ANDs of the same linear
+//! forms of both factors (Karatsuba twice), and every linear form of the product is a sum of some of the nine.
 //!
-//! | | conjunctions | by level | depth | relinearisations before the outputs, by level | relinearisations of an S-box |
+//! | | ANDs | by level | depth | relinearisations before the outputs, by level | relinearisations of an S-box |
 //! |---|---|---|---|---|---|
 //! | [`DEPTH_4`] | 36 | 9, 3, 6, 18 | 4 | 4, 2, 4 | 18 |
 //! | [`DEPTH_3`] | 42 | 9, 21, 12 | 3 | 4, 10 | 22 |
 //!
-//! The programs stop before the last sums: their outputs are the conjunctions of the last level, and [`Core::inverse`] says
-//! which of them sum to which coordinate of x⁻¹. What follows an inversion in AES is linear, up to the next inversion, so that
-//! [`FoldedBits`](crate::FoldedBits) makes one matrix of all of it. `tests/slp.rs` counts the table, and evaluates both programs on all bytes.
+//! The programs stop before the last sums: their outputs are the ANDs of the last level, and [`Core::inverse`] says
+//! which of them sum to which coordinate of x⁻¹. AES is linear from there to the next inversion, so
+//! [`FoldedBits`](crate::FoldedBits) makes one matrix of all of it. `tests/slp.rs` counts the table and evaluates
+//! both programs on all bytes.
 //!
-//! Linear forms of the inputs are computed twice, for the first level and for the last: in between they would be held in memory, and
-//! BGV brings them down to the level of the other factor sum by sum, which leaves less noise than the sum of what came down.
+//! Linear forms of the inputs are computed twice, for the first level and for the last, so that they are not held in
+//! memory between. It also leaves less noise in BGV, which then lowers each sum to the level of the other factor
+//! instead of summing lowered terms.
 //!
-//! Source: Satoh, Morioka, Takano, Munetoh, *A compact Rijndael hardware architecture with S-box optimization* (ASIACRYPT 2001), for
-//! inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039), for the 18 relinearisations. The bases are those, of all conjugate E₀ and
-//! E₁, for which the rows of the folded matrices are short: 32 of 72 conjunctions on average.
+//! Sources: Satoh, Morioka, Takano, Munetoh, *A compact Rijndael hardware architecture with S-box optimization*
+//! (ASIACRYPT 2001), for inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV
+//! Scheme* (eprint 2014/039), for the 18 relinearisations. Among all conjugate E₀ and E₁, these bases give the folded
+//! matrices short rows: 32 of 72 ANDs on average.
 
 use super::Program;
 
-/// A program for inversion, up to sums of its outputs, with the bases that it is written in.
+/// A program for inversion, up to sums of its outputs, with its bases.
 #[derive(Clone, Copy, Debug)]
 pub struct Core<const P: usize> {
-    /// from the eight coordinates of x to conjunctions
+    /// from the eight coordinates of x to ANDs
     pub program: Program<8, P>,
     /// x is the sum of `basis[k]` over the coordinates k that are 1
     pub basis: [u8; 8],
-    /// x⁻¹ is the sum of `inverse[k].0` over the k for which an odd number of the outputs of the mask `inverse[k].1` are 1
+    /// x⁻¹ is the sum of `inverse[k].0` over the k for which the outputs in the mask `inverse[k].1` sum to 1
     pub inverse: [(u8, u32); 8],
 }
 
 impl<const P: usize> Core<P> {
-    /// Per coordinate k, the mask of the bits of x whose sum modulo 2 it is.
+    /// Per coordinate, the mask of the bits of x that it sums modulo 2.
     #[must_use]
     pub fn coordinates(&self) -> [u8; 8] {
-        // Gauss elimination: column j of the matrix is basis[j], of its inverse the coordinates of the byte 2^j
+        // Gaussian elimination: column j of the matrix is basis[j], that of its inverse the coordinates of 2^j
         let mut rows: [(u8, u8); 8] = core::array::from_fn(|i| {
             let row = (0..8).fold(0, |row, j| row | (self.basis[j] >> i & 1) << j);
             (row, 1 << i)
@@ -63,7 +66,7 @@ pub(crate) const fn parity(x: u8) -> u8 {
     (x ^ x >> 1) & 1
 }
 
-/// A program whose front computes the norm N of X and the inverse M0 + M1 w of the norm of that: 12 conjunctions at depths 1 and 2, 6
+/// A program that starts with the norm N of X and the inverse M0 + M1 w of the norm of N: 12 ANDs, depth 2, 6
 /// relinearisations.
 macro_rules! after_norms {
     (
@@ -133,7 +136,7 @@ macro_rules! after_norms {
     };
 }
 
-/// Depth 4: 36 conjunctions, 10 relinearisations, then 18 products.
+/// Depth 4: 36 ANDs, 18 of them outputs, and 10 relinearisations.
 pub const DEPTH_4: Core<18> = Core {
     program: after_norms! {
         outputs Z0 Z1 Z2 Z3 Z4 Z5 Z6 Z7 Z8 Z9 Z10 Z11 Z12 Z13 Z14 Z15 Z16 Z17;
@@ -201,7 +204,7 @@ pub const DEPTH_4: Core<18> = Core {
     ],
 };
 
-/// Depth 3, by x⁻¹ = (x^16·N̄)·(N·N̄)⁻¹ with the conjugate N̄ = N^4: 42 conjunctions, 14 relinearisations, then 12 products.
+/// Depth 3, by x⁻¹ = (x^16·N̄)·(N·N̄)⁻¹ with N̄ = N^4: 42 ANDs, 12 of them outputs, and 14 relinearisations.
 pub const DEPTH_3: Core<12> = Core {
     program: after_norms! {
         outputs Z0 Z1 Z2 Z3 Z4 Z5 Z6 Z7 Z8 Z9 Z10 Z11;

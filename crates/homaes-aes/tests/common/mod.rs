@@ -36,7 +36,6 @@ impl View {
     ) -> Vec<Vec<Block>> {
         assert_eq!(blocks.len(), keys.len());
         let n = blocks.len();
-        // Round by round, the keys of all blocks.
         let schedules: Vec<_> = keys.iter().map(|k| k.schedule(dir)).collect();
         let keys: Vec<Vec<Block>> = (0..schedules[0].as_slice().len())
             .map(|r| schedules.iter().map(|s| s.as_slice()[r]).collect())
@@ -76,7 +75,7 @@ impl View {
         }
     }
 
-    /// Runs each block under its own key; the results.
+    /// Runs each block under its own key; returns the results.
     pub(crate) fn run(self, dir: Direction, blocks: &[Block], keys: &[RoundKeys]) -> Vec<Block> {
         self.trace(dir, blocks, keys)
             .pop()
@@ -84,7 +83,7 @@ impl View {
     }
 }
 
-/// [`FoldedBits`] with input and keys brought to its coordinates, and all states brought back.
+/// [`FoldedBits`], with input and keys converted to its coordinates and all states converted back.
 fn folded<const P: usize>(
     core: &'static Core<P>,
     dir: Direction,

@@ -1,13 +1,11 @@
-//! Published known answers, parsed: what `README.md` in this folder lists.
+//! Published known answers, parsed; `README.md` in this folder lists them.
 //!
-//! For the tests of every crate. The module stands by itself; a test of crate `homaes-NAME` includes it as
+//! For the tests of every crate. A file in `tests/` or `src/` of crate `homaes-NAME` includes it as
 //!
 //! ```text
 //! #[path = "../../homaes-aes/tests/vectors/mod.rs"]
 //! mod vectors;
 //! ```
-//!
-//! from a file in `tests/` or `src/`.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -43,22 +41,22 @@ pub struct Vector {
     pub output: Vec<u8>,
 }
 
-/// One call of the block cipher that a [`Vector`] tells the answer of.
+/// One call of the block cipher, with the answer that a [`Vector`] gives.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// how the cipher runs: under CTR, always encrypting
     pub direction: Direction,
     pub input: Block,
-    /// as many bytes of the answer as are known: 16, or fewer for the end of a CTR message
+    /// the known bytes of the answer: 16, or fewer at the end of a CTR message
     pub output: Vec<u8>,
 }
 
 impl Vector {
-    /// The calls of the block cipher, in the order of the message. Encrypting under CBC, a call's input
-    /// is taken from the known answer of the call before.
+    /// The calls of the block cipher, in the order of the message. In CBC encryption, inputs use the known previous
+    /// answer.
     pub fn calls(&self) -> Vec<Call> {
         let (input, output) = (self.input.chunks(16), self.output.chunks(16));
-        // What CBC chains: the ciphertext, one block late.
+        // CBC chains the ciphertext, one block late.
         let text = match self.direction {
             Direction::Encrypt => &self.output,
             Direction::Decrypt => &self.input,
@@ -103,13 +101,13 @@ pub struct GcmVector {
     pub file: &'static str,
     /// the record's number within its section of the file
     pub count: usize,
-    /// whether the file tests encryption or decryption; a record that is not refused holds both ways
+    /// whether the file tests encryption or decryption; valid records hold both ways
     pub direction: Direction,
     /// 16, 24 or 32 bytes
     pub key: Vec<u8>,
     pub nonce: [u8; 12],
     pub aad: Vec<u8>,
-    /// as long as the ciphertext; `None` if the tag is wrong and decryption must refuse
+    /// as long as the ciphertext; `None` if the tag is wrong
     pub plain: Option<Vec<u8>>,
     pub cipher: Vec<u8>,
     /// the first 4 to 16 bytes of the full tag
@@ -158,7 +156,7 @@ pub fn sp800_38a() -> Vec<Vector> {
 /// Key, input and output of one block call.
 pub type KeyedCall = (Vec<u8>, Block, Block);
 
-/// All different block calls of [`aesavs`] and [`sp800_38a`] in one direction with keys of so many bytes, in the order of the keys.
+/// All distinct block calls of [`aesavs`] and [`sp800_38a`] in one direction and key size, ordered by key.
 pub fn block_calls(direction: Direction, key_bytes: usize) -> BTreeSet<KeyedCall> {
     let vectors = aesavs().into_iter().chain(sp800_38a());
     let vectors = vectors.filter(|v| v.key.len() == key_bytes);
@@ -236,7 +234,7 @@ fn vectors(mode: Mode, (file, text): (&'static str, &'static str)) -> impl Itera
     })
 }
 
-/// The lines `NAME = value` from one `COUNT` to the next, and what is said around them.
+/// The lines `NAME = value` from one `COUNT` to the next, with their section and verdict.
 #[derive(Clone, Default)]
 struct Record {
     section: &'static str,

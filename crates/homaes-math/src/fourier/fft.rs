@@ -1,4 +1,5 @@
-//! The kernels, over any [`Lanes`](crate::float_lanes::Lanes). Working memory is in groups, like spectra: vector j of eight complex numbers is group j.
+//! The kernels over any [`Lanes`](crate::float_lanes::Lanes). Working memory is in groups, like spectra: vector j of
+//! eight complex numbers is group j.
 
 mod dft;
 mod digits;

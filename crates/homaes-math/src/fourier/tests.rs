@@ -181,7 +181,7 @@ fn monomials_rotate() {
     }
 }
 
-/// Two accumulators, and keys of which only one is not zero, in turn.
+/// Two accumulators; each key in turn is the only one that is not zero.
 fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
     let mut rng = rng();
     let f = Fourier::new(n);

@@ -13,14 +13,14 @@ use zeroize::Zeroize;
 
 /// Every length divides this.
 const ORDER: u64 = (1 << 21) * 9 * 5;
-/// The primes are so close below 2^47 that what a digit has above 2^47, 13 bits, is folded in by one product and leaves a lazy number.
+/// The primes are so close to 2^47 that one product folds in the 13 bits of a digit above 2^47, to a lazy number.
 const CLOSE: u64 = (1 << 34) - (1 << 22);
 const PRIMES: usize = 3;
 /// Longest row: 128 KiB, which the second-level cache holds with its tables.
 const LONGEST_ROW: usize = 1 << 14;
-/// Most and least bits of a digit.
+/// Least and most bits of a digit.
 const DIGIT_BITS: [usize; 2] = [52, 60];
-/// Coefficients that are put together at a time.
+/// Coefficients recombined at a time.
 const LOT: usize = 512;
 
 static MODULI: LazyLock<[Modulus; PRIMES]> = LazyLock::new(|| {
@@ -29,7 +29,7 @@ static MODULI: LazyLock<[Modulus; PRIMES]> = LazyLock::new(|| {
     array::from_fn(|i| Modulus::new(primes[i]))
 });
 
-/// What a transformed factor is for: a product is of one plain and one stored factor.
+/// The use of a transformed factor: a product takes one plain and one stored factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// one that is used once, and sums of products
@@ -54,7 +54,6 @@ impl core::fmt::Debug for Spectrum {
     }
 }
 
-/// One prime.
 #[derive(Clone, Debug)]
 struct Field {
     m: Modulus,
@@ -66,10 +65,10 @@ struct Field {
     unscale: Shoup,
 }
 
-/// Products modulo X^L - 1 of integers that are cut into digits.
+/// Products modulo X^L - 1 of integers cut into digits.
 ///
-/// A product of `a` and `b` digits has a + b; where that is more than L, digit k comes together with digit k + L. What is not disturbed by that is found by
-/// [`inverse`](Self::inverse) with the right first digit.
+/// A product of `a` and `b` digits has a + b; beyond L, digits k and k + L add up. [`inverse`](Self::inverse) reads
+/// the undisturbed ones, given the right first digit.
 #[derive(Clone, Debug)]
 pub struct Convolution {
     backend: Backend,
@@ -80,11 +79,11 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// For cyclic products of at least `bits` bits. In sums of products at most `overlaps` products of digits meet; for one product that is the number of digits
-    /// of the shorter factor.
+    /// For cyclic products of at least `bits` bits. At most `overlaps` products of digits add up at one place: for
+    /// one product, the number of digits of the shorter factor.
     ///
     /// # Panics
-    /// If that is beyond 2^27 bits or 2^30 overlaps: sizes are fixed by parameter sets.
+    /// Beyond 2^27 bits or 2^30 overlaps, which only a wrong parameter set can cause.
     pub fn new(bits: usize, overlaps: usize, backend: Backend) -> Self {
         let moduli = &*MODULI;
         let capacity: f64 = moduli.iter().map(Modulus::log2).sum();
@@ -132,7 +131,7 @@ impl Convolution {
         let digits = (64 * words.len()).div_ceil(self.bits);
         assert!(
             digits <= self.len || 64 * words.len() < self.bits * self.len + 64,
-            "{digits} digits in a transform of {}",
+            "{digits} digits, expected at most {}",
             self.len
         );
         Spectrum(array::from_fn(|i| {
@@ -162,7 +161,7 @@ impl Convolution {
         }))
     }
 
-    /// The same in place of the plain factor.
+    /// The product, in place of the plain factor.
     pub fn multiply_assign(&self, plain: &mut Spectrum, stored: &Spectrum) {
         let pairs = plain.0.iter_mut().zip(&stored.0);
         for (field, (a, b)) in self.fields.iter().zip(pairs) {
@@ -170,7 +169,7 @@ impl Convolution {
         }
     }
 
-    /// Adds a product of a plain and a stored factor to a sum of such.
+    /// Adds a product of a plain and a stored factor to a sum.
     pub fn multiply_add(&self, plain: &Spectrum, stored: &Spectrum, sum: &mut Spectrum) {
         let triples = sum.0.iter_mut().zip(&plain.0).zip(&stored.0);
         for (field, ((sum, a), b)) in self.fields.iter().zip(triples) {
@@ -178,8 +177,8 @@ impl Convolution {
         }
     }
 
-    /// ⌊sum/2^(first·bits)⌋ modulo 2^(64·`out.len()`) for the digits of a sum of products that lie from `first` on; it may be too small by one, for the carry
-    /// from below is that of four digits.
+    /// ⌊sum/2^(first·bits)⌋ modulo 2^(64·`out.len()`), from digit `first` of a sum of products on. It may be too
+    /// small by one, because the carry from below is that of four digits.
     pub fn inverse(&self, mut sum: Spectrum, first: usize, out: &mut [u64]) {
         for (field, a) in self.fields.iter().zip(&mut sum.0) {
             simd::inverse(self.backend, &field.m, &field.inverse, field.unscale, a);
@@ -227,7 +226,6 @@ impl Convolution {
     }
 }
 
-/// Digits to words.
 struct Packer<'o> {
     out: core::slice::IterMut<'o, u64>,
     bits: usize,
@@ -269,7 +267,7 @@ impl<'o> Packer<'o> {
     }
 }
 
-/// The length of a row, and the radices of the columns, of the shortest transform of at least `digits` digits; of equal ones, that with the longest rows.
+/// Row length and column radices of the shortest transform of at least `digits` digits (ties: the longest rows).
 fn shape(digits: usize) -> (usize, Vec<usize>) {
     let rows = |a: u32, b: u32, c: u32| 2usize.pow(a) * 3usize.pow(b) * 5usize.pow(c);
     let mut best: Option<(usize, usize, usize)> = None;
@@ -291,7 +289,6 @@ fn shape(digits: usize) -> (usize, Vec<usize>) {
     (row, radices(count))
 }
 
-/// `count` as a product of radices.
 fn radices(mut count: usize) -> Vec<usize> {
     let mut out = Vec::new();
     for radix in [8, 5, 3, 4, 2] {
@@ -307,7 +304,6 @@ fn radices(mut count: usize) -> Vec<usize> {
     out
 }
 
-/// A vector of constants with their quotients.
 fn vector(m: &Modulus, of: impl Fn(usize) -> u64) -> [[u64; LANES]; 2] {
     let c: [Shoup; LANES] = array::from_fn(|i| m.shoup(of(i)));
     [c.map(|c| c.w), c.map(|c| c.q)]
@@ -327,7 +323,6 @@ impl Field {
     }
 }
 
-/// w^0 … w^(n-1).
 fn powers(m: &Modulus, w: u64, n: usize) -> Vec<u64> {
     let w = m.shoup(w);
     let next = |x: &u64| Some(m.scale(*x, w));
@@ -337,7 +332,6 @@ fn powers(m: &Modulus, w: u64, n: usize) -> Vec<u64> {
 /// The tables for a root of unity of order [`ORDER`].
 fn tables(m: &Modulus, row: usize, radices: &[usize], root: u64) -> Tables {
     let rows: usize = radices.iter().product();
-    // of that order
     let of = |order: usize| m.pow(root, ORDER / order as u64);
     let mut stages = Vec::new();
     let mut block = rows;
@@ -470,7 +464,6 @@ pub(super) mod tests {
         }
     }
 
-    /// A sum of three products.
     #[test]
     fn sums_of_products() {
         let mut rng = ChaCha20Rng::from_seed([8; 32]);

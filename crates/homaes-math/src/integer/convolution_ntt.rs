@@ -5,7 +5,7 @@
 //! 1. columns: DFTs of R points, and row k times the powers of ω_L^k (the four-step method);
 //! 2. rows: DFTs of S points in the cache, by radices 8, 4 and 2 and at the end 64 = 8 × 8.
 //!
-//! The order of the result is that in which the last step leaves it; products do not care, and the inverse starts from it.
+//! The result keeps the order that the last step leaves; products do not care, and the inverse starts from it.
 
 #![allow(clippy::needless_range_loop, reason = "one position in several arrays")]
 
@@ -15,7 +15,7 @@ use crate::modulus::{Modulus, Shoup};
 
 /// Columns that the first step takes at a time: two cache lines.
 const WIDTH: usize = 2 * LANES;
-/// Rows end in blocks of so many.
+/// Length of the blocks that rows end in.
 pub(super) const BASE: usize = 64;
 /// Most rows.
 pub(super) const MAX_ROWS: usize = 256;
@@ -34,7 +34,7 @@ pub(crate) struct Tables {
     pub(super) base: [[[u64; LANES]; 2]; LANES],
 }
 
-/// DFTs of `radix` rows that lie `apart`, in blocks of `radix·apart` rows, and constants after it (forward) or before.
+/// DFTs of `radix` rows at distance `apart`, in blocks of `radix·apart` rows; constants follow (forward) or precede.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
     pub(super) radix: usize,
@@ -52,7 +52,7 @@ pub(super) struct Twist {
     pub(super) step: Shoup,
 }
 
-/// DFTs of `radix` elements of a row that lie `apart`.
+/// DFTs of `radix` elements of a row at distance `apart`.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     pub(super) radix: usize,
@@ -106,7 +106,7 @@ impl<V: Lanes> Split<V> {
     fn digits(&self, words: &[u64], at: usize) -> V {
         let bytes = V::load_bytes(words, at / LANES * self.bits);
         let low = bytes.permute(self.word).shr(self.low);
-        // with a shift of 0 the mask removes what this adds, except that a shift by 63 is not one by 64
+        // a shift of 0 shifts this by 63 instead of 64; the mask removes the extra bit
         let high = bytes.permute(self.next).shl(self.high);
         let digit = low.or(high).and(self.mask);
         let above = digit.shr(self.half);
@@ -227,7 +227,6 @@ macro_rules! stage_inverse {
     };
 }
 
-/// The constants of a row for the columns in hand.
 struct Twisting<V: Lanes> {
     now: V,
     step: V::Factor,

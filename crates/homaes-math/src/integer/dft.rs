@@ -1,6 +1,6 @@
 //! Discrete Fourier transforms of two to eight vectors, in registers.
 //!
-//! Inputs are lazy (below 2p). Outputs are in natural order and below 16p, so that one product by a constant makes them lazy again; 32p is below 2^52.
+//! Inputs are lazy. Outputs are in natural order and below 16p < 2^51; a product by a constant makes them lazy again.
 
 use super::word_lanes::{Consts, Lanes};
 use crate::modulus::{Modulus, Shoup};
@@ -80,7 +80,7 @@ impl<V: Lanes> Dft<V> {
         ]
     }
 
-    /// Of values below 4p.
+    /// Inputs may be below 4p.
     #[inline(always)]
     pub(crate) fn four(&self, [x0, x1, x2, x3]: [V; 4]) -> [V; 4] {
         let (e0, e1) = (x0.plus(x2), x1.plus(x3));

@@ -1,28 +1,29 @@
 //! [`Lanes`] in double precision, for processors that have no 52-bit integer products.
 //!
-//! A word x < 2^52 becomes a number when the exponent of 2^52 is set in it and 2^52 subtracted. A product a·b < 2^104 is cut in two by adding 2^104 in one
-//! rounding, which leaves a multiple of 2^52:
+//! A word x < 2^52 becomes a number by setting the exponent of 2^52 in it and subtracting 2^52. A product a·b < 2^104
+//! is cut in two by adding 2^104 in one rounding, which leaves a multiple of 2^52:
 //!
 //! ```text
 //! t = a·b + 2^104      low = a·b + (2^104 - t)      a·b = (t - 2^104) + low,   |low| ≤ 2^51
 //! ```
 //!
-//! All steps but the first are exact. The mantissa of t is the high half, one too large where low is negative.
+//! All steps but the first are exact. The mantissa of t is the high half, one too large if low is negative.
 //!
-//! For x·w modulo p, with q = ⌊w·2^52/p⌋, the same first step with (q + 1/2) in place of w finds the quotient Q = x·(q + 1/2)/2^52, rounded: that is off from
-//! x·w/p by less than 1/2 in the constant and by 1/2 in the rounding, so x·w - Q·p is between -p and p, and p more of it is lazy.
+//! For x·w modulo p, with q = ⌊w·2^52/p⌋, the same first step with q + 1/2 in place of w gives the rounded quotient
+//! Q = x·(q + 1/2)/2^52. It differs from x·w/p by less than 1/2 for the constant and 1/2 for the rounding, so
+//! x·w - Q·p is between -p and p, and lazy after adding p.
 
 use super::word_lanes::{LANES, Lanes, MOST_TERMS};
 use crate::float_lanes::Lanes as Reals;
 use crate::modulus::{MASK, Modulus, Shoup};
 
-/// Eight words, with numbers of the type `R` for products.
+/// Eight words, with products in numbers of the type `R`.
 #[derive(Clone, Copy)]
 pub(crate) struct ByDoubles<R: Reals>(R::Word);
 
 const TWO_52: f64 = (1u64 << 52) as f64;
 const TWO_104: f64 = (1u128 << 104) as f64;
-/// Numbers of 1.5 · 2^52, and of up to 2^51 above or below, are integers of 53 bits.
+/// Numbers within 2^51 of 1.5 · 2^52 are integers of 53 bits.
 const MIDDLE: f64 = 1.5 * TWO_52;
 
 /// Constants of a prime.
@@ -37,7 +38,7 @@ pub(crate) struct Prime<R> {
     unstored: [R; 2],
 }
 
-/// What one word holds of 2^52 + x: x.
+/// The words x of 2^52 + x.
 #[inline(always)]
 fn words<R: Reals>(x: R) -> ByDoubles<R> {
     ByDoubles(R::and_word(x.to_bits(), R::splat_word(MASK)))
@@ -73,7 +74,7 @@ impl<R: Reals> ByDoubles<R> {
     }
 }
 
-/// The two parts of a product: 2^104 more than the high one, and the low one, which may be negative.
+/// The two parts of a product: the high one plus 2^104, and the low one, which may be negative.
 #[inline(always)]
 fn cut<R: Reals>(a: R, b: R) -> [R; 2] {
     let t = a.mul_add(b, R::splat(TWO_104));
@@ -142,7 +143,7 @@ impl<R: Reals> Lanes for ByDoubles<R> {
     #[inline(always)]
     fn add_low(self, b: Self, c: Self) -> Self {
         let [_, low] = cut(self.lowest(), b.lowest());
-        // 2^51 more than its mantissa is low modulo 2^52
+        // its mantissa plus 2^51 is low modulo 2^52
         let bits = Self((low + R::splat(MIDDLE)).to_bits()).plus(Self::splat(1 << 51));
         c.plus(bits.and(Self::splat(MASK)))
     }
@@ -184,7 +185,7 @@ impl<R: Reals> Lanes for ByDoubles<R> {
         if let (Some(a), Some(b)) = (from.first_chunk(), from.last_chunk()) {
             (low, high) = (Self::load(a), Self::load(b));
         }
-        // in two steps: no shift is by 64
+        // two steps, as no shift is by 64
         let high = high.shl(Self::splat(63 - shift)).shl(Self::splat(1));
         low.shr(Self::splat(shift)).or(high)
     }
@@ -218,7 +219,8 @@ impl<R: Reals> Lanes for ByDoubles<R> {
         words(self.residue(c, k) + k.lift)
     }
 
-    /// With x·2^-52 between -p and p, and y - p likewise, the quotient is below 2^47 and its rounding off by little more than 1/2.
+    /// With x·2^-52 and y - p between -p and p, the quotient is below 2^47 and its rounding off by little more than
+    /// 1/2.
     #[inline(always)]
     fn product(self, y: Self, k: &Prime<R>) -> Self {
         let (x, y) = (self.residue(k.unstored, k), y.lifted() - k.lift);
@@ -250,7 +252,7 @@ impl<R: Reals> Lanes for ByDoubles<R> {
         let more = |one: f64| Self::splat(one.to_bits().wrapping_mul(terms as u64));
         let low = Self(low).minus(more(MIDDLE));
         let high = Self(high).minus(more(TWO_104));
-        // rounded down: of a number that is not negative, and less what made it so
+        // rounded down: 2^63 makes low positive, and is subtracted again
         let carry = low.plus(Self::splat(1 << 63)).shr(Self::splat(52));
         let high = high.plus(carry).minus(Self::splat(1 << 11));
         [low.and(Self::splat(MASK)), high]
@@ -272,14 +274,12 @@ mod tests {
         out
     }
 
-    /// Numbers below 2^52, edges first.
     fn numbers(most: u64) -> Vec<u64> {
         let mixed = |i: u64| (i.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 12) % (most + 1);
         let edges = [0, 1, 2, most, most - 1, most / 2, most / 2 + 1, 1 << 26];
         edges.into_iter().chain((1..57).map(mixed)).collect()
     }
 
-    /// All pairs, eight at a time.
     fn pairs(a: &[u64], b: &[u64]) -> Vec<[[u64; LANES]; 2]> {
         let all: Vec<(u64, u64)> = a
             .iter()
@@ -291,7 +291,7 @@ mod tests {
             .collect()
     }
 
-    /// On words of 64 bits, of which products take 52, the results are those of integers, at the edges of halves and beyond.
+    /// Halves of products, which read 52 bits of a word, equal those of integers, also for longer words.
     #[test]
     fn halves_of_products_are_those_of_integers() {
         fn all<V: Lanes>(a: &[u64; LANES], b: &[u64; LANES]) -> Vec<[u64; LANES]> {
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Products by constants and of factors are lazy, and right, for all numbers that they may be given.
+    /// Products by constants and of factors are lazy and correct for all admissible numbers.
     #[test]
     fn residues_are_right_at_the_edges() {
         fn all<V: Lanes>(m: &Modulus, x: &[u64; LANES], y: &[u64; LANES]) -> [[u64; LANES]; 3] {
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// As many products as a sum may have, largest, and with low parts of the largest size of either sign.
+    /// The most products of a sum, all largest, with low parts of the largest size of either sign.
     #[test]
     fn sums_are_those_of_integers() {
         for terms in [0, 1, 7, MOST_TERMS] {

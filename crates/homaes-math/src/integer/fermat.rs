@@ -1,7 +1,8 @@
 //! Fermat's test to base 2 of eight odd numbers at once: whether 2^(1-n) = 1 modulo n.
 //!
-//! A step squares by Montgomery's method, with R = 2^(52·L), and doubles where the exponent has a bit. With n = s·2^k - b and b of k bits, k steps from 2^-s lead
-//! to 2^-n. In Montgomery's form 2^-s is the power R·2^-s of 2, so that no division is needed.
+//! A step squares by Montgomery's method with R = 2^(52·L), and doubles where the exponent has a bit. With
+//! n = s·2^k - b and b of k bits, k steps from 2^-s lead to 2^-n. In Montgomery form 2^-s is R·2^-s, a power of 2: no
+//! division.
 
 use super::limbs_of_words;
 use super::word_lanes::{LANES, Lanes};
@@ -14,17 +15,17 @@ use zeroize::{Zeroize, Zeroizing};
 const LIMBS: usize = 20;
 /// Bits of s - 1: the highest of n.
 const TOP: usize = 5;
-/// Bits of numbers that [`pass_fermat`] takes: R·2^-s is not far above them.
+/// Bits of numbers that [`pass_fermat`] takes: R·2^-s is little above them.
 pub const FERMAT_BITS: core::ops::RangeInclusive<usize> = 960..=1024;
 /// Words of b.
 const WORDS: usize = 16;
 
-/// Whether each of eight odd numbers of `bits` bits, 960 to 1024, passes. Primes do; other random numbers of this size hardly ever.
+/// Whether each of eight odd numbers of `bits` bits passes. Primes do; other random numbers of this size hardly ever.
 ///
 /// # Panics
-/// If `bits` is outside of that.
+/// If `bits` is not in [`FERMAT_BITS`].
 pub fn pass_fermat(numbers: [&[u64]; LANES], bits: usize, backend: Backend) -> [bool; LANES] {
-    assert!(FERMAT_BITS.contains(&bits), "{bits} bits");
+    assert!(FERMAT_BITS.contains(&bits), "{bits} bits, not 960 to 1024");
     let mut test = Zeroizing::new(Test::default());
     test.k = bits - TOP;
     for (lane, n) in numbers.into_iter().enumerate() {
@@ -62,10 +63,9 @@ pub(crate) struct Test {
     first: [u64; LANES],
 }
 
-/// A number per lane.
 type Number<V> = [V; LIMBS];
 
-/// What all steps need.
+/// Constants of all steps.
 struct Montgomery<V> {
     n: Number<V>,
     neg_inv: V,
@@ -78,7 +78,7 @@ impl<V: Lanes> Montgomery<V> {
     /// a·b/R modulo n, shifted left by `double`, 0 or 1: below 2^double·(n + a·b/R).
     #[inline(always)]
     fn product(&self, a: &Number<V>, b: &Number<V>, double: V) -> Number<V> {
-        // a sum takes four halves of 52 bits in each of 20 steps, and moves down by a limb
+        // per step, a sum takes four halves of 52 bits and moves down by a limb: after 20 steps it fits a word
         let mut sums = [self.zero; LIMBS];
         for a in a {
             let low = a.add_low(b[0], sums[0]);
@@ -105,7 +105,7 @@ impl<V: Lanes> Montgomery<V> {
     }
 }
 
-/// 2^(1-n) modulo n in every lane: 0 where it is 1.
+/// `differs` becomes 0 in the lanes where 2^(1-n) = 1 modulo n.
 #[inline(always)]
 pub(crate) fn powers<V: Lanes>(test: &Test, differs: &mut [u64; LANES]) {
     let (zero, one) = (V::splat(0), V::splat(1));
@@ -126,7 +126,7 @@ pub(crate) fn powers<V: Lanes>(test: &Test, differs: &mut [u64; LANES]) {
         let bit = V::load(&test.b[i / 64]).shr(V::splat(i as u64 % 64));
         power = by.product(&power, &power, bit.and(one));
     }
-    // by 2/R, which leaves Montgomery's form; at most n
+    // by 2/R, which leaves Montgomery form; at most n
     let mut two = [zero; LIMBS];
     two[0] = V::splat(2);
     let last = by.product(&power, &two, zero);
@@ -144,7 +144,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// Products of two primes of 500 bits, primes, primes plus 2, and numbers at both ends of the sizes, on all backends, against powers by `num-bigint`.
+    /// Primes, primes plus 2, products of two primes of 500 bits, and the ends of the range, on all backends.
     #[test]
     fn powers_are_those_of_integers() {
         let mut rng = ChaCha20Rng::from_seed([7; 32]);
@@ -161,7 +161,6 @@ mod tests {
             smallest[(bits - 1) / 64] = 1 << ((bits - 1) % 64);
             smallest[0] = 1;
             numbers.extend([largest.clone(), smallest]);
-            // down from the largest to the first that passes
             let mut n = largest;
             while !passes(&big(&n)) {
                 natural::sub_assign(&mut n, &[2]);

@@ -9,9 +9,9 @@ use zeroize::Zeroize;
 
 /// Bits that an input may have beyond twice those of the modulus.
 const SLACK: usize = 64;
-/// Words of an upper part for which the schoolbook method is faster, however long the modulus.
+/// Upper parts of at most so many words take the schoolbook method, however long the modulus.
 const FEW_WORDS: usize = 8;
-/// What a quotient may be too small by: three for what is cut off, one for the convolution, one for the reciprocal.
+/// Most by which a quotient is too small: three for truncation, one for the convolution, one for the reciprocal.
 const SHORT: usize = 5;
 
 /// Remainders modulo a fixed number m of n bits.
@@ -20,7 +20,7 @@ pub struct Reducer {
     backend: Backend,
     modulus: Vec<u64>,
     bits: usize,
-    /// for inputs that are a few words longer than m, or all if m is short
+    /// for inputs a few words longer than m, or all if m is short
     few: Few,
     long: Option<Box<Long>>,
 }
@@ -55,7 +55,7 @@ impl Zeroize for Reducer {
 }
 
 impl Reducer {
-    /// For the modulus m, which is not 0. Only the time for the number of its bits depends on m.
+    /// For the modulus m, which is not 0. The time depends on m only through its bit length.
     pub fn new(modulus: &[u64], backend: Backend) -> Self {
         let bits = bit_length(modulus);
         let modulus = modulus[..words_of(bits)].to_vec();
@@ -106,14 +106,15 @@ impl Reducer {
         self.backend
     }
 
-    /// a mod m, in the words of m. Longer numbers than 2n + 64 bits are taken in pieces of n bits, each of which costs four products of n bits; of numbers a few words longer than m, the schoolbook method divides.
+    /// a mod m, in the words of m. Inputs beyond 2n + 64 bits are taken in pieces of n bits, at four products of n
+    /// bits each. Inputs a few words longer than m take the schoolbook method.
     pub fn reduce(&self, a: &[u64]) -> Vec<u64> {
         let words = self.modulus.len();
         let most = words_of(2 * self.bits + SLACK) - 1;
         if a.len() <= most {
             return self.step(a);
         }
-        // the upper words first, so many that pieces of `words` are left
+        // the upper words first, so that whole pieces are left
         let piece = most - words;
         let top = (a.len() - most) % piece;
         let start = a.len() - most - top;
@@ -122,7 +123,7 @@ impl Reducer {
         let mut at = start;
         while at > 0 {
             let take = piece.min(at);
-            // of its full length from the start: a vector that grows leaves its words behind
+            // full length from the start: a growing vector leaves its words behind
             let mut next = vec![0; take + rest.len()];
             next[..take].copy_from_slice(&a[at - take..at]);
             next[take..].copy_from_slice(&rest);
@@ -159,7 +160,7 @@ impl Reducer {
         out
     }
 
-    /// Of at most 2n + 64 bits.
+    /// a mod m, for at most 2n + 64 bits.
     fn step(&self, a: &[u64]) -> Vec<u64> {
         let (mut quotient, rest) = self.divide(a);
         quotient.zeroize();
@@ -200,19 +201,18 @@ impl Reducer {
     }
 }
 
-/// The low words of `from`.
 fn copy(to: &mut [u64], from: &[u64]) {
     let words = to.len().min(from.len());
     to[..words].copy_from_slice(&from[..words]);
 }
 
-/// Words of an input that a quotient does not depend on.
+/// Low words of an input that do not affect the quotient.
 fn cut(bits: usize) -> usize {
     (bits - 1) / 64
 }
 
 impl Long {
-    /// A quotient of `upper`·2^(64·cut) that is not too large, and the low words of this multiple of the modulus.
+    /// A quotient of `upper`·2^(64·cut) that is not too large, and the low words of its product with the modulus.
     fn multiple(&self, upper: &[u64], quotient: &mut [u64], words: usize) -> Vec<u64> {
         let c = &self.convolution;
         let mut spectrum = c.forward(upper, Form::Plain);
@@ -228,7 +228,7 @@ impl Long {
 
 /// ⌊2^exponent/m⌋ or one less, for m of `bits` bits.
 ///
-/// Newton's method for 1/d with d = m/2^bits, on numbers y that are always a little too small, so that 1 - d·y is never negative.
+/// Newton's method for 1/d with d = m/2^bits, on numbers y that stay slightly too small: 1 - d·y is never negative.
 fn reciprocal(m: &[u64], bits: usize, exponent: usize, backend: Backend) -> Vec<u64> {
     let wanted = exponent - bits + 8;
     let mut precision = 60;
@@ -239,7 +239,7 @@ fn reciprocal(m: &[u64], bits: usize, exponent: usize, backend: Backend) -> Vec<
         let kept = next + 8;
         let mut d = top_bits(m, bits, kept);
         add_assign(&mut d, &[1]);
-        // one minus d·y, where one is 2^one
+        // 1 - d·y, where 1 is 2^one
         let one = kept + precision;
         let mut e = product(&d, &y, backend);
         let mut unit = vec![0; e.len().max(one / 64 + 1)];

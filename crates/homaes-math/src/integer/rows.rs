@@ -1,7 +1,8 @@
-//! The inner loop of products of many numbers by rows of a key that is streamed: Σ_s v_s·d_s, where v_s are eight limbs and d_s a window of a digit list.
+//! The inner loop of products with rows of a streamed key: Σ_s v_s·d_s with eight limbs v_s and a window d_s of
+//! digits.
 //!
-//! A number in 52-bit limbs times another is a sum of products of limbs. Those that meet at one distance m are summed here, low and high halves apart, for eight limbs v at a time, and
-//! added to the limbs of the result.
+//! A product of numbers in 52-bit limbs is a sum of products of limbs. Those at one distance m are summed here, low
+//! and high halves apart, for eight limbs v at a time, and added to the limbs of the result.
 
 #![expect(
     clippy::needless_range_loop,
@@ -61,7 +62,7 @@ fn fixed<V: Lanes, const M: usize>(
             sums[m] = v.add_product(V::splat(d[m]), sums[m]);
         }
     }
-    // a sum is 52 bits at its place, as many at the next, and what is above
+    // a sum is 52 bits at its place, 52 at the next, and what is above
     let (mask, shift) = (V::splat(MASK), V::splat(u64::from(WORD_BITS)));
     let zero = V::splat(0);
     let (mut middle, mut upper) = (zero, zero);

@@ -1,4 +1,4 @@
-//! Eight 64-bit words at once with the 52-bit products of AVX-512 IFMA, as the kernels of large integers see a processor.
+//! Eight 64-bit words with the 52-bit products of AVX-512 IFMA: a processor as the kernels of large integers see it.
 
 use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
 
@@ -7,14 +7,12 @@ pub(crate) const LANES: usize = 8;
 
 /// A vector of eight words.
 ///
-/// The implementation for vector instructions may only be used in code that was selected after the processor was found to have them; `simd` takes care of
-/// that.
+/// `simd` ensures that implementations with vector instructions run only on processors that have them.
 pub(crate) trait Lanes: Copy {
-    /// A constant modulo a prime, as products by it want it.
+    /// A constant modulo a prime, prepared for products by it.
     type Factor: Copy;
-    /// What products modulo a prime want of it.
+    /// A prime, prepared for products modulo it.
     type Prime: Copy;
-    /// A sum of products.
     type Sum: Copy;
 
     fn load(from: &[u64; LANES]) -> Self;
@@ -40,9 +38,8 @@ pub(crate) trait Lanes: Copy {
     /// The 64 bytes of `words` from byte `at` on, in little-endian order; zeros beyond the end.
     fn load_bytes(words: &[u64], at: usize) -> Self;
 
-    /// The same constant in all lanes.
     fn splat_factor(c: Shoup) -> Self::Factor;
-    /// Of eight constants, one per lane: their w, then their q.
+    /// From eight constants, one per lane: their w, then their q.
     fn load_factor(from: &[[u64; LANES]; 2]) -> Self::Factor;
     fn prime(m: &Modulus) -> Self::Prime;
     /// self·c mod p, lazy, for any 52-bit number.
@@ -53,20 +50,19 @@ pub(crate) trait Lanes: Copy {
     fn no_sum() -> Self::Sum;
     /// sum + self·d; both are below 2^52.
     fn add_product(self, d: Self, sum: Self::Sum) -> Self::Sum;
-    /// The low 52 bits of a sum of `terms` products, at most [`MOST_TERMS`], and the others.
+    /// The low 52 bits of a sum of `terms` products, at most [`MOST_TERMS`], and the rest.
     fn total(sum: Self::Sum, terms: usize) -> [Self; 2];
 }
 
 /// Most products of a sum.
 pub(crate) const MOST_TERMS: usize = 2048;
 
-/// Products modulo a prime by halves of products: those of [`Lanes`] that have both at little cost.
+/// Products modulo a prime from halves of products, for [`Lanes`] where both halves are cheap.
 macro_rules! by_halves {
     () => {
         /// w, and q = ⌊w·2^52/p⌋
         type Factor = [Self; 2];
         type Prime = $crate::integer::word_lanes::Montgomery<Self>;
-        /// of the halves
         type Sum = [Self; 2];
 
         #[inline(always)]

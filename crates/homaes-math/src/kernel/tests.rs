@@ -2,7 +2,7 @@
 use super::*;
 use crate::simd::Backend;
 
-/// From the smallest one that moduli may be to the largest prime of the shipped sets, below 2^47.
+/// From the smallest admitted modulus to the largest prime of the shipped sets, below 2^47.
 const PRIMES: [u64; 4] = [65_537, 16_776_961, 131_311_739_216_641, SPECIAL];
 const SPECIAL: u64 = 140_737_437_991_681;
 
@@ -18,7 +18,8 @@ fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Runs `f` on every backend for m = 255 and m = 65535 and all primes, and compares the results: lazy words of integer kernels, and canonical ones of all.
+/// Runs `f` on every backend for m = 255 and m = 65535 and all primes. Integer kernels must agree on lazy words, all
+/// on canonical ones.
 fn on_all(f: impl Fn(&Ring, &Modulus) -> Vec<Vec<u64>>) {
     for m in [255, 65535] {
         for p in PRIMES {
@@ -166,7 +167,6 @@ fn limb_sums_are_those_of_integers() {
         let ys: Vec<Vec<u64>> = (0..terms).map(|t| limb(2 * RANGE, most, t)).collect();
         let constants = (0..terms).map(|t| limb(limbs, most, 100 + t));
         let mut constants: Vec<Vec<u64>> = constants.collect();
-        // the largest there are
         constants[0].fill(most - 1);
         let y: Vec<&[u64]> = ys.iter().map(|y| &y[..]).collect();
         for backend in Backend::available() {
@@ -430,7 +430,6 @@ fn several_combinations_are_those_of_one_each() {
             .collect();
         for count in 1..=all.len() {
             let mut out = vec![vec![0; n]; count];
-            // one row after the other
             for start in (0..n).step_by(row) {
                 let sources: Vec<&[u64]> = sources.iter().map(|s| &s[start..start + row]).collect();
                 let rows = out.iter_mut().map(|o| &mut o[start..start + row]);

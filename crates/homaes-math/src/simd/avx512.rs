@@ -1,4 +1,6 @@
 //! Element-wise and multiply-accumulate kernels in AVX-512 IFMA.
+//!
+//! Unsafe functions, here and in the modules below, require a processor with the features that they enable.
 
 pub(super) mod conversion;
 pub(super) mod ntt;
@@ -24,7 +26,7 @@ pub(super) unsafe fn load(p: *const u64) -> __m512i {
     unsafe { _mm512_loadu_si512(p.cast()) }
 }
 
-/// Loads a vector of a stream, and fetches the one `AHEAD` words later.
+/// Loads a vector of a stream, and prefetches the one `AHEAD` words later.
 #[inline(always)]
 pub(super) unsafe fn stream<const AHEAD: usize>(p: *const u64) -> __m512i {
     // SAFETY: the caller passes a pointer to eight readable words; a prefetch may go anywhere.
@@ -34,10 +36,10 @@ pub(super) unsafe fn stream<const AHEAD: usize>(p: *const u64) -> __m512i {
     }
 }
 
-/// Loads the eight words of a key from the `at`-th on, and fetches those `AHEAD` words later.
+/// Loads the eight words of a key from the `at`-th on, and prefetches those `AHEAD` words later.
 #[inline(always)]
 pub(super) unsafe fn stream_key<const AHEAD: usize>(p: *const u8, at: usize) -> __m512i {
-    // six bytes to each word, whose two others are zeros
+    // six bytes per word; the two others are zeros
     const LINE: [u8; 64] = {
         let mut line = [0; 64];
         let mut i = 0;
@@ -47,8 +49,9 @@ pub(super) unsafe fn stream_key<const AHEAD: usize>(p: *const u8, at: usize) -> 
         }
         line
     };
-    // SAFETY: inlined into functions compiled for AVX-512 VBMI. The caller passes the bytes of a limb with eight words from the `at`-th on: a
-    // register of bytes can be read there (`KeyLimb::as_ptr`). A prefetch may go anywhere.
+    // SAFETY: inlined into functions compiled for AVX-512 VBMI. The caller passes the bytes of a limb with eight
+    // words from the `at`-th on: a register of bytes can be read there (`KeyLimb::as_ptr`). A prefetch may go
+    // anywhere.
     unsafe {
         let p = p.add(key_limb::BYTES * at);
         _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(key_limb::BYTES * AHEAD).cast());
@@ -104,8 +107,7 @@ impl Consts {
 
     /// Montgomery reduction of `hi·2^52 + lo`, for `lo` plus [`start`](Self::start).
     ///
-    /// The low word of `lo + m·p` is zero: what it carries is `lo` divided by 2^52 and rounded up, so that 2^52 - 1 more in `lo` take
-    /// the place of a product.
+    /// The low word of `lo + m·p` is zero and carries `lo`/2^52 rounded up: 2^52 - 1 more in `lo` saves a product.
     #[inline(always)]
     pub(super) unsafe fn reduce(&self, lo: __m512i, hi: __m512i) -> __m512i {
         // SAFETY: as in `shoup`.
@@ -117,7 +119,7 @@ impl Consts {
         }
     }
 
-    /// What sums of low words begin with that [`reduce`](Self::reduce) ends: 2^52 - 1.
+    /// Start of sums of low words that [`reduce`](Self::reduce) ends: 2^52 - 1.
     #[inline(always)]
     pub(super) fn start(&self) -> __m512i {
         self.mask
@@ -181,7 +183,6 @@ impl VectorMap {
         unsafe { self.permuted(load(p)) }
     }
 
-    /// Its lanes permuted.
     #[inline(always)]
     pub(super) unsafe fn permuted(&self, x: __m512i) -> __m512i {
         // SAFETY: inlined into functions compiled for AVX-512.
@@ -189,7 +190,7 @@ impl VectorMap {
     }
 }
 
-/// Words between a load and its prefetch where limbs are read from one end to the other.
+/// Prefetch distance in words, for limbs read from one end to the other.
 pub(super) const AHEAD: usize = 8 * 8;
 
 /// A term with the pointers of one group of `J` outputs.
@@ -199,7 +200,6 @@ struct Pointers<const J: usize> {
     key: [*const u8; 2],
 }
 
-/// A row term likewise.
 struct RowPointers<'a, const J: usize> {
     map: VectorMap,
     sources: [*const u64; J],
@@ -207,8 +207,6 @@ struct RowPointers<'a, const J: usize> {
     second: bool,
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 pub(super) unsafe fn inner_product(
     ring: &Ring,
@@ -275,7 +273,7 @@ unsafe fn inner_product_group<const J: usize>(
                 let mut hi = [[zero; J]; 2];
                 for t in &terms {
                     let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
-                    // more streams than the hardware follows
+                    // prefetched: more streams than the hardware follows
                     let [y0, y1] = t.key.map(|key| stream_key::<AHEAD>(key, here));
                     for j in 0..J {
                         let x = t.map.permuted(stream::<AHEAD>(t.sources[j].add(at)));
@@ -312,8 +310,6 @@ unsafe fn inner_product_group<const J: usize>(
     J
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [&mut [u64]; 4]) {
     let n = ring.n();
@@ -342,7 +338,7 @@ pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [
     }
 }
 
-/// The part of a product under s_part·σ(s), for (1, s)_part, vector by vector.
+/// The component of a product under s_part·σ(s), for (1, s)_part, vector by vector.
 pub(super) struct TensorPart<'a> {
     x: &'a [u64],
     y: &'a [u64],
@@ -398,8 +394,6 @@ impl<'a> TensorPart<'a> {
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn tensor_part(
     ring: &Ring,
@@ -419,8 +413,6 @@ pub(super) unsafe fn tensor_part(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn product(
     m: &Modulus,
@@ -454,8 +446,6 @@ pub(super) unsafe fn product(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn sums(
     m: &Modulus,
@@ -466,8 +456,6 @@ pub(super) unsafe fn sums(
     kernel::sums_of_rows(m, sources, rows, out);
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     let n = out.len();
@@ -492,8 +480,6 @@ pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mu
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn dots(
     m: &Modulus,
@@ -529,10 +515,11 @@ pub(super) unsafe fn dots(
     }
 }
 
-/// [`dots`] of E elements, V vectors of each at a time: as many sums run side by side, as a product waits for the one before it in its sum.
+/// [`dots`] of E elements, V vectors of each at a time: enough independent sums to hide the latency of a product.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA, all slices must have one length, a multiple of 8V, and every `x[e]` the length of `y`.
+/// The processor must have AVX-512 F, DQ and IFMA. All slices must have one length, a multiple of 8V, and every
+/// `x[e]` the length of `y`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn dots_of<const E: usize, const V: usize>(
@@ -572,15 +559,11 @@ unsafe fn dots_of<const E: usize, const V: usize>(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     kernel::add_words(m, a, b, out);
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]) {
     let n = a.len();
@@ -596,8 +579,6 @@ pub(super) unsafe fn scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]) {
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]) {
     let n = out.len();
@@ -614,8 +595,6 @@ pub(super) unsafe fn scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn mix_column(
     ring: &Ring,

@@ -1,29 +1,33 @@
-//! The ring's kernels in double precision, for processors with fused multiply-add and without 52-bit integer products.
+//! The ring's kernels in double precision, for processors with fused multiply-add but no 52-bit integer products.
 //!
-//! Registers hold integers as doubles, exact below 2^53, of either sign. A product by a constant w, |w| ≤ p/2, with the double c nearest to w/p is
+//! Registers hold integers as doubles, exact below 2^53, of either sign. A product by a constant w, |w| ≤ p/2, with
+//! the double c nearest to w/p, is
 //!
 //! ```text
 //! h = x·w    l = x·w - h    q = nearest integer to x·c    r = (h - q·p) + l
 //! ```
 //!
-//! For |x| ≤ 2^52 (so for 32 p, p < 2^47): h is an integer, being x·w rounded, and l is exact, being the error of a product. |x·c| ≤ 2^51, so that adding [`MAGIC`] =
-//! 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and so x·c by 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^47 and exact in one
-//! rounding, and |r| ≤ 3p/4. For |x| ≤ 2^51 it is |r| ≤ 5p/8.
+//! For |x| ≤ 2^52 (so for 32 p, p < 2^47): h is x·w rounded, hence an integer, and l is exact, being the error of a
+//! product. |x·c| ≤ 2^51, so adding [`MAGIC`] = 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and so x·c by
+//! 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^47 and exact in one rounding, and |r| ≤ 3p/4. For
+//! |x| ≤ 2^51, |r| ≤ 5p/8.
 //!
-//! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 49 bits, and is reduced once: with c near a/p and d near b/p,
+//! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 49 bits, and is reduced once.
+//! With c near a/p and d near b/p:
 //!
 //! ```text
 //! f = x·a + W    g = y·b + f    t = x·c + (y·d + MAGIC)    r = ((g - t·p) + (x·a - (f - W))) + (y·b - (g - f))
 //! ```
 //!
-//! For |x| + |y| ≤ 2^52: |x·a| + |y·b| ≤ 2^51 p, so that f and g are in 2^52 p … 2^53 p. No two numbers there are further apart than by a
-//! factor of 2, and f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46, and the last two terms of r are these errors,
-//! exactly. t is in 2^52 … 2^53, an integer rounded twice; c and d are off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4.
-//! Hence |r| ≤ 5p/4, g - t·p is an integer below 2^49, exact in one rounding, and so are the sums.
+//! For |x| + |y| ≤ 2^52: |x·a| + |y·b| ≤ 2^51 p, so f and g are in 2^52 p … 2^53 p. No two numbers there are further
+//! apart than by a factor of 2, so f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46,
+//! and the last two terms of r are exactly these errors. t is in 2^52 … 2^53, an integer rounded twice; c and d are
+//! off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4. Hence |r| ≤ 5p/4, g - t·p is an integer
+//! below 2^49, exact in one rounding, and so are the sums.
 //!
-//! Butterflies need no offsets: the bounds of a transform are in [`ntt`]. Words in memory are those of all backends: loads set the
-//! bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and take these bits off, so that words are in (0, 2p). Between the passes of
-//! one row doubles stay as they are.
+//! Butterflies need no offsets; [`ntt`] has the bounds of a transform. Words in memory are the same on all backends:
+//! loads set the bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and clear these bits, so words
+//! are in (0, 2p). Doubles stay as they are between the passes of one row.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
@@ -37,28 +41,28 @@ pub(super) mod words;
 use crate::modulus::Modulus;
 use core::ops::{Add, Mul, Sub};
 
-/// Numbers of 1.5 · 2^52 and somewhat above or below are integers.
+/// Numbers near 1.5 · 2^52 are integers.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
-/// A register of doubles, H of them for eight lanes.
+/// A register of doubles; H of them hold eight lanes.
 ///
 /// # Safety
-/// The methods may only be called where the processor has the instructions, with pointers to as many words as a register holds.
+/// The processor must have the instructions, and pointers must be to as many words as a register holds.
 pub(super) trait Doubles<const H: usize>:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
-    /// Lanes of one register out of eight.
+    /// The source lanes of one register out of eight.
     type Map: Copy;
-    /// Those that lanes `source` go to in register `h`: translations on the axes of 3 and 5.
+    /// The map to register `h` for the translation of the axes of 3 and 5 with source lanes `source`.
     unsafe fn map(source: &[u64; 8], h: usize) -> Self::Map;
-    /// Lanes of the eight words at `from`.
+    /// Loads the lanes `map` of the eight words at `from`.
     unsafe fn load_mapped(from: *const f64, map: Self::Map) -> Self;
-    /// Fetches a line of the cache; any address will do.
+    /// Prefetches a cache line; any address will do.
     unsafe fn prefetch(at: *const u64);
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(from: *const f64) -> Self;
-    /// Words of six bytes from `from` on; bytes of two words of eight behind them can be read.
+    /// Loads words of six bytes from `from` on; sixteen bytes behind them must be readable.
     unsafe fn load_key(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut f64);
     /// self · b + c
@@ -74,15 +78,15 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn floor(self) -> Self;
     /// self + b where self is negative
     unsafe fn add_if_negative(self, b: Self) -> Self;
-    /// Of eight lanes e3·4 + e5 the sums over e3, then the differences.
+    /// Over eight lanes e3·4 + e5: the sums over e3, then the differences.
     unsafe fn three(x: [Self; H]) -> [Self; H];
-    /// Of either half the sums of lanes e5 and e5 + 2, then the differences.
+    /// In either half: the sums of lanes e5 and e5 + 2, then the differences.
     unsafe fn five(x: [Self; H]) -> [Self; H];
-    /// Neighbours, lane 2i + 1 for lane 2i, exchanged.
+    /// Exchanges neighbours, lanes 2i and 2i + 1.
     unsafe fn next(self) -> Self;
 }
 
-/// A constant w as its representative of least size, and w/p.
+/// A constant w, as its representative of least size, and w/p.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Factor {
@@ -303,14 +307,14 @@ mod tests {
         }
     }
 
-    /// Numbers up to `most` in size, its edges among them.
+    /// Numbers up to `most` in size, including the edges.
     fn numbers(most: i64) -> impl Iterator<Item = i64> {
         let mixed = move |i: i64| (i.wrapping_mul(0x5851_f42d_4c95_7f2d) >> 9) % most;
         let edges = [0, 1, -1, most, -most, most / 2, most - 1, 1 - most];
         edges.into_iter().chain((1..40).map(mixed))
     }
 
-    /// Products, sums of two and reductions are right, and within their bounds, for all numbers that they may be given.
+    /// Products, sums of two and reductions are correct and within their bounds for all admissible numbers.
     #[test]
     fn numbers_are_right_at_the_edges() {
         for p in [
@@ -321,7 +325,7 @@ mod tests {
             140_737_437_991_681,
         ] {
             let m = &Modulus::new(p);
-            // SAFETY: one number wants no features.
+            // SAFETY: one number needs no features.
             let k = unsafe { Consts::<One>::new(m) };
             let residue = |x: i128| x.rem_euclid(i128::from(p));
             let right = |found: One, want: i128, most: f64| {

@@ -4,7 +4,7 @@ use super::allowed;
 use crate::float_lanes::Portable;
 use crate::fourier::{Digits, Fourier, fft};
 
-/// Vector instructions of the Fourier kernels. Results are the same with all of them, bit for bit.
+/// Vector instructions of the Fourier kernels. All give the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
     /// plain Rust; slow where the processor has no fused multiply-add
@@ -18,8 +18,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// The best of this processor; the environment variable `HOMAES_BACKEND`, set to one of [`BACKEND_NAMES`](crate::BACKEND_NAMES), overrules the
-    /// detection.
+    /// The best of this processor that the environment variable `HOMAES_BACKEND` allows.
     pub fn detect() -> Self {
         let mut allowed = Self::ALL.into_iter().take(allowed());
         allowed.rfind(|&v| has(v)).unwrap_or(Self::Portable)
@@ -49,7 +48,7 @@ fn has(vectors: Vectors) -> bool {
         Vectors::Portable => true,
         Vectors::Neon => false,
         Vectors::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-        // the order in `available` wants it to be better than AVX2
+        // `available` orders it after AVX2, so it must include it
         Vectors::Avx512 => has(Vectors::Avx2) && is_x86_feature_detected!("avx512f"),
     }
 }
@@ -84,7 +83,7 @@ macro_rules! kernels {
 
                 let vectors = f.vectors();
                 if vectors != Vectors::Portable {
-                    assert!(has(vectors), "vector kernel on a processor without it");
+                    assert!(has(vectors), "the processor lacks these instructions");
                 }
                 match vectors {
                     Vectors::Portable | Vectors::Neon => {}
@@ -104,14 +103,9 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// See [`Fourier::forward`].
     forward(poly: &[u64], out: &mut [f64], at: (usize, usize), work: &mut [f64]);
-    /// See [`Fourier::forward_digits`].
     forward_digits(digits: Digits, poly: &[u64], out: &mut [f64], at: (usize, usize), work: &mut [f64]);
-    /// See [`Fourier::inverse_add`].
     inverse_add(spectra: &[f64], at: (usize, usize), poly: &mut [u64], work: &mut [f64]);
-    /// See [`Fourier::multiply_add`].
     multiply_add(rows: &[f64], matrix: &[f64], columns: usize, out: &mut [f64]);
-    /// See [`Fourier::rotation_step`].
     rotation_step(step: &fft::Step<'_>, out: &mut [f64], work: &mut [f64]);
 }

@@ -1,8 +1,8 @@
-//! Selection of the [`Lanes`](crate::integer::word_lanes::Lanes) for the kernels of large integers, and those of AVX-512 IFMA. Other vector instructions take those in
-//! double precision.
+//! Selection of the [`Lanes`](crate::integer::word_lanes::Lanes) for the kernels of large integers, and those of
+//! AVX-512 IFMA. Other vector instructions use those in double precision.
 //!
-//! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the processor was found to have the
-//! features; all accesses go through references to arrays, but for `load_bytes`, which compares lengths.
+//! Sound because values of [`Ifma`] are only made inside the `target_feature` functions below, which run after the
+//! features were detected. All accesses go through references to arrays, except `load_bytes`, which compares lengths.
 
 use super::Backend;
 use crate::integer::convolution_ntt::{Garner, Tables};
@@ -13,7 +13,6 @@ use crate::integer::word_lanes::{LANES, Portable};
 use crate::integer::{convolution_ntt, fermat, rows};
 use crate::modulus::{Modulus, Shoup};
 
-/// One register.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(crate) struct Ifma(core::arch::x86_64::__m512i);
@@ -24,8 +23,8 @@ mod ifma {
     use crate::integer::word_lanes::{LANES, Lanes, by_halves};
     use core::arch::x86_64::*;
 
-    // SAFETY, for every block of the implementation: the features are there, see the module's text; loads and stores are unaligned ones through
-    // references to arrays of eight words.
+    // SAFETY, for every block of the implementation: the features are there (see the module's head); loads and stores
+    // are unaligned, through references to arrays of eight words.
     macro_rules! vector {
         ($body:expr) => {
             // SAFETY: see above.
@@ -143,7 +142,7 @@ macro_rules! with_features {
         fn compiled($($arg: $ty),*) {
             $module::$name::<$lanes>($($arg),*)
         }
-        assert!($backend.is_available(), "vector kernel on a processor without it");
+        assert!($backend.is_available(), "the processor lacks these instructions");
         // SAFETY: the processor has the features, just checked.
         unsafe { compiled($($arg),*) }
     }};
@@ -170,20 +169,12 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// See [`convolution_ntt::forward`].
     convolution_ntt::forward(m: &Modulus, t: &Tables, scale: Shoup, words: (&[u64], usize), out: &mut [u64]);
-    /// See [`convolution_ntt::inverse`].
     convolution_ntt::inverse(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [u64]);
-    /// See [`convolution_ntt::multiply`].
     convolution_ntt::multiply(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`convolution_ntt::multiply_assign`].
     convolution_ntt::multiply_assign(m: &Modulus, a: &mut [u64], b: &[u64]);
-    /// See [`convolution_ntt::multiply_add`].
     convolution_ntt::multiply_add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`convolution_ntt::combine`].
     convolution_ntt::combine(g: &Garner, bits: usize, residues: [&[u64]; 3], out: [&mut [u64]; 3]);
-    /// See [`rows::accumulate`].
     rows::accumulate(vectors: &[[u64; LANES]], digits: &[u64], shape: (usize, usize), out: &mut [u64], spacing: usize);
-    /// See [`fermat::powers`].
     fermat::powers(test: &Test, differs: &mut [u64; LANES]);
 }

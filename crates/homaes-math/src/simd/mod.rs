@@ -1,6 +1,7 @@
 //! Vector kernels and their selection at run time.
 //!
-//! Every kernel here has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and [`crate::integer`]) and a test that compares the two.
+//! Every kernel has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and
+//! [`crate::integer`]) with its documentation, of the same name unless noted, and a test that compares the two.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -58,7 +59,7 @@ pub const BACKEND_NAMES: &[&str] = if cfg!(target_arch = "x86_64") {
     &["portable"]
 };
 
-/// How many of portable, NEON, AVX2, AVX-512 F and AVX-512 IFMA kernels, in this order, [`BACKEND_VARIABLE`] allows.
+/// How many backends [`BACKEND_VARIABLE`] allows, in the order of [`Backend`].
 fn allowed() -> usize {
     match std::env::var_os(BACKEND_VARIABLE) {
         Some(v) if v == "portable" => 1,
@@ -70,8 +71,7 @@ fn allowed() -> usize {
 }
 
 impl Backend {
-    /// The best backend of this processor; the environment variable `HOMAES_BACKEND`, set to one of [`BACKEND_NAMES`], overrules the
-    /// detection.
+    /// The best backend of this processor that the environment variable [`BACKEND_VARIABLE`] allows.
     pub fn detect() -> Self {
         let mut allowed = Self::ALL.into_iter().take(allowed());
         allowed
@@ -159,9 +159,9 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis.
+    /// Tables for a ring with eight lanes (3 and 5 divide m) and at least one longer axis.
     ///
-    /// What joins the axes of 3 and 5 to that of 17 is in [`joined`]; their half is in one of the middle tables.
+    /// [`joined`] brings in the axes of 3 and 5, except their factor 1/2, which is in one of the middle tables.
     pub(crate) fn new(ring: &Ring, m: &Modulus, k: &Kernels) -> Self {
         let half = m.inv(2);
         let [has17, has257] = [ring.rows() > 1, ring.cols() > 1];
@@ -184,7 +184,7 @@ impl Tables {
 }
 
 impl Tables {
-    /// The constants, without what comes with them for a kernel.
+    /// The constants without their quotients.
     pub(crate) fn constants(&self, m: &Modulus, k: &Kernels) -> Constants {
         let words = |table: &[Shoup]| table.iter().map(|c| c.w).collect();
         Constants {
@@ -196,14 +196,14 @@ impl Tables {
     }
 }
 
-/// What stands between the two DFTs on the axis of 17 for one of its rows, with the correlations on the axes of 3 and 5, of what butterflies on these axes
-/// gave: the factors, by lane, of the lane's own number and of its neighbour's.
+/// The factors between the two DFTs on the axis of 17 for one of its rows, joined with the correlations on the axes
+/// of 3 and 5 after their butterflies: by lane, for the lane's own number and for its neighbour's.
 fn joined(m: &Modulus, t: &Tables, k: &Kernels, row: usize) -> [[u64; 8]; 2] {
     let (three, five) = (&k.direct[2], &k.direct[3]);
     let three = [m.add(three[0], three[1]), m.sub(three[0], three[1])];
     let middle = if t.rows > 1 { t.middle17[row].w } else { 1 };
     let middle = m.mul(middle, m.inv(2));
-    // of inputs e and e + 2 the sum, then the difference
+    // the sum of inputs e and e + 2, then the difference
     let term = |lane: usize, e: usize| {
         let five = if lane % 4 < 2 {
             m.add(five[e], five[(e + 2) % 4])
@@ -230,7 +230,7 @@ pub(crate) enum VectorTables {
 }
 
 impl VectorTables {
-    /// Tables for a ring with both of 3 and 5 (eight lanes) and at least one longer axis; none for the portable backend.
+    /// Tables for a ring with eight lanes and at least one longer axis; `None` for the portable backend.
     #[cfg_attr(
         not(any(target_arch = "x86_64", target_arch = "aarch64")),
         expect(unused_variables, reason = "no vector kernels")
@@ -262,12 +262,13 @@ macro_rules! transforms {
             match t {
                 #[cfg(target_arch = "x86_64")]
                 VectorTables::Ifma(t) => {
-                    assert!(has_avx512(), "vector kernel on a processor without it");
-                    // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
+                    assert!(has_avx512(), "the processor lacks these instructions");
+                    // SAFETY: the processor has the features, just checked; the kernels check all slice lengths
+                    // before they touch memory.
                     unsafe { ntt::$name(m, t, a) }
                 }
                 VectorTables::Doubles(backend, t) => {
-                    assert!(backend.is_available(), "vector kernel on a processor without it");
+                    assert!(backend.is_available(), "the processor lacks these instructions");
                     match backend {
                         // SAFETY: as above.
                         #[cfg(target_arch = "x86_64")]
@@ -298,8 +299,9 @@ macro_rules! integers {
         $(#[$doc])*
         #[cfg(target_arch = "x86_64")]
         pub(crate) fn $name($($arg: $ty),*) {
-            assert!(has_avx512(), "vector kernel on a processor without it");
-            // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they touch memory.
+            assert!(has_avx512(), "the processor lacks these instructions");
+            // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they
+            // touch memory.
             unsafe { $path::$name($($arg),*) }
         }
         $(#[$doc])*
@@ -310,9 +312,8 @@ macro_rules! integers {
     )*};
 }
 
-// kernels with 52-bit integers alone; the others take more than one
+// only with 52-bit integers; the other backends take several kernels for these
 integers! {
-    /// See [`crate::product::product_sums`].
     product_sums::product_sums(ring: &Ring, m: &Modulus, t: &IntegerTables, sums: &ProductSums<'_>, digits: &mut [Vec<&mut [u64]>], out: &mut [[&mut [u64]; 2]]);
     /// See [`crate::transform::Transform::forward_columns_plus`].
     ntt::columns_plus(m: &Modulus, t: &IntegerTables, source: &[u64], c: Shoup, a: &mut [u64]);
@@ -321,7 +322,7 @@ integers! {
 }
 
 impl VectorTables {
-    /// Those of the kernels with integers.
+    /// The tables of the 52-bit integer kernels.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         match self {
@@ -331,7 +332,6 @@ impl VectorTables {
         }
     }
 
-    /// There are none.
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         None
@@ -349,7 +349,7 @@ macro_rules! dispatch {
         $(#[$doc])*
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         pub(crate) fn $name(backend: Backend, $($arg: $ty),*) {
-            assert!(backend != Backend::Portable && backend.is_available(), "vector kernel on a processor without it");
+            assert!(backend != Backend::Portable && backend.is_available(), "the processor lacks these instructions");
             // SAFETY: the processor has the features the kernel is compiled for, just checked; the
             // kernels check all slice lengths before they touch memory.
             unsafe {
@@ -371,48 +371,29 @@ macro_rules! dispatch {
 }
 
 dispatch! {
-    /// See [`crate::kernel::inner_product`].
     avx512::inner_product(ring: &Ring, m: &Modulus, terms: &[Term<'_>], rows: &[RowTerm<'_>], out: &mut [[&mut [u64]; 2]]);
-    /// See [`crate::kernel::row_sums`].
     readings::row_sums(ring: &Ring, m: &Modulus, x: &[u64], keys: [&[u64]; 2], maps: &[&GaloisMap], out: &mut [[&mut [u64]; 2]]);
-    /// See [`crate::kernel::to_torus`].
     readings::to_torus(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
-    /// See [`crate::kernel::tensor`].
     avx512::tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, out: [&mut [u64]; 4]);
-    /// See [`crate::kernel::tensor_part`].
     avx512::tensor_part(ring: &Ring, m: &Modulus, t: &Tensor<'_>, part: usize, out: &mut [u64]);
-    /// See [`crate::kernel::product`].
     avx512::product(m: &Modulus, factors: [[&[u64]; 2]; 2], c: Shoup, out: [&mut [u64]; 3]);
-    /// See [`crate::kernel::dot`].
     avx512::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
-    /// See [`crate::kernel::dots`].
     avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
-    /// See [`crate::kernel::limb_sums`].
     conversion::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
-    /// See [`crate::packed_limbs::pack`].
     packed_limbs::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
-    /// See [`crate::packed_limbs::unpack`].
     packed_limbs::unpack(halves: &[u64], out: &mut [u64]);
     /// See [`crate::packed_limbs::add`].
     packed_limbs::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`crate::packed_limbs::centred`].
     packed_limbs::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
     /// See [`crate::packed_limbs::dot`].
     packed_limbs::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     /// See [`crate::packed_limbs::sums`].
     packed_limbs::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
-    /// See [`crate::kernel::combine`].
     conversion::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
-    /// See [`crate::kernel::sums`].
     avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
-    /// See [`crate::kernel::quotient`].
     conversion::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);
-    /// See [`crate::kernel::scale_canonical`].
     avx512::scale_canonical(m: &Modulus, c: Shoup, a: &mut [u64]);
-    /// See [`crate::kernel::scale_add`].
     avx512::scale_add(m: &Modulus, a: &[u64], c: Shoup, out: &mut [u64]);
-    /// See [`crate::kernel::add`].
     avx512::add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-    /// See [`crate::kernel::mix_column`].
     avx512::mix_column(ring: &Ring, m: &Modulus, two_by_row: &[Shoup], s: [&mut [u64]; 4]);
 }

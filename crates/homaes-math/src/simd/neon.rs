@@ -7,7 +7,6 @@ use core::arch::aarch64::*;
 use core::arch::asm;
 use core::ops::{Add, Mul, Sub};
 
-/// Two numbers.
 #[derive(Clone, Copy)]
 struct Neon(float64x2_t);
 
@@ -46,7 +45,7 @@ macro_rules! bitwise {
 }
 
 impl Doubles<4> for Neon {
-    /// where either lane is
+    /// source of either lane
     type Map = [usize; 2];
 
     #[inline(always)]
@@ -82,7 +81,7 @@ impl Doubles<4> for Neon {
 
     #[inline(always)]
     unsafe fn load_key(from: *const u8) -> Self {
-        // no byte has the place 255, which gives zero
+        // place 255 has no byte and gives zero
         const PLACES: [u8; 16] = [0, 1, 2, 3, 4, 5, 255, 255, 6, 7, 8, 9, 10, 11, 255, 255];
         // SAFETY: as the trait says; sixteen bytes are read, four of them behind the words.
         let bytes = unsafe { vqtbl1q_u8(vld1q_u8(from), vld1q_u8(PLACES.as_ptr())) };
@@ -107,7 +106,7 @@ impl Doubles<4> for Neon {
 
     #[inline(always)]
     unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
-        // rounding is symmetric, and a sum takes the sign for nothing
+        // rounding is symmetric, and a following sum absorbs the sign
         vector!(vnegq_f64(vfmsq_f64(c.0, self.0, b.0)))
     }
 

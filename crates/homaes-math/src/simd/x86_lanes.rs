@@ -1,13 +1,12 @@
 //! [`Lanes`] of AVX-512 and of AVX2 with FMA.
 //!
-//! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`] and [`super::integer`], which
-//! run after the processor was found to have the features; all accesses go through references to arrays.
+//! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`] and
+//! [`super::integer`], which run after the features were detected, and all accesses go through references to arrays.
 
 use crate::float_lanes::{LANES, Lanes, array};
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
-/// One register.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512d);
 
@@ -29,8 +28,8 @@ op!(Avx512, Add, add, |a, b| _mm512_add_pd(a, b));
 op!(Avx512, Sub, sub, |a, b| _mm512_sub_pd(a, b));
 op!(Avx512, Mul, mul, |a, b| _mm512_mul_pd(a, b));
 
-// SAFETY, for every block of the two implementations: the features are there, see the module's text; loads and stores
-// are unaligned ones through references to arrays of eight elements.
+// SAFETY, for every block of the two implementations: the features are there (see the module's head); loads and
+// stores are unaligned, through references to arrays of eight elements.
 macro_rules! vector {
     ($body:expr) => {
         // SAFETY: see above.
@@ -180,7 +179,6 @@ fn quarters(x: [__m512d; 4]) -> [__m512d; 4] {
     })
 }
 
-/// Two registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2([__m256d; 2]);
 

@@ -5,7 +5,8 @@ use core::f64::consts::FRAC_1_SQRT_2;
 
 /// r-point transform of positive sign of x_a w_a: Σ_a x_a w_a e^(2πi·ia/r). `w[0]` is 1 and not read.
 ///
-/// Of eight factors the last four are taken into the first sums, x_a + x_(a+4) w_(a+4) in fused operations; a difference is 2 x_a less the sum.
+/// Of eight factors, the last four are fused into the first sums x_a + x_(a+4) w_(a+4); a difference is 2 x_a less
+/// that.
 #[inline(always)]
 pub(super) fn dft<V: Lanes, const R: usize>(
     mut x: [Complex<V>; R],
@@ -31,7 +32,7 @@ pub(super) fn dft<V: Lanes, const R: usize>(
                 im: x[a].im.mul_sub(two, even[a].im),
             });
             let even = dft4(even);
-            // the odd half times e^(2πi·a/8), for odd a √2 times as much
+            // the odd half times e^(2πi·a/8), but for a factor 1/√2 at odd a
             let turned = |y: Complex<V>| Complex {
                 re: y.re - y.im,
                 im: y.re + y.im,

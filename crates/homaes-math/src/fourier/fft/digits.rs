@@ -1,4 +1,4 @@
-//! Between words of the torus and the numbers that are transformed: fractions and digits on the way in, rounding on the way back.
+//! Torus words to numbers for the transform (fractions and digits), and back (rounding).
 
 use super::super::Digits;
 use crate::float_lanes::{LANES, Lanes};
@@ -6,7 +6,7 @@ use crate::float_lanes::{LANES, Lanes};
 /// Adding and subtracting it rounds numbers below 2^51 to integers.
 const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
 
-/// Its bits, or'ed with an integer below 2^52, are those of 2^52 plus the integer.
+/// Its bits ORed with an integer below 2^52 are those of 2^52 plus the integer.
 const TWO_52: f64 = (1u64 << 52) as f64;
 
 /// Where the first pass takes numbers from.
@@ -119,7 +119,7 @@ impl<V: Lanes> Source<V> for Plain<'_> {
     }
 }
 
-/// All digits of every word, ±B/2 with the sign of the next digit: digit `level` of vector j at vector
+/// All digits of every word; ±B/2 takes its sign from the next digit. Digit `level` of vector j goes to vector
 /// `level · poly.len() + j` of `out`.
 #[inline(always)]
 pub(super) fn fine_digits<V: Lanes>(
@@ -132,7 +132,7 @@ pub(super) fn fine_digits<V: Lanes>(
     let word = V::splat_word;
     let (one, mask) = (word(1), word((1 << b) - 1));
     let (by_base, by_sign) = (word(u64::from(b)), word(u64::from(b) - 1));
-    // above the top digit there is nothing to take a sign from: a bit of the part rounded off serves as well
+    // no digit is above the top one: a bit of the part rounded off gives its sign
     let sign_at = levels as u32 * b + b - 1;
     let sign = |x| V::and_word(V::shr_word(x, word(u64::from(dropped) - 1)), one);
     for (j, x) in poly.iter().enumerate() {
@@ -149,7 +149,7 @@ pub(super) fn fine_digits<V: Lanes>(
             let carry = V::or_word(V::sub_word(digit, one), rest);
             let carry = V::and_word(V::shr_word(V::and_word(carry, digit), by_sign), one);
             rest = V::add_word(rest, carry);
-            // digit - carry·B, moved to be positive
+            // digit - carry·B, made positive
             let moved = V::add_word(digit, word(1 << b));
             let moved = V::sub_word(moved, V::shl_word(carry, by_base));
             let number = V::from_bits(V::or_word(moved, word(TWO_52.to_bits())));

@@ -6,8 +6,8 @@ use super::dft::{dft, inverse_dft};
 use super::digits::{Plain, RoughDigit, Source, Torus, add_torus, fine_digits};
 use crate::float_lanes::{Complex, LANES, Lanes, array};
 
-/// The first pass, with the function for this degree: `$pass::<V, R, STEP>($args)` for R blocks of STEP vectors each. Lengths that are
-/// known to the compiler spare a check before every access.
+/// Calls `$pass::<V, R, STEP>($args)` for this degree, with R blocks of STEP vectors: constant lengths need no
+/// checks.
 macro_rules! first_pass {
     ($f:ident, $pass:ident($($arg:expr),*)) => {
         match ($f.radices[0], $f.degree / GROUP / $f.radices[0]) {
@@ -23,17 +23,15 @@ macro_rules! first_pass {
     };
 }
 
-/// Vectors between those that a middle pass or the joined last ones work across.
+/// Distance of the vectors that a middle pass, or the joined last passes, combine.
 const STEP: usize = 8;
 
-/// R blocks of `STEP` elements.
 #[inline(always)]
 fn blocks<T, const R: usize, const STEP: usize>(x: &[T]) -> &[[T; STEP]; R] {
     let (blocks, _) = x.as_chunks();
     blocks.first_chunk().expect("lengths are checked")
 }
 
-/// As [`blocks`].
 #[inline(always)]
 fn blocks_mut<T, const R: usize, const STEP: usize>(x: &mut [T]) -> &mut [[T; STEP]; R] {
     let (blocks, _) = x.as_chunks_mut();
@@ -69,7 +67,6 @@ fn twiddles<V: Lanes, const R: usize>(powers: &[Root]) -> [Complex<V>; R] {
     ))
 }
 
-/// A pass of radix 8 in place.
 #[inline(always)]
 fn pass<V: Lanes>(work: &mut [[f64; GROUP]], powers: &[Root]) {
     let (powers, _) = powers.as_chunks::<7>();
@@ -85,8 +82,8 @@ fn pass<V: Lanes>(work: &mut [[f64; GROUP]], powers: &[Root]) {
     }
 }
 
-/// The last pass: within eight vectors at a time, to groups `place`, `place + count`, … of `out`. With `BOTH` the pass before it, across the same
-/// eight vectors and with `powers`, is done first, in registers.
+/// The last pass, within eight vectors at a time, to groups `place`, `place + count`, … of `out`. With `BOTH` it
+/// first does the pass before it in registers, across the same eight vectors and with `powers`.
 #[inline(always)]
 fn last_pass<V: Lanes, const BOTH: bool>(
     f: &Fourier,
@@ -189,7 +186,7 @@ pub(crate) fn forward_digits<V: Lanes>(
     }
 }
 
-/// The way back: the last pass first, every step the inverse but for the factor M.
+/// The inverse: the last pass first, every step inverted but for the factor M.
 #[inline(always)]
 pub(crate) fn inverse_add<V: Lanes>(
     f: &Fourier,

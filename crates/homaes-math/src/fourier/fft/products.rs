@@ -4,7 +4,6 @@ use super::super::{Fourier, GROUP};
 use super::EIGHTHS;
 use crate::float_lanes::{Complex, LANES, Lanes, array};
 
-/// See [`Fourier::multiply_add`].
 #[inline(always)]
 pub(crate) fn multiply_add<V: Lanes>(
     f: &Fourier,
@@ -56,7 +55,7 @@ fn multiply_add_columns<V: Lanes, const C: usize>(
 
 /// The arguments of [`Fourier::rotation_step`].
 pub(crate) struct Step<'a> {
-    /// as many for every accumulator as there are keys
+    /// one per accumulator and key
     pub(crate) exponents: &'a [usize],
     pub(crate) digits: &'a [f64],
     pub(crate) key: &'a [f64],
@@ -66,7 +65,6 @@ pub(crate) struct Step<'a> {
     pub(crate) next: &'a [f64],
 }
 
-/// See [`Fourier::rotation_step`].
 #[inline(always)]
 pub(crate) fn rotation_step<V: Lanes>(
     f: &Fourier,
@@ -135,7 +133,7 @@ fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
     }
 }
 
-/// One group of `B` accumulators, which share what is loaded of the key. `key` is by key, row and column.
+/// One group of `B` accumulators, which share loads of the key. `key` is ordered by key, row and column.
 #[inline(always)]
 fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
     g: usize,
@@ -176,8 +174,8 @@ fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
     }
 }
 
-/// X^a - 1 at the slots of a group: those of its tile's first group, turned by an eighth root, which is exact for even
-/// numbers of eighths and rounds once more for odd ones.
+/// X^a - 1 at the slots of a group: those of its tile's first group, turned by an eighth root. An even number of
+/// eighths is exact, an odd one rounds once more.
 #[inline(always)]
 fn monomial_less_one<V: Lanes>(first: &[f64; GROUP], eighths: usize) -> Complex<V> {
     let turned = Complex::load(first).times(Complex::splat(EIGHTHS[eighths % 8]));
@@ -185,8 +183,7 @@ fn monomial_less_one<V: Lanes>(first: &[f64; GROUP], eighths: usize) -> Complex<
 }
 
 impl Fourier {
-    /// X^a at the slots of the first group of a tile, as exact as numbers are: an error here would be one of the products'
-    /// largest.
+    /// X^a at the slots of a tile's first group, in full precision: its error would be among the products' largest.
     #[inline(always)]
     fn monomial(&self, a: usize, tile: usize, out: &mut [f64; GROUP]) {
         let turn = self.roots.len();

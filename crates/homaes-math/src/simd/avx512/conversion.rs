@@ -5,8 +5,6 @@ use crate::float_lanes::array;
 use crate::kernel::{self, Combination, LIMB_BITS, LIMB_MASK};
 use core::arch::x86_64::*;
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn limb_sums(
     y: &[&[u64]],
@@ -63,8 +61,6 @@ pub(in crate::simd) unsafe fn limb_sums(
 /// Combinations whose sums are in registers.
 const TARGETS: usize = 4;
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn combine(
     combinations: &[Combination<'_>],
@@ -90,8 +86,8 @@ pub(in crate::simd) unsafe fn combine(
 /// [`combine`] of G combinations, W vectors at a time: all sums of these stay in registers.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA, there must be G combinations and outputs, with as many constants as sources, and all slices must have one
-/// length, a multiple of 8.
+/// The processor must have AVX-512 F, DQ and IFMA. There must be G combinations and outputs, with a constant per
+/// source, and all slices must have one length, a multiple of 8.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn combine_of<const G: usize, const W: usize>(
@@ -140,8 +136,6 @@ unsafe fn combine_of<const G: usize, const W: usize>(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F and DQ.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]) {
     let n = out.len();

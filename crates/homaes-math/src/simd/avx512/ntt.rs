@@ -1,19 +1,19 @@
 //! The transform in AVX-512 IFMA: radix 16 in registers, eight lanes of the axes 3 and 5 per vector.
 //!
-//! Range discipline for p < 2^47: every product by a constant is below 2p whatever 52-bit value it was given, so four butterfly levels on
-//! values below 2p stay below 32p < 2^52 and need no conditional subtraction; what leaves a radix-16 block is multiplied by a constant, or
-//! reduced by the constant 1.
+//! Ranges for p < 2^47: a product by a constant is below 2p for any 52-bit value, so four butterfly levels on values
+//! below 2p stay below 32p < 2^52 without a conditional subtraction. Values that leave a radix-16 block are
+//! multiplied by a constant, or reduced by the constant 1.
 //!
-//! Words are right modulo 2^52 only: a multiplication reads no more of them, and sums and differences keep that. The last step alone clears
-//! the rest, so what is given back is below 2p as it stands.
+//! Words are right modulo 2^52 only: multiplications read no more of them, and sums and differences keep that. Only
+//! the last step clears the rest, so results are below 2p as they stand.
 //!
-//! A difference needs a multiple of p added to it, so that it is not negative. Where its first operand is a product, or a difference itself,
-//! that multiple is in the operand already (its *bias*), which costs nothing: a product is added to something anyway. Comments give the range
-//! of values in p.
+//! A difference needs a multiple of p added so that it is not negative. If its first operand is a product, or a
+//! difference itself, the operand contains that multiple already (its *bias*) at no cost, since a product is added to
+//! something anyway. Comments give the range of values in p.
 //!
-//! The last level of the first DFT of an axis, the product in the middle and the first level of the second DFT are one 2 × 2 matrix, whose
-//! sums of two products cost five multiplications where two products cost six ([`pairs`]). On the axis of 17 the product is joined with the
-//! correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
+//! The last level of the first DFT of an axis, the product in the middle and the first level of the second DFT are
+//! one 2 × 2 matrix, whose sums of two products take five multiplications instead of six ([`pairs`]). On the axis of
+//! 17 the product is joined with the correlation on the axis of 5 of the lanes, as a 4 × 4 matrix ([`five`]).
 
 use super::{TensorPart, set1, stream, sub_if_ge};
 use crate::float_lanes::array;
@@ -35,7 +35,7 @@ pub(crate) struct Tables {
     plain: Plain,
     /// the matrices of [`pairs`] in rows, at 8 k1 + j for outputs j and j + 8 of row k1
     pairs: Vec<[Shoup; 4]>,
-    /// of every row the diagonals of the matrix of [`five`]: constants and quotients
+    /// per row, the diagonals of the matrix of [`five`]: constants and quotients
     five: Vec<[[[u64; 8]; 2]; 4]>,
 }
 
@@ -79,7 +79,7 @@ struct Multiples<W> {
     p16: W,
 }
 
-/// What the butterflies are made of: vectors, or in tests ranges of their words.
+/// The operations of butterflies: on vectors, or in tests on ranges of their words.
 trait Arithmetic {
     type Word: Copy;
 
@@ -91,7 +91,7 @@ trait Arithmetic {
 
     unsafe fn sub(&self, x: Self::Word, y: Self::Word) -> Self::Word;
 
-    /// Σ x·c mod p over the pairs, plus `bias`: below 2p for each, plus it, for any 52-bit x.
+    /// Σ x·c mod p over the pairs, plus `bias`: below 2p per pair plus `bias`, for any 52-bit x.
     unsafe fn products<const N: usize>(
         &self,
         bias: Self::Word,
@@ -209,8 +209,8 @@ macro_rules! sixteen {
     };
 }
 
-/// Butterflies of the entries a and b of `x`: their sum, and `x[a] - x[b] + offset`, times a constant plus a bias where these are given. Without
-/// an offset the bias of `x[a]` is enough.
+/// Butterflies of the entries a and b of `x`: their sum, and `x[a] - x[b] + offset`, times a constant plus a bias if
+/// given. Without an offset, the bias of `x[a]` suffices.
 macro_rules! butterflies {
     ($k:ident, $w:ident, $x:ident: $($a:literal - $b:literal $(+ $offset:ident)? $(=> $t:literal $($bias:ident)?)?;)*) => {$(
         let (s, t) = ($x[$a], $x[$b]);
@@ -233,7 +233,7 @@ macro_rules! bias {
 /// The last three levels of [`dft16`], on both of its halves: below 4p in, below 32p out.
 #[inline(always)]
 unsafe fn two_dft8<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
-    // SAFETY: those of the arithmetic; that of vectors is inlined into functions compiled for AVX-512 IFMA, and has register arithmetic only.
+    // SAFETY: that of the arithmetic; on vectors, it is inlined into functions compiled for AVX-512 IFMA.
     unsafe {
         // sums below 8; 4 in (6, 14), 5 in (2, 4), 6 and 7 below 2, and the other half alike
         butterflies!(k, w, x: 0 - 4 + p10; 1 - 5 + p4 => 2 p2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
@@ -254,10 +254,12 @@ unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
         // sums below 4; 8 in (8, 12), 9 to 11 in (2, 4), the rest below 2
         butterflies!(k, w, x: 0 - 8 + p10; 1 - 9 + p2 => 1 p2; 2 - 10 + p2 => 2 p2; 3 - 11 + p2 => 3 p2;);
         butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
-        // the first half as in `two_dft8`; 8 in (8, 14), 9 to 11 in (2, 6), 12 in (6, 12), 13 in (2, 4), 14 and 15 below 2
+        // the first half as in `two_dft8`; 8 in (8, 14), 9 to 11 in (2, 6), 12 in (6, 12), 13 in (2, 4), 14 and 15
+        // below 2
         butterflies!(k, w, x: 0 - 4 + p10; 1 - 5 + p4 => 2 p2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
         butterflies!(k, w, x: 8 - 12; 9 - 13 => 2 p2; 10 - 14 => 4; 11 - 15 => 6;);
-        // 8 in (10, 20), 9 in (4, 12), 10 in (2, 12), 11 below 2, 12 in (6, 14), 13 in (2, 6), 14 in (4, 12), 15 below 2
+        // 8 in (10, 20), 9 in (4, 12), 10 in (2, 12), 11 below 2, 12 in (6, 14), 13 in (2, 6), 14 in (4, 12), 15
+        // below 2
         butterflies!(k, w, x: 0 - 2 + p10; 1 - 3 + p8 => 4; 4 - 6; 5 - 7 => 4;);
         butterflies!(k, w, x: 8 - 10; 9 - 11 + p4 => 4; 12 - 14; 13 - 15 => 4;);
         butterflies!(k, w, x: 0 - 1 + p16; 2 - 3; 4 - 5; 6 - 7;);
@@ -268,8 +270,8 @@ unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
 /// Bias of input j of [`pairs`], in p.
 const BIAS: [u64; 16] = [6, 6, 6, 6, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// A correlation of length 16 times constants: a DFT, a product, and a DFT again, of which the levels beside the product are made with it, as 2 × 2
-/// matrices.
+/// A correlation of length 16 times constants: a DFT, a product and a DFT, whose levels next to the product are
+/// merged with it into 2 × 2 matrices.
 ///
 /// In: below 2p, plus [`BIAS`]. Out: below 32p, output k at position `REV[k]`.
 #[inline(always)]
@@ -284,7 +286,8 @@ unsafe fn pairs<A: Arithmetic>(
         // 0 to 3 in (6, 10), 4 to 7 in (2, 6), 8 in (4, 8), 9 to 11 in (2, 4), the rest below 2
         butterflies!(k, w, x: 0 - 8; 1 - 9 => 1 p2; 2 - 10 => 2 p2; 3 - 11 => 3 p2;);
         butterflies!(k, w, x: 4 - 12 => 4; 5 - 13 => 5; 6 - 14 => 6; 7 - 15 => 7;);
-        // 0 to 3 in (8, 16), 4 below 8, 5 in (2, 4), 6 and 7 below 2, 8 in (4, 10), 9 to 11 in (2, 6), 12 in (2, 8), 13 in (2, 4), 14 and 15 below 2
+        // 0 to 3 in (8, 16), 4 below 8, 5 in (2, 4), 6 and 7 below 2, 8 in (4, 10), 9 to 11 in (2, 6), 12 in (2, 8),
+        // 13 in (2, 4), 14 and 15 below 2
         butterflies!(k, w, x: 0 - 4; 1 - 5 => 2 p2; 2 - 6 => 4; 3 - 7 => 6;);
         butterflies!(k, w, x: 8 - 12; 9 - 13 => 2 p2; 10 - 14 => 4; 11 - 15 => 6;);
         // below 32
@@ -301,7 +304,7 @@ unsafe fn pairs<A: Arithmetic>(
     }
 }
 
-/// The level of butterflies on the axis of 3: halves to sum and difference, plus `offset`; twice it is twice the input.
+/// The butterflies on the axis of 3: halves to sum and difference, plus `offset`. Applied twice, they double.
 #[inline(always)]
 unsafe fn halves(offset: __m512i, a: __m512i) -> __m512i {
     // SAFETY: inlined into functions compiled for AVX-512.
@@ -334,9 +337,6 @@ unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
 }
 
 /// The first half of the transform of `16 × 256`, `16 × 1` or `1 × 256` vectors: the axis of 257, of some rows.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
     let source = rows.as_ptr();
@@ -346,10 +346,6 @@ pub(in crate::simd) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
     }
 }
 
-/// The first half, from another limb.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
     assert_eq!(source.len(), out.len());
@@ -359,10 +355,6 @@ unsafe fn rows_from(m: &Modulus, t: &Tables, source: &[u64], out: &mut [u64]) {
     }
 }
 
-/// The first half, of a part of a product.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn rows_of_product(
     m: &Modulus,
@@ -379,11 +371,11 @@ unsafe fn rows_of_product(
     }
 }
 
-/// Words of a row, where it is long: how far ahead the first pass over it fetches. It reads every sixteenth vector, which the processor does not
-/// foresee.
+/// Words of a long row: prefetch distance of its first pass, since the processor does not foresee every sixteenth
+/// vector.
 const ROW: usize = 8 * 256;
 
-/// The first half, of what `load` gives for every vector's number, each once.
+/// The first half, on the vectors that `load` gives by number, each once.
 ///
 /// # Safety
 /// That of `load`, and AVX-512 F, DQ and IFMA.
@@ -406,9 +398,6 @@ unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize)
 }
 
 /// The second half: the axis of 17 and the lanes.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
     // SAFETY: the processor has the features.
@@ -419,9 +408,6 @@ pub(in crate::simd) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
 }
 
 /// The second half, plus `c·source`.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn columns_plus(
     m: &Modulus,
@@ -446,10 +432,6 @@ pub(in crate::simd) unsafe fn columns_plus(
     }
 }
 
-/// The second half, times c, canonical.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
     // SAFETY: the processor has the features.
@@ -464,9 +446,6 @@ unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
 }
 
 /// Both halves, of `source`, times c, canonical.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn transform_scaled(
     m: &Modulus,
@@ -504,7 +483,7 @@ unsafe fn whole_columns(
     unsafe { axis17_and_lanes(k, t, cols, (base, cols), (base, cols), end) }
 }
 
-/// One row: the axis of 257, in three passes through the first-level cache, of which the first takes what `source` gives for a vector's number.
+/// One row: the axis of 257 in three passes through the first-level cache, from the vectors that `source` gives.
 ///
 /// # Safety
 /// That of `source`, and AVX-512 F, DQ and IFMA.
@@ -527,7 +506,8 @@ unsafe fn axis257(
     assert!(matrices.len() == 16 && twiddles.len() == 16);
     let base = row.as_mut_ptr();
     let w = &plain.root16[0];
-    // SAFETY: vector index 16 i + j with i, j < 16 is below 256 = the row's vectors. One exclusive borrow underlies all accesses.
+    // SAFETY: vector index 16 i + j with i, j < 16 is below 256, the row's length. All accesses are in one exclusive
+    // borrow.
     unsafe {
         let load = |v: usize| _mm512_loadu_si512(base.add(8 * v).cast());
         let store = |v: usize, x| _mm512_storeu_si512(base.add(8 * v).cast(), x);
@@ -553,10 +533,7 @@ unsafe fn axis257(
     }
 }
 
-/// The second half for the columns from `start` on of the limb `a`, as many as `out` holds, where they are a narrower limb.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
+/// The second half for the columns from `start` on of the limb `a`, as many as the narrower limb `out` holds.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn some_columns(
     m: &Modulus,
@@ -569,7 +546,7 @@ pub(in crate::simd) unsafe fn some_columns(
     assert!(a.len() == t.plain.rows * t.plain.cols * 8 && out.len() == t.plain.rows * width * 8);
     assert!(start + width <= t.plain.cols);
     let (from, to) = (a.as_ptr(), out.as_mut_ptr());
-    // SAFETY: the processor has the features; columns start to start + width are within the limb, and those from 0 to width within `out`.
+    // SAFETY: the processor has the features; columns start to start + width are in `a`, 0 to width in `out`.
     unsafe {
         let k = Consts::new(m);
         let from = (from.add(8 * start), t.plain.cols);
@@ -577,11 +554,12 @@ pub(in crate::simd) unsafe fn some_columns(
     }
 }
 
-/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or to the same one: each by its first column, and
-/// by the number of vectors from row to row. What is stored is what `end` makes of a vector's number and of its words, any 52-bit ones.
+/// The axis of 17 and the lanes of `count` columns, in registers, from one limb to another or in place. Either limb
+/// is given by its first column and the number of vectors from row to row. Stores `end(v, x)` for vector number v,
+/// where x is any 52-bit words.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA; both must have these columns in all rows, of which those of `to` may be written.
+/// The processor must have AVX-512 F, DQ and IFMA. Both limbs must have the columns in all rows, `to` writable.
 #[inline(always)]
 unsafe fn axis17_and_lanes(
     k: &Consts,
@@ -657,7 +635,7 @@ mod tests {
         }
     }
 
-    /// No difference of the butterflies is negative, and no word leaves the 52 bits that a multiplication reads, for any input.
+    /// For any input, no difference of the butterflies is negative, and no word exceeds 52 bits.
     #[test]
     fn words_stay_within_their_ranges() {
         let multiple = |n| [n; 2];
@@ -675,7 +653,7 @@ mod tests {
             assert!(x.iter().all(|x| x[1] <= 32), "{x:?}");
         };
         let biased = BIAS.map(|bias| [bias, bias + 2]);
-        // SAFETY: ranges are no vectors, and want no features.
+        // SAFETY: ranges are not vectors, and need no features.
         unsafe {
             checked([[0, 2]; 16], &|x| dft16(&ranges, &w, x));
             checked([[0, 4]; 16], &|x| two_dft8(&ranges, &w, x));

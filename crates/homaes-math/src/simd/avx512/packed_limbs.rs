@@ -5,29 +5,21 @@ use crate::modulus::Modulus;
 use crate::packed_limbs::{self as portable, Centring};
 use core::arch::x86_64::*;
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
     portable::pack_words(m, words, out);
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
     portable::unpack_words(halves, out);
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
     portable::add_words(m, a, b, out);
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn centred(
     m: &Modulus,
@@ -57,8 +49,6 @@ pub(in crate::simd) unsafe fn centred(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn dot_halves(
     m: &Modulus,
@@ -102,8 +92,6 @@ pub(in crate::simd) unsafe fn dot_halves(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn sums_of_halves(
     m: &Modulus,

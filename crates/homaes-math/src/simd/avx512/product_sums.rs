@@ -1,5 +1,5 @@
-//! Key switching of a product in AVX-512 IFMA: some columns of all digits go through their last axes to the second-level cache, and from there into the
-//! sums, row by row.
+//! Key switching of a product in AVX-512 IFMA: a few columns of all digits go through their last axes to the
+//! second-level cache, and from there into the sums, row by row.
 
 use super::ntt::{self, Tables};
 use super::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key, sub_if_ge};
@@ -11,8 +11,8 @@ use crate::product::{Factor, OUTPUTS_AT_ONCE, ProductSums};
 use crate::ring::Ring;
 use core::arch::x86_64::*;
 
-/// Columns at a time. A row of them has two kilobytes of every limb, which the processor fetches ahead; those of two products of six
-/// digits each are 400 kilobytes.
+/// Columns at a time. One row of them has 2 KiB of every limb, which the processor prefetches; those of two products
+/// of six digits each are 400 kB.
 const COLUMNS: usize = 32;
 
 /// Both halves of two sums of products.
@@ -32,7 +32,6 @@ impl Sums {
         }
     }
 
-    /// Adds x·y to sum c.
     #[inline(always)]
     unsafe fn add(&mut self, c: usize, x: __m512i, y: __m512i) {
         // SAFETY: inlined into functions compiled for AVX-512 IFMA; register arithmetic only.
@@ -43,8 +42,6 @@ impl Sums {
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 pub(in crate::simd) unsafe fn product_sums(
     ring: &Ring,
@@ -77,9 +74,6 @@ pub(in crate::simd) unsafe fn product_sums(
 }
 
 /// [`product_sums`] of J outputs, whose sums are in registers.
-///
-/// # Safety
-/// The processor must have AVX-512 F, DQ, IFMA and VBMI.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma,avx512vbmi")]
 unsafe fn product_sums_of<const J: usize>(
     ring: &Ring,
@@ -107,7 +101,7 @@ unsafe fn product_sums_of<const J: usize>(
         assert!(t.x.iter().chain(&t.y).all(|s| fit(s)) && sums.by_row.len() == rows);
     }
     assert!(sums.tensors.is_empty() || sums.tensors.len() == J);
-    // a sum takes their factor R back, and so x·y needs no reduction of its own
+    // plain constants: the sum's reduction removes a factor R, so x·y needs no reduction of its own
     let by_row = sums.by_row.iter().map(|&c| m.shoup(m.from_stored(c)));
     let by_row: Vec<Shoup> = by_row.collect();
     let width = COLUMNS.min(cols);
@@ -116,8 +110,8 @@ unsafe fn product_sums_of<const J: usize>(
     let mut moved = Words::scratch(J * count * len);
     let out: [[*mut u64; 2]; J] =
         core::array::from_fn(|j| out[j].each_mut().map(|o| o.as_mut_ptr()));
-    // SAFETY: column < cols and row < rows keep every access within the n words of a limb, whose presence was checked; `moved` has len words for each digit of an
-    // output, and terms name digits that there are, as `from` asserts. The outputs are exclusive borrows.
+    // SAFETY: column < cols and row < rows keep every access within the n words of a limb, as checked; `moved` has
+    // len words per digit of an output, and `from` asserts that digits exist. The outputs are exclusive borrows.
     unsafe {
         let k = Consts::new(m);
         let tensors = sums.tensors.iter().map(|t| (t, VectorMap::new(t.map)));

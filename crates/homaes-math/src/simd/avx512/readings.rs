@@ -10,8 +10,6 @@ const COLUMNS: usize = 16;
 /// Columns at once, so that their sums do not wait for each other.
 const PAIR: usize = 2;
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn row_sums(
     ring: &Ring,
@@ -36,7 +34,7 @@ pub(in crate::simd) unsafe fn row_sums(
             for (map, out) in maps.iter().zip(&mut *out) {
                 let out = out.each_mut().map(|o| o.as_mut_ptr());
                 for col in (first..cols.min(first + COLUMNS)).step_by(PAIR) {
-                    // the last one twice where there is one alone
+                    // a single last column is done twice
                     let here: [usize; PAIR] = core::array::from_fn(|i| (col + i).min(cols - 1));
                     let from = here.map(|col| map.column(col, cols));
                     let zero = _mm512_setzero_si512();
@@ -63,8 +61,6 @@ pub(in crate::simd) unsafe fn row_sums(
     }
 }
 
-/// # Safety
-/// The processor must have AVX-512 F, DQ and IFMA.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn to_torus(
     m: &Modulus,

@@ -4,7 +4,6 @@ use super::Doubles;
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
-/// Four numbers.
 #[derive(Clone, Copy)]
 struct Avx2(__m256d);
 
@@ -14,7 +13,7 @@ macro_rules! op {
             type Output = Self;
             #[inline(always)]
             fn $f(self, rhs: Self) -> Self {
-                // SAFETY: values of the type are made in functions compiled for AVX2 alone.
+                // SAFETY: values of the type are only made in functions compiled for AVX2.
                 Self(unsafe { $of(self.0, rhs.0) })
             }
         }

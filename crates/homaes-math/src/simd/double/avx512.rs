@@ -4,7 +4,6 @@ use super::Doubles;
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
-/// Eight numbers.
 #[derive(Clone, Copy)]
 struct Avx512(__m512d);
 
@@ -14,7 +13,7 @@ macro_rules! op {
             type Output = Self;
             #[inline(always)]
             fn $f(self, rhs: Self) -> Self {
-                // SAFETY: values of the type are made in functions compiled for AVX-512 alone.
+                // SAFETY: values of the type are only made in functions compiled for AVX-512.
                 Self(unsafe { $of(self.0, rhs.0) })
             }
         }
@@ -101,7 +100,7 @@ impl Doubles<1> for Avx512 {
 
     #[inline(always)]
     unsafe fn or(self, b: Self) -> Self {
-        // of integers: of doubles it is an instruction of AVX-512 DQ
+        // on integers: that of doubles needs AVX-512 DQ
         vector!(_mm512_castsi512_pd(_mm512_or_si512(
             _mm512_castpd_si512(self.0),
             _mm512_castpd_si512(b.0)

@@ -1,6 +1,6 @@
-//! The kernels in double precision as functions that are compiled for the registers of a processor.
+//! The kernels in double precision, compiled for the registers of a processor.
 
-/// All of them, on registers `$vector`, of which `$h` hold eight lanes, for processors with `$features`.
+/// All kernels on registers `$vector`, `$h` of which hold eight lanes, for processors with `$features`.
 macro_rules! kernels {
     ($vector:ident, $h:literal, $features:literal) => {
         use crate::simd::double::ntt::Tables;
@@ -47,8 +47,6 @@ pub(in crate::simd) use kernels;
 
 macro_rules! generic {
     ($vector:ident, $h:literal, $features:literal; $($path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
-        /// # Safety
-        /// The processor must have the features.
         #[target_feature(enable = $features)]
         pub(in crate::simd) unsafe fn $name($($arg: $ty),*) {
             // SAFETY: as the caller vouches; the kernels check all lengths before they touch memory.
@@ -61,9 +59,6 @@ pub(in crate::simd) use generic;
 macro_rules! compiled {
     ($features:literal; $($name:ident = $path:ident :: $of:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         /// The portable twin, compiled for this processor.
-        ///
-        /// # Safety
-        /// The processor must have the features.
         #[target_feature(enable = $features)]
         pub(in crate::simd) unsafe fn $name($($arg: $ty),*) {
             $path::$of($($arg),*);

@@ -1,12 +1,14 @@
-//! The transform in double precision, on the numbers of [`super`]: the passes of the one in AVX-512 IFMA, two levels of butterflies at a time.
+//! The transform in double precision on the numbers of [`super`]: the passes of the one in AVX-512 IFMA, two levels
+//! of butterflies at a time.
 //!
-//! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1, and at most 32 may be multiplied by a
-//! constant, which gives 3/4 at most. So passes of the axis of 257 stay within 16.
+//! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1. A product by a
+//! constant takes at most 32 and gives at most 3/4. So passes of the axis of 257 stay within 16.
 //!
-//! On the axis of 17 the product in the middle is joined with the correlations on the axes of 3 and 5 ([`lanes`]), which butterflies on these
-//! axes make sums of two products. The first DFT begins with a butterfly of 3, within 2, and leaves at most 8, as five entries in its midst are
-//! reduced; so a butterfly of 5 leaves 16, two of which a sum may have. Sums are within 5/4, and within 5 after both butterflies. The second DFT
-//! reduces one entry and leaves at most 61: below 2^53, so exact, and good for a reduction.
+//! On the axis of 17, the product in the middle is joined with the correlations on the axes of 3 and 5 ([`lanes`]),
+//! which butterflies on these axes turn into sums of two products. The first DFT begins with a butterfly of 3, within
+//! 2, and leaves at most 8, because five entries are reduced midway. A butterfly of 5 then leaves 16, and a sum may
+//! have two of these. Sums are within 5/4, and within 5 after both butterflies. The second DFT reduces one entry and
+//! leaves at most 61: below 2^53, so exact and ready for a reduction.
 
 use super::{Consts, Doubles, Factor, centred_words};
 use crate::float_lanes::array;
@@ -22,7 +24,7 @@ pub(crate) struct Tables {
     root16: [[Factor; 8]; 2],
     twiddle: Vec<Factor>,
     middle257: Vec<Factor>,
-    /// of every row what [`lanes`] multiplies by: w and w/p by lane, of either term
+    /// per row, the factors of [`lanes`]: w and w/p by lane, of either term
     lanes: Vec<[[[f64; 8]; 2]; 2]>,
 }
 
@@ -45,7 +47,7 @@ impl Tables {
     }
 }
 
-/// What the butterflies are made of: vectors, or in tests bounds of their numbers.
+/// The operations of butterflies: on vectors, or in tests on bounds of their numbers.
 trait Arithmetic {
     type Word: Copy + Add<Output = Self::Word> + Sub<Output = Self::Word>;
 
@@ -74,8 +76,8 @@ impl<V: Doubles<H>, const H: usize> Arithmetic for Vectors<V, H> {
     }
 }
 
-/// DFT of length 16, two levels at a time, so that few registers are in use: sum and difference of inputs i and i + 8 by `pair`, output k given to `put`.
-/// Of the entries between two levels and two, those of the set `REDUCED` are reduced.
+/// DFT of length 16, two levels at a time to save registers. `pair` gives the sum and difference of inputs i and
+/// i + 8, `put` takes output k. Between the two pairs of levels, the entries in the set `REDUCED` are reduced.
 #[inline(always)]
 unsafe fn dft16<A: Arithmetic, const REDUCED: u16>(
     k: &A,
@@ -151,7 +153,6 @@ unsafe fn lanes<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::simd::rows`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -182,8 +183,8 @@ unsafe fn axis257<V: Doubles<H>, const H: usize>(
 ) {
     assert!(row.len() == 2048 && t.twiddle.len() == 256 && t.middle257.len() == 256 && lane < 8);
     let w = &t.root16[0];
-    // SAFETY: see `Consts::new`; vector index 16 i + j with i, j < 16 is below 256, and so are those of the tables. One exclusive borrow underlies all
-    // accesses.
+    // SAFETY: see `Consts::new`; vector index 16 i + j with i, j < 16 is below 256, and so are those of the tables.
+    // One exclusive borrow underlies all accesses.
     unsafe {
         let base = row.as_mut_ptr().add(lane);
         let at = |v: usize| base.add(8 * v);
@@ -235,14 +236,13 @@ unsafe fn axis257<V: Doubles<H>, const H: usize>(
 const BEFORE_LANES: u16 = 0b1_1111;
 const AFTER_LANES: u16 = 0b10;
 
-/// Columns at once, which are independent: one alone would wait between its levels.
+/// Columns at once; one alone would wait between its levels.
 const WIDTH: usize = 4;
 
-/// Some columns, side by side: in a limb the sixteen lines of one are in the same set of the first-level cache, which holds eight of them.
+/// Some columns side by side: in a limb, the sixteen lines of a column share one first-level cache set of eight.
 #[repr(align(64))]
 struct Columns([[[f64; 8]; WIDTH]; 16]);
 
-/// See [`crate::simd::columns`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -251,8 +251,8 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
 ) {
     assert!(a.len() == t.rows * t.cols * 8 && t.lanes.len() == t.rows);
     let base = a.as_mut_ptr();
-    // SAFETY: see `Consts::new`; vector index i·cols + c with i < rows and c < cols is below rows·cols = a.len()/8, and 16 · WIDTH vectors are in `Columns`. One
-    // exclusive borrow underlies all accesses.
+    // SAFETY: see `Consts::new`; vector index i·cols + c with i < rows and c < cols is below rows·cols = a.len()/8,
+    // and 16 · WIDTH vectors are in `Columns`. One exclusive borrow underlies all accesses.
     unsafe {
         let k = Vectors(Consts::<V>::new(m));
         let step = 8 / H;
@@ -356,10 +356,10 @@ mod tests {
         }
     }
 
-    /// The largest output of a DFT of numbers within `input`, where entries are reduced.
+    /// The largest output of a DFT of numbers within `input`.
     fn dft<const REDUCED: u16>(input: f64) -> f64 {
         let mut largest: f64 = 0.0;
-        // SAFETY: bounds are no vectors, and want no features.
+        // SAFETY: bounds are not vectors, and need no features.
         unsafe {
             dft16::<_, REDUCED>(
                 &Bounds,
@@ -371,7 +371,6 @@ mod tests {
         largest
     }
 
-    /// No number is too large for what is done to it, for any input.
     #[test]
     fn numbers_stay_within_their_bounds() {
         // the axis of 257: from words, then from products

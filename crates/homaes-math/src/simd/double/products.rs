@@ -1,20 +1,22 @@
 //! Multiply-accumulate kernels in double precision, on the numbers of [`super`].
 //!
-//! Lazy words are loaded as x - p, within p. A sum of products x·y is kept in two doubles ([`Sum`]). The first begins at [`WIDE`] = 1.5 · 2^100, so that adding a
-//! product in one rounding leaves a multiple of 2^48; the second collects what the roundings left off:
+//! Lazy words are loaded as x - p, within p. A sum of products x·y is kept in two doubles ([`Sum`]). The first begins
+//! at [`WIDE`] = 1.5 · 2^100, so that adding a product in one rounding leaves a multiple of 2^48; the second collects
+//! the rounding errors:
 //!
 //! ```text
 //! t = x·y + high    low = low + (x·y - (t - high))    high = t
 //! ```
 //!
-//! For at most [`TERMS`] = 24 products, each below 2^94: the sum of all is below 2^98.6, so that high stays within 2^100 … 2^101, t - high is exact, and the
-//! rounding of t left off an integer of at most 2^47. These sum to at most 2^51.6. For factors within p, the sum over p is at most 24p < 2^51.6 besides, and the even
-//! number q nearest to (high - WIDE)/p, as computed, is off by 1.5 at most. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^47 < 2^52.
+//! For at most [`TERMS`] = 24 products, each below 2^94: their sum is below 2^98.6, so high stays within 2^100 …
+//! 2^101, t - high is exact, and each rounding drops an integer of at most 2^47. These sum to at most 2^51.6. For
+//! factors within p, the sum over p is at most 24p < 2^51.6 besides, and the computed even number q nearest to
+//! (high - WIDE)/p is off by at most 1.5. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^47 < 2^52.
 //!
-//! A product of two numbers alone, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but with the quotient of h: x·y/p is below 2^47, and q off
-//! by 1/2 + 2^-4 at most, whence |r| ≤ 5p/8.
+//! A single product of two numbers, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but with the quotient of
+//! h: x·y/p is below 2^47, and q off by at most 1/2 + 2^-4, whence |r| ≤ 5p/8.
 //!
-//! The factor 1/R of the Montgomery products of integer kernels is in a constant here, or one product per sum.
+//! The factor 1/R of the integer kernels' Montgomery products is in a constant here, or one product per sum.
 
 #![expect(
     clippy::needless_range_loop,
@@ -143,7 +145,6 @@ trait Key: Copy {
     fn place(self, at: usize) -> *const u64;
 }
 
-/// Of words of eight bytes.
 impl Key for *const u64 {
     #[inline(always)]
     unsafe fn centred<V: Doubles<H>, const H: usize>(self, k: &Consts<V>, at: usize) -> V {
@@ -157,7 +158,6 @@ impl Key for *const u64 {
     }
 }
 
-/// Of a [`KeyLimb`].
 impl Key for *const u8 {
     #[inline(always)]
     unsafe fn centred<V: Doubles<H>, const H: usize>(self, k: &Consts<V>, at: usize) -> V {
@@ -178,17 +178,15 @@ struct Pointers<M, K, const J: usize, const H: usize> {
     key: [K; 2],
 }
 
-/// A row term likewise.
 struct RowPointers<'a, M, const J: usize, const H: usize> {
     map: VectorMap<M, H>,
     sources: [*const u64; J],
     by_row: &'a [u64],
-    /// the constant of the row in work
+    /// the constant of the current row
     constant: f64,
     second: bool,
 }
 
-/// See [`crate::kernel::inner_product`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn inner_product<V: Doubles<H>, const H: usize>(
     ring: &Ring,
@@ -269,7 +267,7 @@ fn parts(terms: usize, rows: usize) -> Vec<[Range<usize>; 2]> {
 /// The sums of one group of outputs; they stay in registers over the terms.
 ///
 /// # Safety
-/// As of [`Doubles`], with pointers to n words each, outputs to be written by nobody else.
+/// As of [`Doubles`], with pointers to n words each, and exclusive outputs.
 #[inline(always)]
 unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
     ring: &Ring,
@@ -280,7 +278,8 @@ unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
 ) {
     let (nrows, cols) = (ring.rows(), ring.cols());
     let parts = parts(terms.len(), rows.len());
-    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words that the caller vouches for.
+    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words that the caller
+    // vouches for.
     unsafe {
         let k = Consts::<V>::new(m);
         let unstore = Factor::new(m, m.from_stored(1));
@@ -341,7 +340,6 @@ unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::row_sums`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
     ring: &Ring,
@@ -375,7 +373,6 @@ pub(in crate::simd) unsafe fn row_sums<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::tensor`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn tensor<V: Doubles<H>, const H: usize>(
     ring: &Ring,
@@ -391,7 +388,6 @@ pub(in crate::simd) unsafe fn tensor<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::tensor_part`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn tensor_part<V: Doubles<H>, const H: usize>(
     ring: &Ring,
@@ -441,7 +437,6 @@ unsafe fn times_image<V: Doubles<H>, const N: usize, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::product`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn product<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -471,7 +466,6 @@ pub(in crate::simd) unsafe fn product<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::dot`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn dot<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -485,7 +479,6 @@ pub(in crate::simd) unsafe fn dot<V: Doubles<H>, const H: usize>(
     unsafe { dots_of::<V, 1, H, H>(m, &[&x], [&y, &[]], add, &mut [out]) }
 }
 
-/// See [`crate::kernel::dots`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn dots<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -580,7 +573,6 @@ unsafe fn dots_of<V: Doubles<H>, const E: usize, const W: usize, const H: usize>
 /// Combinations whose sums are in registers.
 const TARGETS: usize = 4;
 
-/// See [`crate::kernel::combine`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn combine<V: Doubles<H>, const H: usize>(
     combinations: &[Combination<'_>],
@@ -605,10 +597,12 @@ pub(in crate::simd) unsafe fn combine<V: Doubles<H>, const H: usize>(
 
 /// [`combine`] of G combinations, whose sums stay in registers.
 ///
-/// Sources are below 2^47 and constants, which take the factor 1/R here, within p/2; so the sum over p is within 2^50, and at most p·2^50 < 2^97.
+/// Sources are below 2^47, and constants, which take the factor 1/R here, within p/2. So the sum over p is within
+/// 2^50, and the sum at most p·2^50 < 2^97.
 ///
 /// # Safety
-/// There must be G combinations and outputs, with as many constants as sources, at most [`MAX_SOURCES`], and all slices must have one length, a multiple of 8.
+/// There must be G combinations and outputs, with a constant per source, at most [`MAX_SOURCES`] sources, and all
+/// slices must have one length, a multiple of 8.
 #[inline(always)]
 unsafe fn combine_of<V: Doubles<H>, const G: usize, const H: usize>(
     combinations: &[Combination<'_>],

@@ -6,7 +6,6 @@ use crate::modulus::{Modulus, Shoup};
 use crate::packed_limbs::HALF_BITS;
 use crate::ring::Ring;
 
-/// See [`crate::kernel::quotient`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn quotient<V: Doubles<H>, const H: usize>(
     sources: &[&[u64]],
@@ -32,7 +31,6 @@ pub(in crate::simd) unsafe fn quotient<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::scale_canonical`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -52,7 +50,6 @@ pub(in crate::simd) unsafe fn scale_canonical<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::scale_add`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -73,7 +70,6 @@ pub(in crate::simd) unsafe fn scale_add<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::kernel::mix_column`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
     ring: &Ring,
@@ -103,7 +99,6 @@ pub(in crate::simd) unsafe fn mix_column<V: Doubles<H>, const H: usize>(
     }
 }
 
-/// See [`crate::packed_limbs::centred`].
 #[inline(always)]
 pub(in crate::simd) unsafe fn centred<V: Doubles<H>, const H: usize>(
     m: &Modulus,
@@ -120,7 +115,7 @@ pub(in crate::simd) unsafe fn centred<V: Doubles<H>, const H: usize>(
         for at in (0..words).step_by(8 / H) {
             let parts = V::load(halves.as_ptr().add(at).cast()).halves();
             for (i, y) in parts.into_iter().enumerate() {
-                // of least size: y over the odd source is 2^-33 away from a half, and its product by the inverse off by 2^-52
+                // least representative: y/source is at least 2^-33 away from a half, and computed to 2^-52
                 let y = source.reduce(y.or(k.two_52) - k.two_52);
                 k.store(k.mul_const(y, &r), out.as_mut_ptr().add(i * words + at));
             }

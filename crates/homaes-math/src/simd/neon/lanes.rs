@@ -1,17 +1,16 @@
 //! [`Lanes`] of NEON.
 //!
-//! Sound because every processor of the architecture has the instructions; all accesses go through references to arrays.
+//! Sound: every processor of the architecture has the instructions; all accesses are through references to arrays.
 
 use crate::float_lanes::{LANES, Lanes, array};
 use core::arch::aarch64::*;
 use core::arch::asm;
 use core::ops::{Add, Mul, Sub};
 
-/// Four registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon([float64x2_t; 4]);
 
-// SAFETY, for every block: see the module's text; loads and stores are unaligned ones through references to arrays of eight elements.
+// SAFETY, for every block: see the module's head; loads and stores are unaligned, through references to arrays.
 macro_rules! vector {
     ($body:expr) => {
         // SAFETY: see above.
@@ -147,7 +146,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word {
-        // to the left by a negative count
+        // a left shift by a negative count
         let count = each!(vreinterpretq_s64_u64, count);
         let count = each!(vnegq_s64, count);
         each!(vshlq_u64, a, count)
