@@ -32,7 +32,7 @@ impl<'k> Bits<'k> {
         &self.key.params
     }
 
-    /// Brings a sum back below x0 that has come to be too large for its words. In AES none does.
+    /// Reduces a sum modulo x0 if it exceeds `most` bits, which never happens in AES.
     fn trim(&self, words: &mut Vec<u64>, most: usize) {
         if exceeds(words, most) {
             let len = words.len();
@@ -41,7 +41,7 @@ impl<'k> Bits<'k> {
         }
     }
 
-    /// The number of a factor, so small that sums of products have room.
+    /// A factor small enough that sums of products have room.
     fn factor<'c>(&self, c: &'c Ciphertext) -> Cow<'c, Ciphertext> {
         let most = self.params().set().gamma + FACTOR_EXCESS;
         match exceeds(&c.words, most) {
@@ -55,11 +55,11 @@ impl<'k> Bits<'k> {
     }
 }
 
-/// Bits beyond γ that a sum may have, of 64 that there is room for.
+/// A sum may exceed γ by this many bits, of 64.
 const SUM_EXCESS: usize = 40;
-/// And a factor.
+/// A factor may exceed γ by this many bits.
 const FACTOR_EXCESS: usize = 20;
-/// Bits beyond 2γ that a sum of products may have, of 64.
+/// A sum of products may exceed 2γ by this many bits, of 64.
 const PRODUCTS_EXCESS: usize = 60;
 
 impl BitEval for Bits<'_> {
@@ -80,7 +80,7 @@ impl BitEval for Bits<'_> {
         let one = bits.map(|mut bits| bits.pop());
         match one {
             Ok(Some(one)) => one,
-            // the view has no room for an error here; what cannot be read gives a ciphertext that is of no use with any key
+            // `public` cannot return an error: an unreadable key gives a ciphertext that no key accepts
             _ => Ciphertext {
                 owner: homaes_scheme::Owner::new(self.params().id(), None).nowhere(),
                 level,

@@ -1,15 +1,21 @@
 //! A bound on the failure probability: the second moment of the noise through AES, and Chebyshev's inequality.
 //!
-//! The noise r of a conversion of Σ a·b is Σ (r_a M_b + r_b M_a), plus what the conversion adds. M of every conversion is fresh: with signed digits a centred sum of Θ/2 parts of a uniform
-//! distribution, independent of all noises before. Let x run over the conversions that a and b come from, and let D_x be the sum of the root mean squares of all r that M_x is multiplied by in Σ a·b. Then
+//! A conversion of Σ a·b has noise r = Σ (r_a M_b + r_b M_a) plus its own. Its M is fresh: with signed digits a centred
+//! sum of Θ/2 uniform parts, independent of all earlier noise. For each earlier conversion x, let D_x sum the root mean
+//! squares of all r that M_x multiplies in Σ a·b. Then
 //!
 //! ```text
 //! E[r²] ≤ E[M²] Σ_x D_x² + floor²
 //! ```
 //!
-//! with a factor of 3 for what meets the same M twice: those of the state at levels 1 and 4 of an S-box, those of the norm at levels 2 and 3. The fourth moment of a centred sum is at most
-//! three times the square of the second, so that a round costs a factor of 9. Here r of a sum counts as the sum of the root mean squares, as its parts have ancestors in common. Unsigned digits have M with a mean, so that the sum over x is one of absolute values.
-//! A bit decrypts wrongly if |r| > p/4, where p ≥ 2^(η-1); the probability is at most 2·128·ℓ·E\[r²\]/(p/4)², twice that of the output for all conversions before. This is a bound of the average over keys, for the uniform windows that the paper's heuristic assumes.
+//! times 3 where noise meets the same M twice: noise of the state at levels 1 and 4 of an S-box, of the norm at levels
+//! 2 and 3 (the fourth moment of a centred sum is at most three times the squared second). So a round costs a factor 9.
+//! The r of a sum counts as the sum of the root mean squares, as its parts are dependent. Unsigned digits have M with a
+//! mean, so absolute values are summed over x.
+//!
+//! A bit decrypts wrongly if |r| > p/4, p ≥ 2^(η-1): with probability at most 2·128·ℓ·E\[r²\]/(p/4)², twice that of the
+//! output to cover all conversions. The bound is an average over keys, for the uniform windows of the paper's
+//! heuristic.
 
 use crate::noise::{LEAST_QUARTER, NoiseModel};
 use crate::sets::ParamSet;
@@ -20,27 +26,25 @@ use homaes_aes::{BitEval, Direction, EvalError, FoldedBits, Rounds};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// A ciphertext: root mean square of r over 2^`unit`, and how often each M is in it.
+/// A ciphertext: root mean square of r over 2^`unit`, and multiplicity of each M.
 #[derive(Clone)]
 struct Bit {
     r: f64,
     m: BTreeMap<usize, f64>,
 }
 
-/// D_x by x.
 #[derive(Clone)]
 struct Product(BTreeMap<usize, f64>);
 
-/// Noises of one round. Numbers are so large that they are kept over a unit that moves from round to round.
+/// One round. Values are relative to a unit that moves from round to round, as they exceed a float.
 struct View {
     signed: bool,
-    /// mean square of M of a conversion
+    /// mean square of M after a conversion
     m_square: f64,
     floor: f64,
     next: Mutex<usize>,
 }
 
-/// An error that does not happen.
 #[derive(Debug)]
 struct Never;
 
@@ -50,10 +54,10 @@ impl From<EvalError> for Never {
     }
 }
 
-/// M of public bits and of fresh ciphertexts: a bit.
+/// M of public bits and fresh ciphertexts: a bit.
 const CONSTANT: usize = 0;
 
-/// Root of the factor of a round for what meets the same M twice.
+/// Root of the factor 9 of a round.
 const TWICE_MET: f64 = 3.0;
 
 impl View {
@@ -124,12 +128,12 @@ impl BitEval for View {
     }
 }
 
-/// log2 of the root mean square of r after each of `rounds` rounds of AES, as bounded above.
+/// log2 of the bound on the root mean square of r, after each of `rounds` rounds of AES.
 pub fn noise_of_rounds(set: &ParamSet, rounds: usize, dir: Direction) -> Vec<f64> {
     let model = NoiseModel::new(set);
     let fresh = model.public().r_log2;
     let key = model.fresh().r_log2;
-    // the input, over 2^unit
+    // log2 of the unit of the round
     let unit = RefCell::new(fresh);
     let mut state: Option<Vec<f64>> = None;
     let mut out = Vec::with_capacity(rounds);
@@ -142,7 +146,6 @@ pub fn noise_of_rounds(set: &ParamSet, rounds: usize, dir: Direction) -> Vec<f64
         };
         let bits: Vec<Bit> = (0..BITS)
             .map(|k| match &state {
-                // public bits plus a key
                 None => Bit {
                     r: 1.0 + (key - fresh).exp2(),
                     m: BTreeMap::from([(CONSTANT, 2.0)]),
@@ -154,7 +157,7 @@ pub fn noise_of_rounds(set: &ParamSet, rounds: usize, dir: Direction) -> Vec<f64
             })
             .collect();
         let folded = FoldedBits::new(&view, &tower::DEPTH_4);
-        // the round key is a fresh ciphertext, whose noise is nothing beside that of a conversion
+        // the round key is fresh: its noise is negligible
         let zero = vec![
             Bit {
                 r: (key - *unit.borrow()).exp2(),
@@ -176,7 +179,7 @@ pub fn noise_of_rounds(set: &ParamSet, rounds: usize, dir: Direction) -> Vec<f64
     out
 }
 
-/// log2 of the bound on the probability that a batch of AES of `rounds` rounds decrypts wrongly.
+/// log2 of the bound on the failure probability of a batch of AES of `rounds` rounds.
 pub fn log2_p_fail(set: &ParamSet, rounds: usize) -> f64 {
     let model = NoiseModel::new(set);
     let of = |dir| {
@@ -184,7 +187,7 @@ pub fn log2_p_fail(set: &ParamSet, rounds: usize) -> f64 {
         let capacity = noise
             .last()
             .map_or(0.0, |&r| LEAST_QUARTER + set.eta as f64 - r);
-        // 1 bit for all conversions before
+        // 1 bit covers all conversions
         1.0 + (BITS as f64 * model.slots()).log2() - 2.0 * capacity
     };
     Direction::ALL

@@ -1,10 +1,9 @@
-//! What a set says about itself.
+//! The card of a set.
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
 use homaes_scheme::{Published, SetCard, agcd};
 
-/// What every set implements.
 const PAPER: &str = "Coron, Lepoint, Tibouchi: Scale-Invariant Fully Homomorphic Encryption over the Integers (PKC 2014)";
 
 impl Params {

@@ -1,4 +1,4 @@
-//! Ciphertexts of types I and II, and what needs the secret key: encryption and decryption.
+//! Ciphertexts of types I and II; encryption and decryption with the secret key.
 
 use crate::element::{compressed, expand, half_prime};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
 
-/// One bit in every slot: a type I ciphertext r + (m + 2r*)(p_j - 1)/2 modulo p_j² (CLT14, equation 7).
+/// One bit per slot: a type I ciphertext r + (m + 2r*)(p_j - 1)/2 modulo p_j² (CLT14, equation 7).
 #[derive(Clone)]
 pub struct Ciphertext {
     pub(crate) owner: Owner,
@@ -24,7 +24,8 @@ pub struct Ciphertext {
     pub(crate) noise: Noise,
 }
 
-/// A sum of products of ciphertexts: a type II ciphertext r + m(p_j² - 1)/2 modulo p_j² (equation 8). It may be added to others of its type, and becomes a [`Ciphertext`] by conversion.
+/// A sum of products: a type II ciphertext r + m(p_j² - 1)/2 modulo p_j² (CLT14, equation 8). Conversion turns it into
+/// a [`Ciphertext`].
 #[derive(Clone)]
 pub struct Product {
     pub(crate) owner: Owner,
@@ -35,12 +36,12 @@ pub struct Product {
 }
 
 impl Ciphertext {
-    /// Its level: one more than the multiplications left.
+    /// One more than the multiplications left.
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// Its noise by the model.
+    /// Noise by the model.
     pub fn noise(&self) -> Noise {
         self.noise
     }
@@ -50,7 +51,7 @@ impl Ciphertext {
         &self.words
     }
 
-    /// Adds another in place (CLT14 §3.3, Add).
+    /// CLT14 §3.3, Add.
     pub(crate) fn add(&mut self, other: &Self) {
         add_assign(&mut self.words, &other.words);
         self.owner = self.owner.with(other.owner);
@@ -58,14 +59,14 @@ impl Ciphertext {
         self.noise = self.noise.plus(other.noise);
     }
 
-    /// Bits between the noise by the model and the size at which a bit decrypts wrongly.
+    /// Bits between the model's noise and the size at which a bit decrypts wrongly.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         params.noise().capacity_bits(self.noise)
     }
 }
 
 impl Product {
-    /// Level of its factors.
+    /// Level of the factors.
     pub fn level(&self) -> usize {
         self.level
     }
@@ -75,7 +76,6 @@ impl Product {
         &self.words
     }
 
-    /// Adds another in place.
     pub(crate) fn add(&mut self, other: &Self) {
         add_assign(&mut self.words, &other.words);
         self.owner = self.owner.with(other.owner);
@@ -104,23 +104,23 @@ pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
     Ok(mismatch::check_count("bits", bits.len(), params.slots())?)
 }
 
-/// Bits that were decrypted, and how far they were from being wrong.
+/// Decrypted bits, and the distance from a wrong decryption.
 #[derive(Debug)]
 pub struct Decrypted {
-    /// of every slot, 0 or 1
+    /// 0 or 1 per slot
     pub bits: Zeroizing<Vec<u8>>,
-    /// log2 of a quarter of a prime over the largest noise r; at most 62.5, as only the upper bits are compared
+    /// log2 of (a quarter of a prime) / (largest noise r); at most 62.5, as only high bits are compared
     pub margin_bits: f64,
 }
 
-/// 2a modulo m, centred, of a below m: its parity, and its absolute value.
+/// Parity and absolute value of 2a modulo m, centred; a < m.
 #[inline(never)]
 fn doubled_centred(a: &[u64], m: &[u64]) -> (u8, Secret) {
     let words = m.len() + 1;
     let mut t = Zeroizing::new(vec![0; words]);
     set_bits(&mut t, a, 1);
     subtract_if_not_less(&mut t, m);
-    // m - t, which is smaller if t is beyond half of m
+    // m - t is the smaller one if t is above m/2
     let mut other = Zeroizing::new(vec![0; words]);
     other[..m.len()].copy_from_slice(m);
     sub_assign(&mut other, &t);
@@ -137,7 +137,7 @@ fn doubled_centred(a: &[u64], m: &[u64]) -> (u8, Secret) {
 }
 
 impl SecretKey {
-    /// Encrypts one bit per slot; `false` in the slots beyond `bits`.
+    /// Encrypts one bit per slot; missing bits are `false`.
     ///
     /// # Errors
     /// If there are more bits than slots.
@@ -166,11 +166,11 @@ impl SecretKey {
         Ok(owner.check_key("ciphertext", self.id())?)
     }
 
-    /// The bits of a ciphertext: (2c mod p_j) mod 2.
+    /// Decrypts a ciphertext: (2c mod p_j) mod 2.
     ///
     /// # Errors
-    /// [`Error::Noise`] if the noise fills a prime: another key, or too many operations. [`Error::Mismatch`] if the ciphertext is known to belong to another set or
-    /// key.
+    /// [`Error::Noise`] if the noise exceeds a prime: another key, or too many operations. [`Error::Mismatch`] if the
+    /// ciphertext is known to be of another set or key.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<Decrypted> {
         self.check(c.owner)?;
         let remainders = self.remainders(&c.words);
@@ -181,16 +181,15 @@ impl SecretKey {
         )
     }
 
-    /// c mod p_j for every j.
     fn remainders(&self, words: &[u64]) -> Vec<Secret> {
         let reduced = Zeroizing::new(self.crt().modulus().reduce(words));
         self.crt().remainders(&reduced)
     }
 
-    /// [`SecretKey::decrypt`] of a product, modulo p_j²; slow.
+    /// [`SecretKey::decrypt`] of a product, modulo p_j². Slow.
     ///
     /// # Errors
-    /// As there.
+    /// As [`decrypt`](Self::decrypt).
     pub fn decrypt_product(&self, p: &Product) -> Result<Decrypted> {
         self.check(p.owner)?;
         let reduced = Zeroizing::new(self.crt().modulus().reduce(&p.words));
@@ -207,7 +206,7 @@ impl SecretKey {
         modulus_bits: usize,
     ) -> Result<Decrypted> {
         let mut bits = Zeroizing::new(Vec::with_capacity(self.params().slots()));
-        // the upper 63 bits of the largest value, whichever it is
+        // the top 63 bits of the largest value
         let mut largest = Zeroizing::new(0);
         for (bit, value) in values {
             bits.push(bit);
@@ -215,7 +214,7 @@ impl SecretKey {
             bits_from(&value, modulus_bits - 64, &mut top);
             *largest = (*largest).max(top[0]);
         }
-        // half a modulus is between 2^-2 and 2^-1 where `largest` is a fraction of 2^64
+        // as a fraction of 2^64, half a modulus is between 2^-2 and 2^-1
         let margin_bits = -1.5 - torus::log2_fraction(*largest | 1);
         match margin_bits < 1.0 {
             true => Err(Error::Noise),
@@ -223,7 +222,7 @@ impl SecretKey {
         }
     }
 
-    /// log2 of |r| for every slot, where c is r + M(p_j - 1)/2, and the M as far as they fit; for tests and figures.
+    /// For tests: (log2 |r|, M) per slot, where c is r + M(p_j - 1)/2; M as far as it fits.
     pub fn measure_noise(&self, c: &Ciphertext) -> Vec<(f64, f64)> {
         let reduced = self.crt().modulus().reduce(&c.words);
         let squares = self.crt().remainders_of_squares(&reduced);
@@ -232,7 +231,7 @@ impl SecretKey {
     }
 }
 
-/// (log2 |r|, M) of c = r + M(p - 1)/2 modulo p² with |r| < p/4. 2c + M is 2r + Mp.
+/// (log2 |r|, M) of c = r + M(p - 1)/2 modulo p² with |r| < p/4, from 2c + M = 2r + Mp.
 fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
     let value = |words: &[u64]| {
         words
@@ -240,13 +239,13 @@ fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
             .rev()
             .fold(0.0, |x, &w| x * 2f64.powi(64) + w as f64)
     };
-    // 2c/p is M, and something small
+    // 2c/p rounds to M
     let reducer = homaes_math::integer::Reducer::new(p.words(), homaes_math::Backend::Portable);
     let bits = 2 * 64 * p.words().len();
     let inverse = reducer.power_over(bits);
     let mut twice = vec![0; c.len() + 1];
     set_bits(&mut twice, c, 1);
-    // c centred modulo p²: a negative one is p² - c
+    // c centred modulo p²: negative ones are p² - c
     let mut negative = vec![0; c.len() + 1];
     negative[..p.square().len()].copy_from_slice(p.square());
     sub_assign(&mut negative, c);
@@ -261,7 +260,7 @@ fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
     let mut rounded = product;
     add_assign(&mut rounded[bits / 64 - 1..], &[1 << 63]);
     bits_from(&rounded, bits, &mut quotient);
-    // 2c - Mp, then plus M, halved
+    // (2c - Mp + M)/2, with M negligible
     let mut multiple = vec![0; p.words().len() + 3];
     homaes_math::natural::product(p.words(), &quotient, &mut multiple);
     let mut rest = twice_size.clone();

@@ -1,13 +1,15 @@
-//! Conversion of products to ciphertexts (CLT14 §3.2, §5.1), many at a time, so that the key is streamed once for all.
+//! Conversion of products to ciphertexts (CLT14 §3.2, §5.1), many at a time so that they share one pass over the key.
 //!
-//! A type II ciphertext c encrypts m_j in c/p_j², so that c·2^η'/p_j² is m_j·2^(η'-1) modulo 2^η', and noise. With Σ s_(j,i) z_i = 2^η'/p_j² modulo 2^η':
+//! A type II ciphertext c encrypts m_j in c/p_j²: c·2^η'/p_j² is m_j·2^(η'-1) modulo 2^η', plus noise. With
+//! Σ s_(j,i) z_i = 2^η'/p_j² modulo 2^η':
 //!
-//! 1. c_i = ⌊c·z_i⌉ modulo 2^η' (ciphertext expansion): for i ≥ ℓ these are windows of one product c·z, for the others of products by the rows of the key;
-//! 2. digits c'_(d,i) of ω bits of c_i;
-//! 3. 2·Σ σ_(d,i) c'_(d,i): the part ⌊σ_d 2^(iD)⌋ of σ_(d,i) is x0·frac(τ_d·C_d) with C_d = Σ_i c'_(d,i)·2^(iD), one product for each digit; the part v_(d,i) is a product of digits by
-//!    the rows of the key.
+//! 1. Ciphertext expansion: c_i = ⌊c·z_i⌉ modulo 2^η'. For i ≥ ℓ they are windows of one product c·z, for i < ℓ of
+//!    products with rows of the key.
+//! 2. Digits c'_(d,i) of ω bits of c_i.
+//! 3. 2·Σ σ_(d,i) c'_(d,i). The part ⌊σ_d 2^(iD)⌋ of σ_(d,i) is x0·frac(τ_d·C_d) with C_d = Σ_i c'_(d,i)·2^(iD), one
+//!    product per digit; the part v_(d,i) is a product of digits and rows of the key.
 //!
-//! Signed digits c' are computed with as u = c' + 2^(ω-1), and what the constant part gives is taken away at the end.
+//! Signed digits are computed as u = c' + 2^(ω-1); the effect of the constant is subtracted at the end.
 
 use crate::error::{Error, Result};
 use crate::eval_key::{Part, t_words, terms_of, z_words};
@@ -23,38 +25,34 @@ use homaes_scheme::{Cancel, KeyRecords};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Vectors of a tile of rows: 128 KiB, which the second-level cache keeps for many ciphertexts.
+/// Vectors per tile of rows: 128 KiB, which stay in the second-level cache for many ciphertexts.
 const TILE: usize = 2048;
-/// Records between two carries: each adds less than 2^58 to a word.
+/// Records between carries; each adds less than 2^58 to a word.
 const CARRY_AFTER: usize = 32;
 
-/// What conversions by one key need in memory.
 pub(crate) struct Converter {
     params: Arc<Params>,
     reducer: Reducer,
     x0: Spectrum,
     z: Spectrum,
     t: Vec<Spectrum>,
-    /// x0 minus what the constant part of signed digits gives
+    /// x0 minus the effect of the constant in signed digits
     offset: Vec<u64>,
 }
 
-/// A ciphertext on its way through a conversion.
 struct Item {
-    /// c in limbs, with zeros around
+    /// c in limbs, padded with zeros
     limbs: Vec<u64>,
-    /// of windows: by place, then by row
+    /// windows by position, then by row
     windows: Vec<u64>,
-    /// limbs of the digits u, by term
+    /// limbs of the digits u by term
     digits: Vec<u64>,
-    /// Σ v·u in limbs
     sum: Vec<u64>,
-    /// the rest of the result
     value: Vec<u64>,
 }
 
 impl Converter {
-    /// From x0, the seed, and Σ v_(d,i) in limbs.
+    /// `sum` is Σ v_(d,i) in limbs.
     pub(crate) fn new(params: &Arc<Params>, seed: &Seed, x0: &[u64], sum: &[u64]) -> Self {
         let c = &params.long;
         let digits = params.set().digits;
@@ -69,7 +67,7 @@ impl Converter {
             params: params.clone(),
         };
         if digits.signed {
-            // 2^(ω-1) everywhere
+            // 2^(ω-1) in every digit
             let half = digits.word - 1;
             let mut digit = vec![0; words_of(digits.word)];
             digit[half / 64] = 1 << (half % 64);
@@ -94,7 +92,7 @@ impl Converter {
         &self.reducer
     }
 
-    /// x0·frac(Σ_d τ_d·C_d), but for a unit or two, from the transforms of C_d.
+    /// x0·frac(Σ_d τ_d·C_d), up to a unit or two, from the transforms of C_d.
     fn of_sparse(&self, spectra: impl Iterator<Item = Spectrum>) -> Vec<u64> {
         let params = &self.params;
         let (c, pair) = (&params.long, &params.pair);
@@ -114,7 +112,7 @@ impl Converter {
         let mut fraction = vec![0; words_of(bits)];
         c.inverse(sum, params.fraction_digits() - kept, &mut fraction);
         truncate(&mut fraction, bits);
-        // times x0, without the digits of the fraction
+        // the product with x0, without the fraction
         let mut spectrum = pair.forward(&fraction, Form::Plain);
         pair.multiply_assign(&mut spectrum, &self.x0);
         let first = bits / pair.digit_bits();
@@ -125,7 +123,6 @@ impl Converter {
         out
     }
 
-    /// 2·(value + part).
     fn doubled(&self, mut value: Vec<u64>, part: &[u64]) -> Vec<u64> {
         let kept = part.len().min(value.len());
         add_assign(&mut value, &part[..kept]);
@@ -134,10 +131,7 @@ impl Converter {
         out
     }
 
-    /// The type I ciphertexts of type II ones.
-    ///
-    /// # Errors
-    /// If the key's file has become unreadable, or the run is cancelled.
+    /// Converts type II ciphertexts to type I. Fails if the key's file is no longer readable.
     pub(crate) fn convert(
         &self,
         tiles: &KeyRecords,
@@ -187,7 +181,7 @@ impl Converter {
         Ok(finished.collect())
     }
 
-    /// Runs `work` on records of the key, the next of which is read meanwhile.
+    /// Runs `work` on records of the key, and reads the next record meanwhile.
     fn stream(
         &self,
         tiles: &KeyRecords,
@@ -220,7 +214,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Step 1 but for the rows: c modulo x0, in limbs, and the windows of c·z as digits.
+    /// Step 1 without the rows: c modulo x0 in limbs, and the digits of the windows of c·z.
     fn expand(&self, product: &[u64]) -> Item {
         let params = &self.params;
         let (set, c) = (params.set(), &params.long);
@@ -230,7 +224,7 @@ impl Converter {
         limbs_of_words(&reduced, &mut limbs[window - 1..]);
         let mut spectrum = c.forward(&reduced, Form::Plain);
         c.multiply_assign(&mut spectrum, &self.z);
-        // the lowest window, with a bit below for rounding
+        // the lowest window, with one bit for rounding
         let lowest = params.fraction_bits() - (set.theta - set.slots) * params.step() - 1;
         let first = lowest / c.digit_bits();
         let kept = params.fraction_bits() + set.digits.target - first * c.digit_bits();
@@ -252,7 +246,7 @@ impl Converter {
         item
     }
 
-    /// Step 1 for eight rows: products of all their limbs by windows of the limbs of the ciphertexts.
+    /// Step 1 for eight rows: products of their limbs with windows of the ciphertexts' limbs.
     fn rows(&self, lanes: &[Lanes], at: usize, items: &mut [Item]) {
         let shape = self.params.windows();
         let share = items.len().div_ceil(rayon::current_num_threads()).max(1);
@@ -267,7 +261,7 @@ impl Converter {
         });
     }
 
-    /// Step 2 for the rows, and step 3 for ⌊σ_d 2^(iD)⌋.
+    /// Step 2 for the rows; step 3 for ⌊σ_d 2^(iD)⌋.
     fn contract(&self, item: &mut Item) {
         let params = &self.params;
         let (set, digits) = (params.set(), params.set().digits);
@@ -297,7 +291,6 @@ impl Converter {
         item.value = self.of_sparse(spectra);
     }
 
-    /// Step 3 for a block of v_(d,i).
     fn block(&self, number: usize, lanes: &[Lanes], items: &mut [Item]) {
         let params = &self.params;
         let shape = params.corrections();
@@ -320,12 +313,11 @@ impl Converter {
     }
 }
 
-/// Cuts a window into digits.
 struct Cut {
-    /// η' + 1 bits, of which the lowest rounds
+    /// η' + 1 bits; the lowest rounds
     window: Vec<u64>,
     rounded: Vec<u64>,
-    /// 2^(ω-1) for every digit
+    /// 2^(ω-1) in every digit
     halves: Vec<u64>,
     digit: Vec<u64>,
 }
@@ -351,7 +343,7 @@ impl Cut {
         }
     }
 
-    /// The digits u of term i of the window in hand.
+    /// Writes the digits u of term i, from the current window.
     fn cut(&mut self, params: &Params, i: usize, out: &mut [u64]) {
         let (set, digits) = (params.set(), params.set().digits);
         truncate(&mut self.window, digits.target + 1);
@@ -369,7 +361,7 @@ impl Cut {
     }
 }
 
-/// sum += all rows of a block of corrections, limb by limb.
+/// Adds all rows of a block of corrections to `sum`, limb by limb.
 pub(crate) fn add_rows(params: &Params, number: usize, lanes: &[Lanes], sum: &mut [u64]) {
     let terms = terms_of(params, number).len();
     for (group, rows) in lanes.chunks(terms).enumerate() {

@@ -1,5 +1,5 @@
-//! Integers modulo π = Π p_j² and their remainders modulo the secret primes, by a tree of products. Nothing here depends on a secret by a branch or an address, but for the lengths of
-//! products of primes.
+//! Integers modulo π = Π p_j² and their remainders, by a product tree. Branches and addresses depend on no secret but
+//! the lengths of products of primes.
 
 use crate::prime::{Prime, Secret};
 use homaes_math::Backend;
@@ -7,12 +7,10 @@ use homaes_math::integer::{Convolution, Form, Reducer, Spectrum, product};
 use homaes_math::natural::{self, bit_length, words_of};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Primes of a leaf.
 const LEAF: usize = 8;
-/// Words of a node below which the schoolbook method is faster.
+/// Below this many words, schoolbook multiplication is faster.
 const SHORT: usize = 200;
 
-/// The primes, and the tree above them.
 pub(crate) struct Crt {
     primes: Vec<Prime>,
     root: Node,
@@ -25,22 +23,21 @@ struct Node {
 
 enum Below {
     Leaf {
-        /// number of the first prime
         first: usize,
-        /// the product of the squares of all other primes of the leaf
+        /// products of the squares of the other primes of the leaf
         cofactors: Vec<Secret>,
-        /// (2^(64·words) mod p) of the leaf's words
+        /// 2^(64·words) mod p, for the words of the leaf
         scales: Vec<Secret>,
     },
     Nodes {
         halves: Box<[Node; 2]>,
-        /// the products of the halves in transformed form, for long ones
+        /// transforms of the halves' products, for long ones
         spectra: Option<Box<(Convolution, [Spectrum; 2])>>,
     },
 }
 
 impl Crt {
-    /// The tree above these primes; or the number of one that is not prime to another.
+    /// Builds the tree; fails with the index of a prime that is not coprime to another.
     pub(crate) fn new(primes: Vec<Prime>, backend: Backend) -> Result<Self, usize> {
         let leaves = primes.len().div_ceil(LEAF);
         let mut crt = Self {
@@ -58,35 +55,34 @@ impl Crt {
         &self.primes
     }
 
-    /// π.
     pub(crate) fn modulus(&self) -> &Reducer {
         &self.root.reducer
     }
 
     /// π/p_j² modulo p_j², for every j.
     fn cofactors(&self) -> Vec<Secret> {
-        // of π modulo p_j⁴ the quotient by p_j² would do; the cofactor along the tree needs no larger numbers
+        // along the tree, which needs no numbers longer than its nodes
         let mut out = Vec::with_capacity(self.primes.len());
         let one = Zeroizing::new(vec![1]);
         self.root.cofactors(&self.primes, &one, &mut out);
         out
     }
 
-    /// A number below ℓ·π that is `targets[j]` modulo p_j² for every j; `targets` are below p_j².
+    /// A number below ℓ·π that is `targets[j]`, below p_j², modulo each p_j².
     pub(crate) fn combine(&self, targets: &[Secret]) -> Secret {
         let parts = self.primes.iter().zip(targets);
         let parts: Vec<Secret> = parts.map(|(p, t)| p.times_inverse_cofactor(t)).collect();
         self.root.combine(&parts)
     }
 
-    /// a mod p_j for every j; a is below π.
+    /// a mod p_j for every j; a < π.
     pub(crate) fn remainders(&self, a: &[u64]) -> Vec<Secret> {
         let mut out = Vec::with_capacity(self.primes.len());
         self.root.remainders(&self.primes, a, &mut out);
         out
     }
 
-    /// a mod p_j² for every j; a is below π. Slow.
+    /// a mod p_j² for every j; a < π. Slow.
     pub(crate) fn remainders_of_squares(&self, a: &[u64]) -> Vec<Vec<u64>> {
         let squares = self
             .primes
@@ -120,7 +116,7 @@ impl Node {
         let [a, b] = [&left, &right].map(|node| node.reducer.modulus());
         let modulus = Zeroizing::new(product(a, b, backend));
         let spectra = (modulus.len() > SHORT).then(|| {
-            // two words for what sums have beyond the modulus
+            // sums exceed the modulus by up to two words
             let bits = 64 * (modulus.len() + 4);
             let shorter = a.len().max(b.len()) + 2;
             let c = Convolution::new(bits, 2 * (64 * shorter / 52 + 1), backend);
@@ -172,7 +168,7 @@ impl Node {
             Below::Nodes { halves, .. } => {
                 let [left, right] = &**halves;
                 for (node, other) in [(left, right), (right, left)] {
-                    // modulo the node, which all squares below divide
+                    // reduced modulo the node, which all squares below divide
                     let other = Zeroizing::new(node.reducer.reduce(other.reducer.modulus()));
                     let outside = Zeroizing::new(node.reducer.reduce(outside));
                     let both = Zeroizing::new(product(&other, &outside, node.reducer.backend()));
@@ -234,7 +230,6 @@ impl Node {
     }
 }
 
-/// Whether a number has exactly this many bits.
 pub(crate) fn has_bits(a: &[u64], bits: usize) -> bool {
     bit_length(a) == bits && a.len() == words_of(bits)
 }

@@ -1,8 +1,9 @@
 //! Random primes.
 //!
-//! Every candidate is drawn anew: all primes are equally likely, and what the time tells of the candidates that were given up says nothing of the prime. Small factors and, on AVX-512,
-//! Fermat's test on eight candidates at once leave one of them, which is then tested by `crypto-primes`; that test, and the divisions by small primes, do not run in constant time.
-//! Primes of toys `crypto-primes` searches, from a random number upwards.
+//! Each candidate is drawn independently: all primes are equally likely, and the time spent on rejected candidates
+//! tells nothing about the prime. Trial division and, on AVX-512, Fermat tests of eight candidates at once leave
+//! candidates for `crypto-primes`; its test and trial division do not run in constant time. For toy sizes,
+//! `crypto-primes` searches upwards from a random number.
 
 use crate::prime::Secret;
 use crypto_bigint::U1024;
@@ -15,12 +16,10 @@ use rand_core::Rng;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// Candidates of one test.
 const TOGETHER: usize = 8;
-/// Factors below this are looked for: more of them take longer than the tests that they save.
+/// Bound of trial division: larger primes cost more than the tests they save.
 const SMALL: u64 = 1 << 11;
 
-/// A prime of `bits` ≤ 1024 bits.
 pub(crate) fn prime(rng: &mut ChaCha20Rng, bits: usize, backend: Backend) -> Secret {
     let words = words_of(bits);
     if !FERMAT_BITS.contains(&bits) {
@@ -35,7 +34,7 @@ pub(crate) fn prime(rng: &mut ChaCha20Rng, bits: usize, backend: Backend) -> Sec
             Backend::Avx512Ifma | Backend::Avx512 => {
                 pass_fermat(together.each_ref().map(|n| &n[..]), bits, backend)
             }
-            // the library is as fast or faster, and finds the same primes
+            // here the library is at least as fast, and finds the same primes
             _ => [true; TOGETHER],
         };
         let mut passed = together
@@ -55,7 +54,6 @@ pub(crate) fn is_prime_number(n: &[u64]) -> bool {
     is_prime(Flavor::Any, &U1024::from_words(*words))
 }
 
-/// A number of `bits` bits without small factors.
 fn candidate(rng: &mut ChaCha20Rng, bits: usize) -> Secret {
     let mut n = Zeroizing::new(vec![0; words_of(bits)]);
     let (last, above) = (n.len() - 1, (bits - 1) % 64);
@@ -87,12 +85,12 @@ impl Group {
         }
     }
 
-    /// Whether one of them divides n, by Montgomery's reduction to a word: its power of 2 does not matter.
+    /// Whether one of the primes divides n. Montgomery reduction to a word keeps that, up to powers of 2.
     fn divides(&self, n: &[u64]) -> bool {
         let rest = n.iter().fold(0, |rest: u64, &word| {
             let sum = u128::from(rest) + u128::from(word);
             let m = (sum as u64).wrapping_mul(self.neg_inv);
-            // below 2^64, as the product is below 2^63
+            // below 2^64 because the product is below 2^63
             ((sum + u128::from(m) * u128::from(self.product)) >> 64) as u64
         });
         self.primes.iter().any(|p| rest % p == 0)
@@ -163,7 +161,7 @@ mod tests {
             for p in found {
                 assert_eq!(bit_length(&p), bits);
                 assert!(is_prime_number(&p));
-                // 2^(p-1) = 1 and 3^(p-1) = 1, by another library
+                // checked with another library: 2^(p-1) = 3^(p-1) = 1
                 let bytes: Vec<u8> = p.iter().flat_map(|word| word.to_le_bytes()).collect();
                 let p = BigUint::from_bytes_le(&bytes);
                 let one = BigUint::from(1u8);

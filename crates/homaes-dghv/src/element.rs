@@ -1,6 +1,7 @@
-//! Elements modulo x0 from seeds and short corrections (CLT14 §5, public-key compression), and encryption by the secret key.
+//! Elements modulo x0 from seeds and short corrections (public-key compression, CLT14 §5), and secret-key encryption.
 //!
-//! An element with the residues t_j modulo p_j² is χ + v, with χ of γ bits expanded from a public seed and the correction v = (CRT(t) - χ mod π) + ξπ, where ξ of 128 bits hides π.
+//! An element with residues t_j modulo p_j² is χ + v: χ of γ bits comes from a public seed, and the correction is
+//! v = (CRT(t) - χ mod π) + ξπ, where ξ of 128 bits hides π.
 
 use crate::keys::SecretKey;
 use crate::params::{HIDING_BITS, Params};
@@ -11,14 +12,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroizing;
 
-/// `bits` random bits, a number that `seed` and `stream` determine.
+/// The `bits`-bit number of a seed and stream.
 pub(crate) fn uniform(seed: &Seed, stream: u64, bits: usize) -> Vec<u64> {
     let mut rng = ChaCha20Rng::from_seed(*seed);
     rng.set_stream(stream);
     random_bits(&mut rng, bits)
 }
 
-/// `bits` random bits.
 pub(crate) fn random_bits(rng: &mut impl Rng, bits: usize) -> Vec<u64> {
     let mut bytes = Zeroizing::new(vec![0; 8 * words_of(bits)]);
     rng.fill_bytes(&mut bytes);
@@ -28,7 +28,6 @@ pub(crate) fn random_bits(rng: &mut impl Rng, bits: usize) -> Vec<u64> {
     out
 }
 
-/// The element of a correction.
 pub(crate) fn expand(params: &Params, seed: &Seed, stream: u64, correction: &[u64]) -> Vec<u64> {
     let mut out = uniform(seed, stream, params.set().gamma);
     out.resize(params.type_one_words(), 0);
@@ -36,7 +35,7 @@ pub(crate) fn expand(params: &Params, seed: &Seed, stream: u64, correction: &[u6
     out
 }
 
-/// Targets r_j + t_j for fresh noises r_j in [-2^ρ, 2^ρ), modulo p_j². `message(j)` is t_j, below p_j, in the words of a prime.
+/// r_j + t_j modulo p_j², with fresh noise r_j in [-2^ρ, 2^ρ). `message(j)` is t_j below p_j.
 pub(crate) fn noisy(
     secret: &SecretKey,
     rng: &mut ChaCha20Rng,
@@ -54,7 +53,6 @@ pub(crate) fn noisy(
             add_assign(&mut t, &message);
             let mut half = Zeroizing::new(vec![0; rho / 64 + 1]);
             half[rho / 64] = 1 << (rho % 64);
-            // a negative number is taken modulo p²
             let borrow = sub_assign(&mut t, &half);
             add_masked(&mut t, square, borrow.wrapping_neg());
             t.truncate(square.len());
@@ -63,17 +61,17 @@ pub(crate) fn noisy(
         .collect()
 }
 
-/// (p_j - 1)/2 if `bit`, otherwise 0: the message of a type I ciphertext.
+/// bit · (p_j - 1)/2: the message of a type I ciphertext.
 pub(crate) fn half_prime(secret: &SecretKey, j: usize, bit: u64) -> Secret {
     let p = secret.crt().primes()[j].words();
     let above = |i: usize| p.get(i + 1).copied().unwrap_or(0);
-    // or the compiler makes a branch of it
+    // keeps the compiler from a branch
     let mask = core::hint::black_box(bit.wrapping_neg());
     let halves = (0..p.len()).map(|i| (p[i] >> 1 | above(i) << 63) & mask);
     Zeroizing::new(halves.collect())
 }
 
-/// The correction of an element with these residues, where `known` is χ modulo π, of π's words.
+/// The correction of an element with residues `targets`; `known` is χ modulo π, with as many words as π.
 pub(crate) fn correction(
     secret: &SecretKey,
     rng: &mut ChaCha20Rng,
@@ -84,7 +82,7 @@ pub(crate) fn correction(
     let pi = secret.crt().modulus();
     let combined = secret.crt().combine(targets);
     let reduced = Zeroizing::new(pi.reduce(&combined));
-    // of its full length from the start: a vector that grows leaves its words behind
+    // final length at once: growing would leave words behind
     let mut value = Zeroizing::new(vec![0; words_of(params.correction_bits())]);
     let low = &mut value[..reduced.len()];
     low.copy_from_slice(&reduced);
@@ -95,7 +93,7 @@ pub(crate) fn correction(
     value
 }
 
-/// The correction of the element whose χ is stream `stream` of `seed`.
+/// The correction of the element of `stream` of `seed`.
 pub(crate) fn compressed(
     secret: &SecretKey,
     rng: &mut ChaCha20Rng,

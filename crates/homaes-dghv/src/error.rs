@@ -1,14 +1,14 @@
-//! What a file, a key or a choice of parameters can cause.
+//! Errors of the DGHV scheme and its files.
 
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 
-/// Errors of the DGHV scheme and of its files.
+/// Errors of the DGHV scheme and its files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The container is damaged or belongs elsewhere.
+    /// The container is damaged, or belongs to another kind or set.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The run was cancelled.
@@ -18,31 +18,31 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// The noise is as large as a secret prime.
-    #[error("the noise fills a secret prime: wrong secret key, or it has outgrown the prime")]
+    #[error("noise exceeds the secret prime: wrong secret key, or too much noise")]
     Noise,
-    /// Objects that do not go together.
+    /// Objects of different sets or keys.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A noise figure in a file is outside what a prime can hold.
+    /// The noise in a record is out of range.
     #[error("record noise bits: found {found:?}, expected -64 to 4096")]
     NoiseBits {
         /// value found
         found: f64,
     },
-    /// The secret primes of a file are not what they should be.
+    /// A secret prime in a file is invalid.
     #[error("secret prime {number} is {what}")]
     Prime {
-        /// which one
+        /// index of the prime
         number: usize,
         /// what is wrong
         what: &'static str,
     },
 }
 
-/// Why a [`ParamSet`](crate::sets::ParamSet) is not usable.
+/// Why a [`ParamSet`](crate::sets::ParamSet) is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {

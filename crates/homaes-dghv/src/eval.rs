@@ -17,10 +17,9 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Encryptions of unit vectors that are expanded at a time.
 const SLOTS_AT_ONCE: usize = 16;
 
-/// What a server needs to evaluate; public.
+/// The server's public key for evaluation.
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
@@ -29,10 +28,8 @@ pub struct EvalKey {
     pub(crate) converter: Converter,
 }
 
-/// What is learnt of the records of a key while they are read for the first time.
 pub(crate) struct Learnt {
     x0: Vec<u64>,
-    /// Σ v in limbs
     sum: Vec<u64>,
 }
 
@@ -45,9 +42,6 @@ impl Learnt {
     }
 
     /// Checks a record after the seed.
-    ///
-    /// # Errors
-    /// Names what is wrong.
     pub(crate) fn record(
         &mut self,
         params: &Params,
@@ -98,10 +92,9 @@ impl Learnt {
     }
 }
 
-/// Words from bytes, lowest first.
 pub(crate) fn take_words(body: &[u8]) -> Result<Vec<u64>> {
     let mut input = Decoder::new(body);
-    // of its full length from the start: they may be secret, and a vector that grows leaves its words behind
+    // final length at once: words may be secret, and growing would leave some behind
     let mut words = vec![0; body.len() / 8];
     for word in &mut words {
         *word = input.u64("words")?;
@@ -112,9 +105,6 @@ pub(crate) fn take_words(body: &[u8]) -> Result<Vec<u64>> {
 
 impl EvalKey {
     /// A new evaluation key of `secret`, in memory.
-    ///
-    /// # Errors
-    /// None for keys that are made here.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Result<Self> {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
@@ -135,7 +125,7 @@ impl EvalKey {
         &self.params
     }
 
-    /// The secret key this belongs to.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -157,7 +147,7 @@ impl EvalKey {
         }
     }
 
-    /// The type I ciphertexts of products of one level.
+    /// Converts products of one level to type I ciphertexts.
     pub(crate) fn convert(
         &self,
         products: Vec<Product>,
@@ -182,10 +172,8 @@ impl EvalKey {
             .collect())
     }
 
-    /// Public bits, one per slot, of many ciphertexts at a time: sums of encryptions of unit vectors.
-    ///
-    /// # Errors
-    /// If the key's file has become unreadable.
+    /// Ciphertexts of public bits, one per slot: sums of encryptions of unit vectors. Fails if the key's file is no
+    /// longer readable.
     pub(crate) fn public(
         &self,
         level: usize,
@@ -223,7 +211,7 @@ impl EvalKey {
             });
         }
         let noise = params.noise().public();
-        // bits that are all 0 as well, whose sum is the number 0
+        // all-zero bits, whose sum is the number 0, get this noise too
         let one = |words| Ciphertext {
             owner: Owner::new(params.id(), Some(self.id)),
             level,
@@ -233,7 +221,6 @@ impl EvalKey {
         Ok(sums.into_iter().map(one).collect())
     }
 
-    /// A number modulo x0.
     pub(crate) fn reduced(&self, words: &[u64]) -> Vec<u64> {
         self.converter.reducer().reduce(words)
     }

@@ -1,15 +1,15 @@
-//! Evaluation keys: what a conversion needs (CLT14 §3.2, §5.1), and encryptions of unit vectors for public bits.
+//! Evaluation keys for conversions (CLT14 §3.2, §5.1), with encryptions of unit vectors for public bits.
 //!
-//! | part | what | from |
+//! | part | content | stored |
 //! |---|---|---|
-//! | x0 | the modulus | – |
-//! | Z | z in [0, 2^η') with all its bits: z_i = [z·2^((i-ℓ+1)D)] modulo 2^η' for ℓ ≤ i < Θ | the seed |
-//! | T_d | τ_d in [0, 1): σ_d = x0·τ_d | the seed |
+//! | x0 | the modulus | in full |
+//! | Z | all bits of z in [0, 2^η'): z_i = [z·2^((i-ℓ+1)D)] modulo 2^η' for ℓ ≤ i < Θ | seed |
+//! | T_d | τ_d in [0, 1): σ_d = x0·τ_d | seed |
 //! | slots | encryptions of the ℓ unit vectors | corrections |
-//! | rows | z_0 … z_(ℓ-1) with κ bits after the point, so that Σ s_(j,i) z_i = 2^η'/p_j² modulo 2^η' | in full |
-//! | corrections | v_(d,i) = σ_(d,i) - ⌊σ_d·2^(iD)⌋, for digit d and 0 ≤ i < Θ | – |
+//! | rows | z_0 … z_(ℓ-1) with κ fractional bits, so that Σ s_(j,i) z_i = 2^η'/p_j² modulo 2^η' | in full |
+//! | corrections | v_(d,i) = σ_(d,i) - ⌊σ_d·2^(iD)⌋, for digit d and 0 ≤ i < Θ | in full |
 //!
-//! σ_(d,i) is r + ⌊s_(j,i)·2^(ωd)·p_j/2^(η'+1)⌉ modulo p_j². The secret vectors are s_j = (e_j | Θ - ℓ random bits).
+//! σ_(d,i) = r + ⌊s_(j,i)·2^(ωd)·p_j/2^(η'+1)⌉ modulo p_j². Secret vectors are s_j = (e_j | Θ - ℓ random bits).
 
 use crate::element::{compressed, correction, half_prime, noisy, random_bits, uniform};
 use crate::keys::SecretKey;
@@ -26,31 +26,27 @@ use rayon::prelude::*;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// Streams of the public seed: Z, then T_d, then χ of the slots.
+/// Streams of the public seed: Z, T_d, χ of the slots.
 const Z_STREAM: u64 = 0;
 const T_STREAM: u64 = 1;
 const SLOT_STREAM: u64 = 1 << 32;
-/// Names of the streams of errors beside that of the slots: secret vectors, noise of the terms.
+/// Error streams, beside those of the slots: secret vectors, noise of the terms.
 const VECTOR_STREAM: u64 = 1 << 33;
 const TERM_STREAM: u64 = 1 << 34;
 
-/// Z.
 pub(crate) fn z_words(params: &Params, seed: &Seed) -> Vec<u64> {
     let bits = params.fraction_bits() + params.set().digits.target;
     uniform(seed, Z_STREAM, bits)
 }
 
-/// T_d.
 pub(crate) fn t_words(params: &Params, seed: &Seed, digit: usize) -> Vec<u64> {
     uniform(seed, T_STREAM + digit as u64, params.fraction_bits())
 }
 
-/// The encryption of unit vector j.
 pub(crate) fn slot_element(params: &Params, seed: &Seed, j: usize, correction: &[u64]) -> Vec<u64> {
     crate::element::expand(params, seed, SLOT_STREAM + j as u64, correction)
 }
 
-/// A record of an evaluation key after the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// x0
@@ -64,7 +60,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Record `number` after the seed.
     pub(crate) fn of(params: &Params, number: usize) -> Self {
         let slots = params.slots();
         let groups = params.row_groups();
@@ -76,12 +71,10 @@ impl Part {
         }
     }
 
-    /// Number of them.
     pub(crate) fn count(params: &Params) -> usize {
         1 + params.slots() + params.row_groups() + params.blocks()
     }
 
-    /// Bytes of its record.
     pub(crate) fn bytes(self, params: &Params) -> usize {
         match self {
             Self::Modulus => 8 * params.words(),
@@ -94,54 +87,50 @@ impl Part {
     }
 }
 
-/// Bytes of a correction by itself.
 pub(crate) fn correction_bytes(params: &Params) -> usize {
     8 * words_of(params.correction_bits())
 }
 
-/// The terms of a block.
 pub(crate) fn terms_of(params: &Params, number: usize) -> core::ops::Range<usize> {
     let first = number * params.block();
     first..(first + params.block()).min(params.terms())
 }
 
-/// Words as bytes, lowest first.
 pub(crate) fn bytes_of_words(words: &[u64]) -> Vec<u8> {
     let out = Encoder::with_capacity(8 * words.len());
     words.iter().fold(out, |out, &word| out.u64(word)).finish()
 }
 
-/// Limbs, eight lanes at a time, packed.
+/// Packs limbs, eight lanes at a time.
 fn packed(limbs: &[u64]) -> Vec<u8> {
     let mut out = Vec::with_capacity(limbs.len() * LIMB / 8);
     pack_bits(limbs, LIMB as u32, &mut out);
     out
 }
 
-/// The file of the evaluation key of a secret key, made record by record.
+/// The file of an evaluation key, generated record by record.
 pub struct EvalKeyFile<'s> {
     pub(crate) secret: &'s SecretKey,
-    /// what is public is expanded from this
+    /// public: source of Z, T_d and χ
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
     vectors: OnceLock<Vec<Secret>>,
     z: OnceLock<Spectrum>,
-    /// x0·T_d
     scaled: Vec<OnceLock<Vec<u64>>>,
     step: OnceLock<Step>,
 }
 
-/// What multiplies by 2^D modulo π.
+/// Barrett constants for multiplication by 2^D modulo π.
 struct Step {
     /// ⌊2^(bits + shift)/π⌋ for the upper words
     inverse: Secret,
-    /// words of a value below which the quotient does not look
+    /// low words of a value that the quotient ignores
     cut: usize,
     shift: usize,
 }
 
 impl<'s> EvalKeyFile<'s> {
-    /// The evaluation key that begins with this seed.
+    /// The evaluation key of this seed. Deterministic: errors derive from the seed and the secret.
     pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
         let digits = secret.params().set().digits.count();
         Self {
@@ -163,7 +152,7 @@ impl<'s> EvalKeyFile<'s> {
         ChaCha20Rng::from_seed(*stream_seed(&self.errors, self.params().id(), &[stream]))
     }
 
-    /// The bits s_(j,i) of every j.
+    /// The secret bits s_(j,i), by j.
     fn vectors(&self) -> &[Secret] {
         self.vectors.get_or_init(|| {
             let set = self.params().set();
@@ -184,7 +173,6 @@ impl<'s> EvalKeyFile<'s> {
         self.vectors()[j][i / 64] >> (i % 64) & 1
     }
 
-    /// Record `number` after the seed.
     pub(crate) fn part(&self, number: usize) -> Vec<u8> {
         let params = self.params();
         match Part::of(params, number) {
@@ -209,7 +197,8 @@ impl<'s> EvalKeyFile<'s> {
         }
     }
 
-    /// z_j to κ bits: 2^η'/p_j² - Σ_(i ≥ ℓ) s_(j,i) z_i modulo 2^η'. The sum is one product by z, as z_i is z times a power of 2.
+    /// z_j to κ bits: 2^η'/p_j² - Σ_(i ≥ ℓ) s_(j,i) z_i modulo 2^η'. The z_i are shifts of z, so the sum is one
+    /// product.
     fn row(&self, j: usize) -> Vec<u64> {
         let params = self.params();
         let (set, step) = (params.set(), params.step());
@@ -278,7 +267,7 @@ impl<'s> EvalKeyFile<'s> {
         })
     }
 
-    /// (y·2^D + the next D bits of `source`) mod π, where `at` is the number of bits of `source` below what y has.
+    /// (y·2^D + the next D bits of `source`) mod π; y has used all bits of `source` above `at`.
     fn next(&self, y: &[u64], source: &[u64], at: usize) -> Secret {
         let (pi, params) = (self.secret.crt().modulus(), self.params());
         let (bits, step) = (params.step(), self.step());
@@ -298,12 +287,11 @@ impl<'s> EvalKeyFile<'s> {
         Zeroizing::new(pi.reduce(&rest))
     }
 
-    /// x0·T_d.
     fn scaled(&self, digit: usize) -> &[u64] {
         self.scaled[digit].get_or_init(|| {
             let params = self.params();
             let t = t_words(params, &self.seed, digit);
-            // in two halves, as transforms are not long enough for the whole
+            // in two halves: the transforms are too short for the whole
             let (low, high) = t.split_at(t.len() / 2);
             let [low_part, high_part] =
                 [low, high].map(|part| product(self.secret.x0(), part, params.backend()));
@@ -314,13 +302,13 @@ impl<'s> EvalKeyFile<'s> {
         })
     }
 
-    /// Corrections of consecutive terms, by groups of eight limbs.
+    /// Corrections of consecutive terms, in groups of eight limbs.
     fn block(&self, number: usize) -> Vec<u8> {
         let params = self.params();
         let set = params.set();
         let terms = terms_of(params, number);
         let pi = self.secret.crt().modulus();
-        // ⌊σ_d·2^(iD)⌋ modulo π, one from the other
+        // ⌊σ_d·2^(iD)⌋ modulo π, each from the previous one
         let mut known: Vec<Secret> = Vec::with_capacity(terms.len());
         for term in terms.clone() {
             let (digit, i) = (term / set.theta, term % set.theta);
@@ -371,7 +359,7 @@ fn scaled_bit(secret: &SecretKey, j: usize, digit: usize, bit: u64) -> Secret {
     add_assign(&mut half, &rounding);
     let mut out = Zeroizing::new(vec![0; p.len()]);
     bits_from(&half, shift, &mut out);
-    // or the compiler makes a branch of it
+    // keeps the compiler from a branch
     let mask = core::hint::black_box(bit.wrapping_neg());
     for word in out.iter_mut() {
         *word &= mask;

@@ -1,7 +1,8 @@
 //! Secret keys: ℓ primes of η bits, and q0.
 //!
-//! x0 = q0·Π p_j² exactly, of γ or γ - 1 bits; q0 is a product of primes of 1024 bits and one of up to twice as many, so that no factor of it is found by elliptic curves: 2^156 cycles
-//! at the least. The paper asks for more, no prime factor below 2^(λ²) (CLT14 Definition 3), which its own primes of η bits do not have either.
+//! x0 = q0·Π p_j² exactly, of γ or γ - 1 bits. q0 is a product of primes of 1024 bits, and one of up to 2048, so that
+//! elliptic curves find no factor in less than 2^156 cycles. The paper demands no prime factor below 2^(λ²) (CLT14
+//! Definition 3), which its own primes of η bits do not satisfy.
 
 use crate::crt::{Crt, has_bits};
 use crate::draw;
@@ -20,14 +21,13 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bits of the primes of q0.
 const FACTOR_BITS: usize = 1024;
-/// Primes that a thread draws between two calls of those who watch.
+/// Primes per thread between two calls of `tick`.
 const TICK_PRIMES: usize = 8;
-/// Streams of the primes of q0 begin here, those of the p_j at 0.
+/// First stream of the primes of q0; those of the p_j begin at 0.
 const FACTOR_STREAM: u64 = 1 << 32;
 
-/// The primes and q0. Overwritten when dropped.
+/// The primes and q0, zeroized on drop.
 pub struct SecretKey {
     params: Arc<Params>,
     id: KeyId,
@@ -42,7 +42,7 @@ fn stream(seed: &Seed, stream: u64) -> ChaCha20Rng {
     rng
 }
 
-/// Primes of `bits` ≤ 1024 bits, each from its own stream; calls `tick` with how many are drawn.
+/// Primes of `bits` ≤ 1024 bits, one per stream; calls `tick` with the number drawn so far.
 fn primes_of(
     params: &Params,
     seed: &Seed,
@@ -61,7 +61,6 @@ fn primes_of(
     all
 }
 
-/// The product of all, by a balanced tree.
 fn product_of_all(params: &Params, factors: &[Secret]) -> Secret {
     match factors {
         [] => Zeroizing::new(vec![1]),
@@ -81,18 +80,12 @@ fn product_of_all(params: &Params, factors: &[Secret]) -> Secret {
 }
 
 impl SecretKey {
-    /// Draws the primes; 15 ms with vector instructions, and 50 ms without, for each 1024 bits of x0 and thread.
-    ///
-    /// # Errors
-    /// None for keys that are made here.
+    /// Draws the primes. Each 1024 bits of x0 take a thread 15 ms, or 50 ms without vector instructions.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
         Self::generate_watched(params, rng, &mut |_, _| ())
     }
 
-    /// As [`generate`](Self::generate); calls `tick` with the primes drawn, and with all of them.
-    ///
-    /// # Errors
-    /// As there.
+    /// [`generate`](Self::generate) that calls `tick` with the number of primes drawn and the total.
     pub fn generate_watched(
         params: &Arc<Params>,
         rng: &mut impl CryptoRng,
@@ -104,7 +97,7 @@ impl SecretKey {
         let mut id = [0; 16];
         rng.fill_bytes(&mut id);
         let slots = set.slots as u64;
-        // the last one is nearly two
+        // the last one has nearly twice the bits
         let all = slots + ((set.gamma - 2 * set.slots * set.eta) / FACTOR_BITS) as u64;
         let primes = primes_of(params, &seed, 0..slots, set.eta, &mut |done| {
             tick(done, all)
@@ -114,7 +107,7 @@ impl SecretKey {
             .map(|p| Zeroizing::new(product(p, p, params.backend())))
             .collect();
         let pi = product_of_all(params, &squares);
-        // as many as leave one to two of their length; each may lose a bit of the product
+        // leaves one to two lengths for the last prime; each factor may lose a bit of the product
         let whole = (set.gamma - bit_length(&pi)) / FACTOR_BITS - 1;
         let mut next = FACTOR_STREAM + whole as u64;
         let streams = FACTOR_STREAM..next;
@@ -122,7 +115,7 @@ impl SecretKey {
             tick(slots + done, all);
         });
         let mut q0 = product_of_all(params, &factors);
-        // the product is a divisor of x0, and secret
+        // the product divides x0 and is secret
         let bits_left = |q0: &[u64]| {
             let divisor = Zeroizing::new(product(&pi, q0, params.backend()));
             set.gamma - bit_length(&divisor)
@@ -143,7 +136,7 @@ impl SecretKey {
         Self::from_parts(params, KeyId(id), &primes, q0)
     }
 
-    /// A key of these primes. Whether they are prime is not looked at: a wrong file gives wrong bits, as a wrong key does.
+    /// A key of these primes. Primality is not checked: a wrong file gives wrong bits, like a wrong key.
     pub(crate) fn from_parts(
         params: &Arc<Params>,
         id: KeyId,
@@ -160,7 +153,7 @@ impl SecretKey {
         }
         let crt = Crt::new(all, params.backend()).map_err(|number| Error::Prime {
             number,
-            what: "not prime to another one",
+            what: "not coprime to another prime",
         })?;
         let x0 = product(crt.modulus().modulus(), &q0, params.backend());
         let bits = bit_length(&x0);
@@ -178,7 +171,6 @@ impl SecretKey {
         })
     }
 
-    /// The primes and q0.
     #[cfg(test)]
     pub(crate) fn parts(&self) -> (Vec<Secret>, Secret) {
         let words = words_of(self.params.set().eta);
@@ -192,7 +184,7 @@ impl SecretKey {
         &self.params
     }
 
-    /// Random public name that ties keys and ciphertexts to this secret.
+    /// Random public name of the secret key; its other keys and its ciphertexts carry it.
     pub fn id(&self) -> KeyId {
         self.id
     }
@@ -201,12 +193,11 @@ impl SecretKey {
         &self.crt
     }
 
-    /// x0, which is public.
     pub(crate) fn x0(&self) -> &[u64] {
         &self.x0
     }
 
-    /// The primes and q0, as a file has them: words, lowest first.
+    /// The primes and q0 as in files: words, lowest first.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         let words = words_of(self.params.set().eta);
         let [primes_bytes, q0_bytes] = Self::body_bytes(&self.params);
@@ -220,7 +211,7 @@ impl SecretKey {
         out
     }
 
-    /// Whether all p_j are prime: for keys from elsewhere; a second for a thousand of them.
+    /// Tests whether all p_j are prime, for keys from elsewhere. A thousand take a second.
     pub fn primes_are_prime(&self) -> bool {
         let primes = self.crt.primes().par_iter();
         primes.all(|p| draw::is_prime_number(p.words()))

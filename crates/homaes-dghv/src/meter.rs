@@ -1,14 +1,13 @@
-//! Counts and times of the kernels, collected while they run.
+//! Counts and times of the kernels of an evaluation.
 
 use homaes_scheme::Reading;
 use homaes_scheme::meter::Counters;
 
-/// What is timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// products by cached transforms, and what is around them
+    /// products with cached transforms, and related work
     Transform,
-    /// products by rows of the key
+    /// products with rows of the key
     Rows,
     /// reading and unpacking the key
     Reading,
@@ -30,7 +29,6 @@ impl Meter {
         self.0.time(stage as usize, f)
     }
 
-    /// Notes a pass over the key that converted `products` products.
     pub(crate) fn pass(&self, products: usize) {
         self.0.add(0, 1);
         self.0.add(1, products);
@@ -40,7 +38,7 @@ impl Meter {
         self.0.add(2, bytes);
     }
 
-    /// Passes over the key, relinearisations (conversions), and bytes of the key read; and seconds of all threads by kernel.
+    /// Passes over the key, relinearisations (conversions) and key bytes read; seconds of all threads by kernel.
     pub fn read(&self) -> Reading {
         self.0.read(COUNTS, NAMES)
     }

@@ -1,25 +1,26 @@
-//! Noise: worst case as in the paper's lemmas, and the average case that the parameters of Table 1 count on.
+//! Noise: the worst case of the paper's lemmas, and the average case that the parameters of Table 1 rely on.
 //!
-//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2 (CLT14 §3.1, §4). The root mean square of r is carried, and mean and
-//! deviation of M. Terms of a conversion count as independent and uniform, so that M is centred for signed digits.
+//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2
+//! (CLT14 §3.1, §4). The model tracks the root mean square of r, and mean and standard deviation of M. Terms of a
+//! conversion count as independent and uniform, so M is centred for signed digits.
 //!
 //! | operation | r | M |
 //! |---|---|---|
 //! | fresh | 2^ρ/√3 | mean 1 |
 //! | public bits: sum of up to ℓ fresh ones | √ℓ·2^ρ/√3 | mean 1 |
-//! | sum | sum of the root mean squares | sum of the means, √ of the sum of squared deviations |
+//! | sum | sum of the root mean squares | sum of the means, √ of the sum of variances |
 //! | product 2c₁c₂, over p | r₁M₂ + r₂M₁, in the mean square | – |
 //! | conversion | plus 2^(ρ+ω)·√(nΘ)/3 and 2^(η-η')·√(Θ/24) | deviation 2√(Θ/24) |
 //!
-//! The two terms of a conversion are the noise of the n·Θ elements σ times digits of mean square 2^(2ω)/12, twice, and the rounding of c·z_i for the half of the z_i whose s_i is 1. Unsigned digits have a
-//! mean: 2^(ρ+ω)·√(nΘ)·2/3, and M of mean Θ/2.
+//! The conversion adds the noise of n·Θ elements σ times digits of mean square 2^(2ω)/12, doubled, and the rounding of
+//! c·z_i where s_i = 1, for half of the z_i. Unsigned digits have a mean: 2^(ρ+ω)·√(nΘ)·2/3, and M of mean Θ/2.
 
 use crate::sets::ParamSet;
 
-/// log2 of p/4 for the smallest p, over that of 2^η.
+/// log2 of p/4 over 2^η, for the smallest p.
 pub(crate) const LEAST_QUARTER: f64 = -3.0;
 
-/// The size of r, and of M.
+/// Noise r and factor M.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// log2 of the root mean square of r; of a product, over p
@@ -36,7 +37,7 @@ impl Noise {
         self.mean.hypot(self.deviation)
     }
 
-    /// Of a sum: r as if the two were the same, M as of independent ones.
+    /// Sum: r as if both were equal, M as if they were independent.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             r_log2: sum_log2(self.r_log2, other.r_log2),
@@ -45,7 +46,6 @@ impl Noise {
         }
     }
 
-    /// Of a product, or a sum of some.
     fn of_product(r_log2: f64) -> Self {
         Self {
             r_log2,
@@ -54,23 +54,21 @@ impl Noise {
         }
     }
 
-    /// Of a sum of products: factors may be the same.
+    /// Sum of products, which may share factors.
     pub(crate) fn plus_product(self, other: Self) -> Self {
         Self::of_product(sum_log2(self.r_log2, other.r_log2))
     }
 
-    /// Of a product.
     pub(crate) fn times(self, other: Self) -> Self {
         let parts = |m: fn(Self) -> f64| {
             [(self, other), (other, self)].map(|(a, b)| a.r_log2 + m(b).log2())
         };
         let ([a, b], [c, d]) = (parts(|n| n.mean), parts(|n| n.deviation));
-        // means add up, deviations are independent
+        // means add, deviations are independent
         Self::of_product(hypot_log2(sum_log2(a, b), hypot_log2(c, d)))
     }
 }
 
-/// log2(2^a + 2^b).
 fn sum_log2(a: f64, b: f64) -> f64 {
     let (most, least) = (a.max(b), a.min(b));
     if least == f64::NEG_INFINITY {
@@ -79,12 +77,11 @@ fn sum_log2(a: f64, b: f64) -> f64 {
     most + (least - most).exp2().ln_1p() / core::f64::consts::LN_2
 }
 
-/// log2 √(2^2a + 2^2b).
 fn hypot_log2(a: f64, b: f64) -> f64 {
     0.5 * sum_log2(2.0 * a, 2.0 * b)
 }
 
-/// The constants of a set.
+/// Noise of the operations of a set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
     slots: f64,
@@ -116,7 +113,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of a fresh ciphertext: r uniform in [-2^ρ, 2^ρ), M a bit.
+    /// A fresh ciphertext: r uniform in [-2^ρ, 2^ρ), M a bit.
     pub fn fresh(&self) -> Noise {
         Noise {
             r_log2: self.rho - 0.5 * 3f64.log2(),
@@ -125,7 +122,7 @@ impl NoiseModel {
         }
     }
 
-    /// Of public bits, sums of up to ℓ fresh ciphertexts: √ℓ times the r of one.
+    /// Public bits, sums of up to ℓ fresh ciphertexts: r is √ℓ times that of one.
     pub fn public(&self) -> Noise {
         Noise {
             r_log2: self.fresh().r_log2 + 0.5 * self.slots.log2(),
@@ -133,7 +130,8 @@ impl NoiseModel {
         }
     }
 
-    /// Of a public-key encryption by `elements` encryptions of 0 with factors of `bits` bits: √elements·2^bits/√3 times the r of a fresh one, and public bits.
+    /// A public-key encryption with `elements` encryptions of 0 and factors of `bits` bits: r is √elements·2^bits/√3
+    /// times that of a fresh ciphertext, plus that of public bits.
     pub fn encrypted(&self, elements: usize, bits: usize) -> Noise {
         let sum =
             self.fresh().r_log2 + bits as f64 - 0.5 * 3f64.log2() + 0.5 * (elements as f64).log2();
@@ -143,12 +141,11 @@ impl NoiseModel {
         }
     }
 
-    /// Of a conversion of a product: its r, and what the conversion adds; M is new.
+    /// The conversion of a product: adds the conversion's noise to r; M is new.
     pub fn converted(&self, product: Noise) -> Noise {
         self.of_converted(hypot_log2(product.r_log2, self.floor_log2))
     }
 
-    /// Of a converted ciphertext with this r.
     pub(crate) fn of_converted(&self, r_log2: f64) -> Noise {
         Noise {
             r_log2,
@@ -157,28 +154,28 @@ impl NoiseModel {
         }
     }
 
-    /// log2 of the root mean square of what a conversion adds.
+    /// log2 of the root mean square that a conversion adds.
     pub(crate) fn floor_log2(&self) -> f64 {
         self.floor_log2
     }
 
-    /// ℓ.
     pub(crate) fn slots(&self) -> f64 {
         self.slots
     }
 
-    /// Bits between r and the size at which a bit decrypts wrongly, p/4 for the smallest p of η bits.
+    /// Bits between r and p/4, where a bit decrypts wrongly, for the smallest p of η bits.
     pub fn capacity_bits(&self, noise: Noise) -> f64 {
         self.eta + LEAST_QUARTER - noise.r_log2
     }
 
-    /// Lemma 1: bits of r after a conversion of a type II ciphertext of `bits` bits of noise, and of r*, in the worst case. The lemma holds for bits as digits; it asks for at least
-    /// η + ρ + log2(ηΘ) bits.
+    /// Lemma 1, worst case: bits of r and of r* after converting a type II ciphertext with `bits` bits of noise, at
+    /// least η + ρ + log2(ηΘ). The lemma is for single bits as digits.
     pub fn lemma_1(&self, bits: f64) -> (f64, f64) {
         (bits - self.eta + 5.0, self.theta.log2())
     }
 
-    /// What §3.2 concludes: bits of r after `levels` multiplications one after the other, in the worst case, from where Lemma 1 begins.
+    /// Conclusion of §3.2, worst case: bits of r after `levels` consecutive multiplications, starting where Lemma 1
+    /// does.
     pub fn worst_case(&self, levels: usize) -> f64 {
         let start = self.rho + (self.eta * self.theta).log2() + 5.0;
         start + levels as f64 * (self.theta.log2() + 9.0)
@@ -190,7 +187,7 @@ mod tests {
     use super::*;
     use crate::sets;
 
-    /// Which instances fit their primes in the worst case: what docs/papers.md and SECURITY.md say.
+    /// Which instances fit their primes in the worst case, as docs/papers.md and SECURITY.md say.
     #[test]
     fn the_worst_case_fits_few_instances() {
         let fits = |levels: usize| {
@@ -207,7 +204,7 @@ mod tests {
         };
         assert_eq!(fits(40), [true, true, true, true, false]);
         assert_eq!(fits(56), [true, false, false, false, false]);
-        // one conversion of the least noise that the lemma takes, and the product before it
+        // one conversion of the least noise of the lemma, and the product before it
         let model = NoiseModel::new(&sets::TOY);
         let least = model.eta + model.rho + (model.eta * model.theta).log2();
         let (r, r_star) = model.lemma_1(least);

@@ -1,4 +1,4 @@
-//! CLT14's Table 1, measured again.
+//! CLT14's Table 1, measured here.
 
 use crate::error::Result;
 use crate::eval::EvalKey;
@@ -15,26 +15,26 @@ use homaes_scheme::{Cancel, Records};
 use rand_core::CryptoRng;
 use std::time::Instant;
 
-/// A measured row: times in seconds. ShiftRows costs nothing.
+/// A measured row; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// size of the public key, everything that an evaluation needs included
+    /// public key and evaluation key
     pub key_bytes: f64,
-    /// making all keys
+    /// generating all keys
     pub keygen: f64,
-    /// of one ciphertext, by the public key
+    /// one ciphertext, by the public key
     pub encrypt: f64,
-    /// of one ciphertext
+    /// one ciphertext
     pub decrypt: f64,
-    /// a product, without its conversion
+    /// a product, not converted
     pub multiply: f64,
-    /// a conversion; here one of a pass of 128
+    /// a conversion, in a pass of 128
     pub convert: f64,
     /// a round key
     pub add_round_key: f64,
-    /// SubBytes of a round; here with what MixColumns and ShiftRows leave in it
+    /// SubBytes of a round, with the rest of ShiftRows and MixColumns
     pub sub_bytes: f64,
-    /// a MixColumns; here the sums that a round's linear layer takes
+    /// sums in the linear layer of a round
     pub mix_columns: f64,
     /// AES-128 on a full batch
     pub total: f64,
@@ -43,13 +43,13 @@ pub struct Row {
 /// The instances of the table.
 pub const INSTANCES: [&ParamSet; 5] = [&TOY, &SMALL, &MEDIUM, &LARGE, &EXTRA];
 
-/// Measures a row, with every byte of the AES run compared. Keys are in memory.
+/// Measures a row with keys in memory, and checks every byte of the AES run.
 ///
 /// # Errors
-/// [`Error::Noise`](crate::Error::Noise) if the run is wrong.
+/// [`Error::Noise`](crate::Error::Noise) if decryption fails.
 ///
 /// # Panics
-/// If AES decrypts to other blocks than were encrypted.
+/// If AES gives wrong blocks.
 pub fn measure(set: &ParamSet, rng: &mut impl CryptoRng) -> Result<Row> {
     let params = Params::new(set).expect("a declared set is sound");
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Checked parameters, and the sizes that follow from them.
+//! Checked parameters and derived sizes.
 
 use crate::error::ParamsError;
 use crate::noise::{Noise, NoiseModel};
@@ -10,34 +10,32 @@ use homaes_math::natural::words_of;
 use homaes_scheme::{DigestBuilder, SetId};
 use std::sync::Arc;
 
-/// Multiplications one after the other in an S-box.
+/// Multiplicative depth of an S-box.
 pub(crate) const SBOX_DEPTH: usize = 4;
 /// Bits of the random multiple of π that hides π in compressed elements.
 pub(crate) const HIDING_BITS: usize = 128;
-/// Bits of the limbs that rows are streamed in.
+/// Limb size of streamed rows.
 pub(crate) const LIMB: usize = 52;
-/// Bits kept below what is needed: what is cut off changes a result by a unit at most.
+/// Extra low bits: truncation changes a result by at most one unit.
 const GUARD: usize = 128;
-/// Bytes that a record of rows aims at.
+/// Target size of a record of rows.
 const RECORD_BYTES: usize = 32 << 20;
-/// Most rows of a record: sums over them are carried in time.
+/// Most rows per record, so that sums are carried in time.
 const RECORD_ROWS: usize = 2048;
-/// Rows of windows that are streamed side by side.
 pub(crate) const LANES: usize = 8;
 
-/// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
+/// Checked parameters with all precomputation, shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,
     backend: Backend,
     noise: NoiseModel,
     digest: [u8; 32],
-    /// of conversions: Θ·D + γ bits and more
+    /// for conversions: Θ·D + γ bits and more
     pub(crate) long: Convolution,
-    /// of two ciphertexts
+    /// for products of two ciphertexts
     pub(crate) pair: Convolution,
 }
 
-/// Smallest and largest number of each kind.
 const RANGES: [(&str, usize, usize); 6] = [
     ("slots", 1, 2048),
     ("rho", 8, 256),
@@ -51,12 +49,12 @@ impl Params {
     /// Checks `set` and computes its constants, in milliseconds.
     ///
     /// # Errors
-    /// Names the first number that does not fit.
+    /// Names the first number that is out of range.
     pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
         Self::with_backend(set, Backend::detect())
     }
 
-    /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
+    /// [`Params::new`] with the kernels of `backend`, for tests.
     ///
     /// # Errors
     /// As [`Params::new`].
@@ -75,7 +73,7 @@ impl Params {
         in_range("target", set.digits.target, set.digits.word, set.eta)?;
         in_range("theta", set.theta, set.slots + 8, usize::MAX)?;
         in_range("rounds", set.rounds, 10, 32)?;
-        // q0 has at least one prime of 1024 bits, and sums over rows stay below x0
+        // q0 needs a prime of 1024 bits, and sums over rows must stay below x0
         let least = 2 * set.eta * set.slots + HIDING_BITS + set.digits.word.max(1024) + 64;
         in_range("gamma", set.gamma, least, usize::MAX)?;
         let step = step_bits(set);
@@ -97,7 +95,7 @@ impl Params {
             .u64("word", set.digits.word as u64)
             .u64("signed", u64::from(set.digits.signed))
             .u64("rounds", set.rounds as u64)
-            // Z and T have as many bits as the transform has digits for
+            // Z and T are multiples of the transform's digit
             .u64("digit", long.digit_bits() as u64)
             .finish();
         Ok(Arc::new(Self {
@@ -115,7 +113,7 @@ impl Params {
         &self.set
     }
 
-    /// ℓ, plaintext bits of a ciphertext.
+    /// ℓ, plaintext bits per ciphertext.
     pub fn slots(&self) -> usize {
         self.set.slots
     }
@@ -130,17 +128,16 @@ impl Params {
         &self.noise
     }
 
-    /// Noise of a fresh ciphertext.
     pub(crate) fn fresh(&self) -> Noise {
         self.noise.fresh()
     }
 
-    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    /// BLAKE3 digest of the numbers that define the set.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// The set as files and errors name it.
+    /// Name and digest, as files and errors show them.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set.name.as_str(), &self.digest)
     }
@@ -150,7 +147,7 @@ impl Params {
         self.set.rounds * SBOX_DEPTH + 1
     }
 
-    /// Bytes of memory of an evaluation, at least: the fixed factors, the state twice, and the products of the last level.
+    /// Least memory of an evaluation in bytes: fixed factors, two states, and the products of the last level.
     pub fn memory_of_run(&self) -> u64 {
         let spectrum = 24 * self.long.digits();
         let fixed = (1 + self.set.digits.count()) * spectrum;
@@ -159,25 +156,23 @@ impl Params {
         (fixed + state + products) as u64
     }
 
-    /// Most multiplications that AES can leave on its output; nothing if it does not fit.
+    /// Most multiplications that AES can leave on its output; `None` if AES does not fit.
     pub fn levels_left(&self, size: KeySize) -> Option<usize> {
         let rounds = self.set.rounds.checked_sub(size.rounds())?;
         Some(rounds * SBOX_DEPTH)
     }
 
-    /// The largest AES key that the set takes.
     pub(crate) fn largest_size(&self) -> KeySize {
         let mut sizes = KeySize::ALL.into_iter().rev();
         let fits = sizes.find(|&size| self.levels_left(size).is_some());
         fits.unwrap_or(KeySize::Aes128)
     }
 
-    /// D, bits from one term of a conversion to the next: δ·η, with δ·Θ·η ≥ 3γ (CLT14 §5).
+    /// D, the distance of terms of a conversion in bits: δ·η with δ·Θ·η ≥ 3γ (CLT14 §5).
     pub fn step(&self) -> usize {
         step_bits(&self.set)
     }
 
-    /// Words of a number below x0.
     pub(crate) fn words(&self) -> usize {
         words_of(self.set.gamma)
     }
@@ -187,53 +182,50 @@ impl Params {
         type_one_words(&self.set)
     }
 
-    /// Words of a type II ciphertext.
     pub(crate) fn type_two_words(&self) -> usize {
         words_of(2 * self.set.gamma + 64)
     }
 
-    /// Digits of the transform that the fractions of z and τ take.
+    /// Transform digits of the fractions z and τ.
     pub(crate) fn fraction_digits(&self) -> usize {
         let bits = self.set.theta * self.step() + self.set.gamma + 2 * GUARD;
         bits.div_ceil(self.long.digit_bits())
     }
 
-    /// Bits of those fractions.
     pub(crate) fn fraction_bits(&self) -> usize {
         self.fraction_digits() * self.long.digit_bits()
     }
 
-    /// Digits of a fraction of x0.
+    /// Transform digits of a fraction of x0.
     pub(crate) fn part_digits(&self) -> usize {
         (self.set.gamma + GUARD).div_ceil(self.long.digit_bits())
     }
 
-    /// Bits of the corrections of compressed elements: below π·2^128.
+    /// Bits of corrections of compressed elements: below π·2^128.
     pub(crate) fn correction_bits(&self) -> usize {
         2 * self.set.eta * self.set.slots + HIDING_BITS
     }
 
-    /// Limbs of the window of a product that gives one term, with what is below for the carry.
+    /// Limbs of the window of one term, with low limbs for the carry.
     pub(crate) fn window_limbs(&self) -> usize {
         (self.set.digits.target + 1 + 76).div_ceil(LIMB)
     }
 
-    /// Limbs of one of z_0 … z_(ℓ-1).
+    /// Limbs of a row z_j, j < ℓ.
     pub(crate) fn row_limbs(&self) -> usize {
         (self.set.gamma + 72).div_ceil(LIMB) + self.window_limbs()
     }
 
-    /// κ, bits of the fractions of z_0 … z_(ℓ-1).
+    /// κ, fractional bits of a row.
     pub(crate) fn row_fraction(&self) -> usize {
         LIMB * self.row_limbs() - self.set.digits.target
     }
 
-    /// Groups of eight of z_0 … z_(ℓ-1).
     pub(crate) fn row_groups(&self) -> usize {
         self.set.slots.div_ceil(LANES)
     }
 
-    /// How products of a group by a ciphertext are summed.
+    /// Shape of the products of a group of rows and a ciphertext.
     pub(crate) fn windows(&self) -> Accumulation {
         Accumulation {
             stride: 1,
@@ -242,22 +234,20 @@ impl Params {
         }
     }
 
-    /// Terms of a conversion: digits times Θ.
+    /// Terms of a conversion: digits · Θ.
     pub(crate) fn terms(&self) -> usize {
         self.set.digits.count() * self.set.theta
     }
 
-    /// Limbs of a digit.
     pub(crate) fn digit_limbs(&self) -> usize {
         self.set.digits.word.div_ceil(LIMB)
     }
 
-    /// Groups of eight limbs of a correction.
     pub(crate) fn correction_groups(&self) -> usize {
         self.correction_bits().div_ceil(LIMB * LANES)
     }
 
-    /// How products of corrections by digits are summed.
+    /// Shape of the products of corrections and digits.
     pub(crate) fn corrections(&self) -> Accumulation {
         Accumulation {
             stride: self.digit_limbs(),
@@ -266,13 +256,11 @@ impl Params {
         }
     }
 
-    /// Terms whose corrections are in one record.
     pub(crate) fn block(&self) -> usize {
         let row = self.correction_groups() * LANES * LIMB / 8;
         (RECORD_BYTES / row).clamp(1, RECORD_ROWS).min(self.terms())
     }
 
-    /// Records of corrections.
     pub(crate) fn blocks(&self) -> usize {
         self.terms().div_ceil(self.block())
     }

@@ -1,18 +1,17 @@
-//! A secret prime p and arithmetic modulo p and p², by the constant-time integers of `crypto-bigint`.
+//! A secret prime p, and arithmetic modulo p and p² by the constant-time integers of `crypto-bigint`.
 
 use crypto_bigint::modular::{FixedMontyForm, FixedMontyParams};
 use crypto_bigint::{Odd, U1024, U2048};
 use homaes_math::natural;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A number that is overwritten when dropped.
+/// A number that is zeroized on drop.
 pub(crate) type Secret = Zeroizing<Vec<u64>>;
 
-/// Words of a prime, and of its square: η is at most 1024.
+/// Words of a prime; η is at most 1024.
 pub(crate) const WORDS: usize = 16;
 const SQUARE_WORDS: usize = 2 * WORDS;
 
-/// A secret prime.
 pub(crate) struct Prime {
     /// all 16 words
     p: Secret,
@@ -38,7 +37,7 @@ fn wide(words: &[u64]) -> U2048 {
 }
 
 impl Prime {
-    /// An odd number of `bits` ≤ 1024 bits; whoever calls this knows that it is prime. Nothing if it is even.
+    /// From an odd number of `bits` ≤ 1024 bits that the caller knows to be prime; `None` if it is even.
     pub(crate) fn new(words: &[u64], bits: usize) -> Option<Self> {
         let mut p = Zeroizing::new(vec![0; WORDS]);
         p[..words.len()].copy_from_slice(words);
@@ -58,18 +57,17 @@ impl Prime {
         })
     }
 
-    /// p, all words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.p
     }
 
-    /// p², in as many words as any of its size.
+    /// p², with the words of 2·`bits` bits.
     pub(crate) fn square(&self) -> &[u64] {
         &self.square
     }
 
-    /// Takes π/p² mod p²; nothing if it has no inverse, as the primes are not different ones.
-    // not inlined, so that memcheck finds the same lines in every build
+    /// Takes π/p² mod p²; `None` if it has no inverse because two primes are equal.
+    // not inlined, so that memcheck reports the same lines in every build
     #[inline(never)]
     pub(crate) fn set_cofactor(&mut self, cofactor: &Secret) -> Option<()> {
         let form = FixedMontyForm::new(&wide(cofactor), &self.square_params);
@@ -80,13 +78,13 @@ impl Prime {
 
     /// x·(π/p²)^-1 mod p² for x below p².
     pub(crate) fn times_inverse_cofactor(&self, x: &[u64]) -> Secret {
-        // Montgomery's form of one factor alone gives the product itself
+        // with one factor in Montgomery form, the product comes out plain
         let x = FixedMontyForm::from_montgomery(wide(x), &self.square_params);
         let product = x * self.inverse_cofactor;
         Zeroizing::new(product.as_montgomery().to_words().to_vec())
     }
 
-    /// 2^(64·words) mod p, for [`remainder`](Self::remainder) of so many words.
+    /// 2^(64·words) mod p, for [`remainder`](Self::remainder) of this many words.
     pub(crate) fn scale_of_words(&self, words: usize) -> Secret {
         let one = FixedMontyForm::one(&self.params);
         let two = one + one;
@@ -94,7 +92,7 @@ impl Prime {
         Zeroizing::new(scale.to_words().to_vec())
     }
 
-    /// a mod p. Montgomery's reduction, word by word from below, leaves a·2^(-64·words).
+    /// a mod p: Montgomery reduction, word by word from below, leaves a·2^(-64·words).
     #[inline(never)]
     pub(crate) fn remainder(&self, a: &[u64], scale: &[u64]) -> Secret {
         let mut rest = Zeroizing::new([0u64; WORDS + 1]);
@@ -106,7 +104,6 @@ impl Prime {
             rest[WORDS] = 0;
         }
         natural::subtract_if_not_less(&mut rest[..], &self.p);
-        // Montgomery's form of one factor alone gives the product itself
         let rest = FixedMontyForm::from_montgomery(narrow(&rest[..WORDS]), &self.params);
         let product = rest * FixedMontyForm::new(&narrow(scale), &self.params);
         Zeroizing::new(product.as_montgomery().to_words().to_vec())

@@ -1,7 +1,8 @@
-//! Encryption without the secret key: subset sums of encryptions of 0 with factors of β bits (CLT14 §3.3, §5).
+//! Public-key encryption: subset sums of encryptions of 0 with factors of β bits (CLT14 §3.3, §5).
 //!
-//! c = Σ_j m_j·e_j + Σ_i b_i·x_i modulo x0, with encryptions e_j of the unit vectors and x_i of 0, and random b_i below 2^β. The leftover hash lemma asks for τβ ≥ γ + 2λ. Table 1 prints one
-//! column for τ and Θ; with τ = Θ that would be β = 2000, more bits than a prime has, so that b_i·r_i would fill it. Here β is as large as the noise of a conversion allows, and τ follows.
+//! c = Σ_j m_j·e_j + Σ_i b_i·x_i modulo x0, with encryptions e_j of the unit vectors and x_i of 0, and random b_i below
+//! 2^β. The leftover hash lemma demands τβ ≥ γ + 2λ. Table 1 has one column for τ and Θ, but τ = Θ would need β = 2000,
+//! and b_i·r_i would fill a prime. Here β is as large as the noise of a conversion allows, and τ follows.
 
 use crate::ciphertext::{Ciphertext, check_bits};
 use crate::element::{compressed, expand, half_prime, random_bits};
@@ -19,30 +20,28 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Streams of the encryptions of 0 begin here, those of the unit vectors at 0.
+/// First stream of the encryptions of 0; those of the unit vectors begin at 0.
 const ZERO_STREAM: u64 = 1 << 32;
 
-/// Encrypts for the holder of the primes.
-///
-/// It lives in memory only: transciphering needs no public key, and the files have none.
+/// Encrypts for the holder of the primes. In memory only: transciphering needs no public key.
 pub struct PublicKey {
     params: Arc<Params>,
     id: KeyId,
     seed: Seed,
     reducer: Reducer,
-    /// corrections of the unit vectors, then of the encryptions of 0
+    /// corrections of the encryptions of unit vectors and of 0
     units: Vec<Vec<u64>>,
     zeros: Vec<Vec<u64>>,
 }
 
 impl Params {
-    /// β, bits of the factors of a public-key encryption.
+    /// β, bits of the factors in public-key encryption.
     pub fn factor_bits(&self) -> usize {
         let room = self.noise().floor_log2() - self.set().rho as f64 - 16.0;
         (room.max(8.0) as usize).min(1024)
     }
 
-    /// τ, encryptions of 0 in a public key, with τβ ≥ γ + 2λ.
+    /// τ, number of encryptions of 0, with τβ ≥ γ + 2λ.
     pub fn zeros(&self) -> usize {
         let lambda = self.set().lambda.unwrap_or(0) as usize;
         (self.set().gamma + 2 * lambda).div_ceil(self.factor_bits())
@@ -57,9 +56,6 @@ impl Params {
 
 impl PublicKey {
     /// A public key of `secret`.
-    ///
-    /// # Errors
-    /// None for keys that are made here.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Result<Self> {
         let params = secret.params();
         let mut seed = Seed::default();
@@ -91,12 +87,12 @@ impl PublicKey {
         &self.params
     }
 
-    /// The secret key that decrypts.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
 
-    /// Encrypts one bit per slot; `false` in the slots beyond `bits`.
+    /// Encrypts one bit per slot; missing bits are `false`.
     ///
     /// # Errors
     /// If there are more bits than slots.
@@ -123,7 +119,7 @@ impl PublicKey {
         });
         let mut sum = terms.reduce(empty, added);
         for (j, unit) in self.units.iter().enumerate() {
-            // all are added, those of bits that are 0 as zeros
+            // adds every element, masked to zero for bits that are 0
             let bit = u64::from(bits.get(j).is_some_and(|&b| b));
             let mask = core::hint::black_box(bit.wrapping_neg());
             let mut e = Zeroizing::new(expand(params, &self.seed, j as u64, unit));

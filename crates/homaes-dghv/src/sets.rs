@@ -9,18 +9,19 @@
 //! | `dghv/extra` | 80 | 1875 | 86 | 993 | 35.9·10^6 | 28125 | 2 of 302 bits | 128, 192, 256 |
 //! | `dghv/…-paper` | | | | | | | of 64 bits, unsigned | the same |
 //!
-//! The table prints the number of public encryptions of 0 as that of Θ, and so it is here.
+//! The table has one column for Θ and τ; here τ, the number of public encryptions of 0, is
+//! [`Params::zeros`](crate::Params::zeros).
 
 use homaes_scheme::{Purpose, SetName};
 
-/// How the numbers of a conversion are cut.
+/// Digit decomposition in a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// η': conversion computes modulo 2^η', η in the paper
+    /// η': conversions are modulo 2^η'; η in the paper
     pub target: usize,
-    /// ω, bits of a digit
+    /// ω, bits per digit
     pub word: usize,
-    /// from -2^(ω-1) to 2^(ω-1), or from 0 to 2^ω as in the paper
+    /// digits from -2^(ω-1) to 2^(ω-1), or from 0 to 2^ω as in the paper
     pub signed: bool,
 }
 
@@ -36,23 +37,23 @@ impl Digits {
 pub struct ParamSet {
     /// `dghv/…`
     pub name: SetName,
-    /// what it is for
+    /// purpose
     pub purpose: Purpose,
-    /// λ, the security that the paper gives it
+    /// λ, claimed by the paper
     pub lambda: Option<u32>,
-    /// ℓ, plaintext bits of a ciphertext
+    /// ℓ, plaintext bits per ciphertext
     pub slots: usize,
     /// ρ, bits of fresh noise
     pub rho: usize,
     /// η, bits of a secret prime
     pub eta: usize,
-    /// γ, bits of the number that a ciphertext is
+    /// γ, bits of a ciphertext
     pub gamma: usize,
-    /// Θ, terms of a conversion, and number of public encryptions of 0
+    /// Θ, terms of a conversion
     pub theta: usize,
-    /// of a conversion
+    /// digits of a conversion
     pub digits: Digits,
-    /// AES rounds that the noise leaves room for
+    /// AES rounds that fit the noise
     pub rounds: usize,
 }
 
@@ -138,7 +139,7 @@ pub const EXTRA: ParamSet = ParamSet {
     ..SMALL
 };
 
-/// ω = 64 bits without signs, and all of 2^η: the paper's conversion.
+/// The paper's conversion: unsigned digits of 64 bits, η' = η.
 const fn of_the_paper(set: ParamSet, name: &'static str) -> ParamSet {
     ParamSet {
         name: SetName::from_static(name),
@@ -160,7 +161,7 @@ pub const SMALL_PAPER: ParamSet = of_the_paper(SMALL, "dghv/small-paper");
 /// [`MEDIUM`] with the paper's digits.
 pub const MEDIUM_PAPER: ParamSet = of_the_paper(MEDIUM, "dghv/medium-paper");
 
-/// Three bits at a time, for tests.
+/// Insecure, three slots, for tests.
 pub const MICRO: ParamSet = ParamSet {
     name: SetName::from_static("dghv/micro"),
     purpose: Purpose::Toy,
@@ -178,7 +179,7 @@ pub const MICRO: ParamSet = ParamSet {
     rounds: 14,
 };
 
-/// One bit: the scheme of CLT14 §3.
+/// Insecure, one slot: the scheme of CLT14 §3.
 pub const SINGLE: ParamSet = ParamSet {
     name: SetName::from_static("dghv/single"),
     slots: 1,
@@ -198,7 +199,7 @@ pub const MICRO_PAPER: ParamSet = ParamSet {
     ..of_the_paper(MICRO, "dghv/micro-paper")
 };
 
-/// All of them, the fast forms of Table 1 first.
+/// All sets, the fast forms of Table 1 first.
 pub const ALL: [&ParamSet; 11] = [
     &TOY,
     &SMALL,
@@ -213,7 +214,7 @@ pub const ALL: [&ParamSet; 11] = [
     &MICRO_PAPER,
 ];
 
-/// The set of this name.
+/// The set called `name`.
 pub fn by_name(name: &str) -> Option<&'static ParamSet> {
     ALL.into_iter().find(|set| set.name.as_str() == name)
 }

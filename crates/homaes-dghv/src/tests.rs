@@ -68,7 +68,6 @@ fn encryption_and_conversion() {
     }
 }
 
-/// A set with its keys.
 struct World {
     params: Arc<Params>,
     secret: SecretKey,
@@ -99,7 +98,7 @@ impl World {
     }
 }
 
-/// AES on a full batch, every round checked, and the noise held against its model.
+/// Runs AES on a full batch; checks every round, and the noise against model and bound.
 fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
     let start = Instant::now();
     let w = World::new(set);
@@ -126,7 +125,7 @@ fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
         let mean = square.sum::<f64>() / noise.len() as f64;
         let (found, model) = (most + 0.5 * mean.log2(), state.noise_bits());
         println!("round {round} after {after:.1?}: noise {found:.1}, model {model:.1}");
-        // of few samples with long tails
+        // few samples with long tails
         assert!(found < model + 8.0, "{}", set.name);
         if let Some(bound) = round.checked_sub(1).map(|r| bound[r]) {
             assert!(found < bound + 8.0, "{}: bound {bound}", set.name);
@@ -158,7 +157,6 @@ fn nightly_aes_at_micro() {
     }
 }
 
-/// Toy of Table 1: a full batch.
 #[test]
 fn aes_at_toy() {
     aes(&sets::TOY, KeySize::Aes128, Direction::Encrypt);
@@ -205,7 +203,6 @@ fn public_key_encryption() {
     }
 }
 
-/// The laws of the view of bits, values checked by the secret key.
 #[test]
 fn laws_of_bits() {
     let w = World::new(&sets::MICRO);
@@ -217,7 +214,7 @@ fn laws_of_bits() {
     homaes_aes::laws::bits(&bits, encrypt, decrypt).unwrap();
 }
 
-/// Results are the same, bit for bit, on all kernels and for any number of threads.
+/// Results are bit-identical on all kernels and numbers of threads.
 #[test]
 fn kernels_change_no_bit() {
     let run = |backend, threads| {
@@ -242,7 +239,7 @@ fn kernels_change_no_bit() {
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
-/// Sums of any length stay right: numbers are reduced before they outgrow their words.
+/// Long sums stay right: numbers are reduced before they outgrow their words.
 #[test]
 fn sums_do_not_overflow() {
     let w = World::new(&sets::MICRO);
@@ -251,7 +248,7 @@ fn sums_do_not_overflow() {
     let one = w.secret.encrypt(&[true, false, true], &mut rng).unwrap();
     let mut sum = w.secret.encrypt(&[true, true, false], &mut rng).unwrap();
     let mut products = bits.and(&sum, &one).unwrap();
-    // an even number of times itself is 0: 2^150 times
+    // 2^150 times itself is 0
     for _ in 0..150 {
         let same = sum.clone();
         bits.xor_assign(&mut sum, &same);
@@ -267,14 +264,14 @@ fn sums_do_not_overflow() {
     assert_eq!(found(&w.secret.decrypt(&own).unwrap()), [true, false, true]);
 }
 
-/// The errors of an evaluation key are those of its set.
+/// The errors of an evaluation key depend on the set.
 #[test]
 fn errors_of_keys_have_names() {
     let renamed = sets::ParamSet {
         name: SetName::from_static("dghv/other"),
         ..sets::MICRO.clone()
     };
-    // the same secret key, as all is drawn from one seed
+    // the same secret key, drawn from the same seed
     let keys = [&sets::MICRO, &renamed].map(|set| {
         let params = Params::new(set).unwrap();
         SecretKey::generate(&params, &mut rng(1)).unwrap()
@@ -283,11 +280,11 @@ fn errors_of_keys_have_names() {
     let [file, again] = keys
         .each_ref()
         .map(|key| EvalKeyFile::of_seed(key, [7; 32]));
-    // x0 has no errors
     assert!((1..4).all(|number| file.part(number) != again.part(number)));
 }
 
-/// Keys are left in their files; one that is changed, cut or replaced while it is in use ends the run with an error that names it.
+/// Keys stay in their files. If one changes, is cut or replaced while in use, the run fails with an error that names
+/// it.
 #[test]
 fn keys_that_change_in_use_are_noticed() {
     let w = World::new(&sets::MICRO);
@@ -316,7 +313,7 @@ fn keys_that_change_in_use_are_noticed() {
         bytes[at] ^= 1;
         bytes
     };
-    // in a correction of a unit vector, in rows, and in the last block; cut; another key of the same length
+    // bits flipped in a unit vector's correction, in rows, and in the last block; cut; replaced by another key
     let from_end = |back: usize| flipped(bytes.len() - back);
     let changed = [
         flipped(2000),
@@ -343,7 +340,6 @@ fn keys_that_change_in_use_are_noticed() {
     }
 }
 
-/// Such a key can come from a file alone.
 #[test]
 fn primes_that_are_not_different_are_named() {
     let params = Params::new(&sets::MICRO).unwrap();
@@ -352,5 +348,8 @@ fn primes_that_are_not_different_are_named() {
     primes[2] = primes[0].clone();
     let key = SecretKey::from_parts(&params, secret.id(), &primes, q0);
     let error = key.unwrap_err().to_string();
-    assert!(error.ends_with("is not prime to another one"), "{error}");
+    assert!(
+        error.ends_with("is not coprime to another prime"),
+        "{error}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What the variants do differently: ring elements modulo the chain.
+//! Ring elements modulo the chain: what differs between the variants.
 
 use crate::error::{ParamsError, Result};
 use crate::sets::ParamSet;
@@ -9,7 +9,7 @@ use homaes_wire::{Decoder, Encoder};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// Which power of the secret f an element decrypts under.
+/// The power of the secret f under which an element decrypts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPower {
     /// f: ciphertexts.
@@ -18,13 +18,10 @@ pub enum KeyPower {
     Two,
 }
 
-/// Products that are relinearised together where they share each load of the key.
+/// Products relinearised together, so that they share each load of the key.
 const LOT: usize = 4;
 
-/// `task` on all items, [`LOT`] of them at a time, in their order.
-///
-/// # Errors
-/// One of the errors of `task`.
+/// Applies `task` to all items in order, [`LOT`] at a time.
 pub(crate) fn in_lots<T: Send, U: Send>(
     items: Vec<T>,
     task: impl Fn(Vec<T>) -> Result<Vec<U>> + Sync + Send,
@@ -40,17 +37,18 @@ pub(crate) fn in_lots<T: Send, U: Send>(
     Ok(done.into_iter().flatten().collect())
 }
 
-/// Arithmetic in Z_q\[X\]/Φ_m for the moduli q_ℓ of all levels ℓ of a chain.
+/// Arithmetic in Z_q\[X\]/Φ_m for the moduli q_ℓ of the levels ℓ of a chain.
 ///
-/// Small polynomials are given by their coefficients in the normal basis, whose size is that of the powerful basis: the two differ by the factor ζ.
+/// Small polynomials are given by coefficients in the normal basis, of the same size as in the powerful basis: the two
+/// differ by the factor ζ.
 pub trait Arithmetic: Sized + Send + Sync + 'static {
     /// An element modulo q_ℓ.
     type Element: Clone + Send + Sync;
     /// A sum of products of two elements modulo q_ℓ.
     type Product: Clone + Send + Sync;
-    /// One polynomial ζ of the evaluation key.
+    /// A polynomial ζ_j of the evaluation key.
     type KeyPart: Send + Sync;
-    /// f and h. Overwritten when dropped.
+    /// f and h, zeroized on drop.
     type Secret: Send + Sync;
     /// h.
     type Public: Clone + Send + Sync;
@@ -58,21 +56,21 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     /// The arithmetic of a set.
     ///
     /// # Errors
-    /// Names the first number that does not fit.
+    /// Names the first number that is out of range.
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError>;
 
     /// The ring.
     fn ring(&self) -> &Ring;
-    /// The numbers that define the chain, for the digest of the set.
+    /// The numbers that define the chain, for the set's digest.
     fn numbers(&self) -> Vec<u64>;
     /// log2 q_ℓ.
     fn log2_modulus(&self, level: usize) -> f64;
-    /// log2 of the modulus that the evaluation key is made for.
+    /// log2 of the modulus of the evaluation key.
     fn log2_key(&self) -> f64;
-    /// Bits by which the relinearisation of products of `level` lowers the modulus.
+    /// Bits by which relinearisation at `level` lowers the modulus.
     fn log2_drop(&self, level: usize) -> f64;
-    /// Σ (D/P)² over the digits of a product of `level`, D being the size of a digit, whose coefficients are uniform in an interval of that length, and P the
-    /// special modulus, 1 if there is none.
+    /// Σ (D/P)² over the digits of a product at `level`. A digit has uniform coefficients in an interval of length D; P
+    /// is the special modulus, or 1.
     fn digit_power(&self, level: usize) -> f64;
 
     /// A small polynomial.
@@ -81,7 +79,8 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     fn sum(&self, level: usize, a: &Self::Element, b: &Self::Element) -> Self::Element;
     /// The same value at a lower level.
     fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Self::Element) -> Self::Element;
-    /// Bits by which [`lower`](Self::lower) divides; nothing if it reduces modulo q_to, which q_from is a multiple of, and so keeps the noise.
+    /// Bits by which [`lower`](Self::lower) divides; `None` if q_to divides q_from, so that it reduces and keeps the
+    /// noise.
     fn lowering_log2(&self, from: usize, to: usize) -> Option<f64>;
     /// a·b modulo q_ℓ, not relinearised.
     fn multiply(
@@ -91,9 +90,9 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         a: &Self::Element,
         b: &Self::Element,
     ) -> Self::Product;
-    /// a + b modulo q_ℓ, of products.
+    /// a + b modulo q_ℓ.
     fn sum_of_products(&self, level: usize, a: &Self::Product, b: &Self::Product) -> Self::Product;
-    /// Sum k is that of `products[i]` for i in `rows[k]`.
+    /// Sum k adds `products[i]` for i in `rows[k]`.
     fn sums(
         &self,
         meter: &Meter,
@@ -101,7 +100,7 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         products: &[&Self::Product],
         rows: &[Vec<u16>],
     ) -> Vec<Self::Product>;
-    /// Products of `level` multiplied by f under encryption, and switched to the level below, parities kept.
+    /// Multiplies products at `level` by f under encryption, and switches them one level down; parities are kept.
     ///
     /// # Errors
     /// [`Cancelled`](crate::Error::Cancelled).
@@ -114,15 +113,15 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
         cancel: &Cancel,
     ) -> Result<Vec<Self::Element>>;
 
-    /// f = 2f' + 1 and h = 2g/f, or nothing if f is not invertible.
+    /// f = 2f' + 1 and h = 2g/f; `None` if f is not invertible.
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Self::Secret>;
     /// h.
     fn public(secret: &Self::Secret) -> &Self::Public;
-    /// `h s + noise` modulo q_ℓ, or modulo a multiple of it, which is then divided away, parities kept.
+    /// `h s + noise` modulo q_ℓ, or modulo a multiple that is then divided away; parities are kept.
     fn encrypt(&self, h: &Self::Public, level: usize, s: &[i64], noise: &[i64]) -> Self::Element;
     /// Bits that [`encrypt`](Self::encrypt) divides away.
     fn encryption_drop(&self) -> f64;
-    /// Parities of the centred coefficients of f·c or f²·c, and the largest of them over q_ℓ, at most 1/2, in units of 2^-63.
+    /// Parities of the centred coefficients of f·c or f²·c, and the largest coefficient over q_ℓ, in units of 2^-63.
     fn parities(
         &self,
         secret: &Self::Secret,
@@ -143,11 +142,11 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
 
     /// Polynomials of the evaluation key.
     fn key_parts(&self) -> usize;
-    /// Polynomial `number`: `h s + noise + P G f`, G being element `number` of the gadget, as the file has it.
+    /// Polynomial `number` as in the file: `h s + noise + P G f` for element `number`, G, of the gadget.
     fn key_part(&self, secret: &Self::Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8>;
     /// Bytes of a polynomial of the evaluation key.
     fn key_part_bytes(&self) -> u64;
-    /// Polynomial `number` from the file.
+    /// Reads polynomial `number` from the file.
     ///
     /// # Errors
     /// Names what is wrong with the record.
@@ -157,7 +156,7 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     fn element_bytes(&self, level: usize) -> u64;
     /// Appends an element.
     fn put(&self, level: usize, a: &Self::Element, out: Encoder) -> Encoder;
-    /// Reads what [`put`](Self::put) has appended.
+    /// Reads an element written by [`put`](Self::put).
     ///
     /// # Errors
     /// Names what is wrong with the record.

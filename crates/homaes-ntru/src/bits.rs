@@ -1,7 +1,7 @@
 //! The view of bits (`BitEval`): sums, products, and relinearisation merged with the modulus switch.
 //!
-//! A relinearised product stands one level below its factors. An operand of a higher level comes down by reduction modulo the lower modulus where that divides
-//! the higher one, which costs nothing and keeps the noise (DHS14 §4), otherwise by a modulus switch.
+//! A relinearised product is one level below its factors. An operand of a higher level is reduced modulo the lower
+//! modulus if that divides the higher one, which is free and keeps the noise (DHS14 §4); otherwise it is switched.
 
 use crate::arithmetic::Arithmetic;
 use crate::ciphertext::{Ciphertext, Product, public};
@@ -39,10 +39,10 @@ impl<'k, A: Arithmetic> Bits<'k, A> {
         self.params().arithmetic()
     }
 
-    /// The same bits at a level that is not higher.
+    /// The same bits at `level`.
     ///
     /// # Panics
-    /// If it is higher.
+    /// If `level` is above that of `c`.
     pub fn lowered(&self, c: &Ciphertext<A>, level: usize) -> Ciphertext<A> {
         assert!((1..=c.level).contains(&level), "a level below");
         if level == c.level {

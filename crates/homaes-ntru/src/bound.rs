@@ -1,7 +1,7 @@
-//! Bound on the probability that a batch of AES is wrong ([`homaes_rns::noise`]).
+//! Bound on the failure probability of a batch of AES ([`homaes_rns::noise`]).
 //!
-//! The bound knows of a key only how large f and 2g are at their largest embeddings: at most 12 times the mean, in the square, or the key is refused. So it holds for every key of a set, in the
-//! mean over the errors of evaluation keys and wrapped keys.
+//! Of a key, the bound uses only that |f|² and |2g|² at their largest embeddings are at most 12 times the mean; other
+//! secrets are rejected. So it holds for every key of a set, averaged over the errors of evaluation and wrapped keys.
 
 use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
@@ -9,19 +9,22 @@ use crate::noise::MOST_PUBLIC;
 use crate::params::Params;
 use homaes_rns::noise::{ReducedBits, SwitchedBits, descents};
 
-/// How much larger than in the mean Σ D_j² |e_j|² over the digits may be at an embedding. Evaluation keys with more have probability 2^-64 and are left out. The |e_j|² are exponential: where one digit
-/// makes up the sum, it exceeds x times its mean with probability e^-x. At x = 59 that is 2^-64 for 2^14 embeddings and 56 levels together. Sums of more digits are less spread.
+/// How far Σ D_j² |e_j|² over the digits may exceed its mean at an embedding. Evaluation keys beyond have probability
+/// 2^-64 and are left out: the |e_j|² are exponential, so if one digit dominates, the sum exceeds x times its mean with
+/// probability e^-x, and x = 59 covers 2^14 embeddings and 56 levels. Sums of more digits vary less.
 const SPREAD: f64 = 60.0;
 
-/// Bits by which an operand's noise must have been divided to be left out.
+/// An operand is left out if its noise was divided by at least 2 to this power.
 const LEFT_OUT: f64 = 13.0;
 
-/// How far out the fresh noise of an output is counted, in deviations: a coefficient, of 2^22 in a batch, is beyond with probability 2^-180.
+/// Standard deviations to which an output's fresh noise is counted: one of 2^22 coefficients of a batch is beyond with
+/// probability 2^-180.
 const TAIL: f64 = 16.0;
 
-/// Whether the noise of a batch stays below half the modulus, except with probability `2^-bits`, under every key of the set.
+/// Whether, under every key of the set, the noise of a batch stays below half the modulus except with probability
+/// `2^-bits`.
 pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
-    // as in homaes_bgv::noise::runaway: every embedding carries the most that the good event allows, and the fresh noise of the output is far out
+    // as in homaes_bgv::noise::runaway: every embedding carries the most that the good event allows
     let (carried, fresh) = carried(params, 0.0, bits + 1.0);
     carried.is_some_and(|carried| {
         let (n, m) = (params.ring().n() as f64, params.ring().m());
@@ -35,8 +38,8 @@ pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
     })
 }
 
-/// What a state bit carries into a round at most, over ρ, except with probability `2^-bits`, and nothing if there is no such bound; and the variance of its fresh noise, over ρ². Relinearisation
-/// leaves 2^`more` times the noise that it does.
+/// The most a state bit carries into a round, over ρ, except with probability `2^-bits` (`None` if unbounded), and the
+/// variance of its fresh noise, over ρ². Relinearisation leaves 2^`more` times its noise.
 fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f64>, f64) {
     let (arithmetic, model) = (params.arithmetic(), params.noise());
     let (top, depth) = (params.top_level(), params.set().sbox.levels());
@@ -56,10 +59,10 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
     let rounds = params.set().rounds as u32;
     let round_key = (2.0 * (params.fresh().rms_log2 - model.rho_log2)).exp2() * PEAK;
     let fresh = PEAK + ks[depth - 1] + round_key;
-    // the first state is public bits in place of the rounding noise of a switch
+    // public bits replace the rounding noise of a switch in the first state
     let round_key = round_key + (MOST_PUBLIC - 1.0) * PEAK;
     let (unit, embeddings) = (model.rho_log2.exp2(), params.ring().n() as f64 / 2.0);
-    // operands come down inside a round all by reduction, or all by switches
+    // in a round, operands come down either all by reduction, or all by switches
     let rounds_tops = (0..params.set().rounds).map(|round| top - depth * round);
     let mod_switches = rounds_tops.flat_map(|top| {
         let pairs = descents(depth).into_iter();
@@ -75,7 +78,7 @@ fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f
         };
         return (model.settle(PEAK, unit, embeddings, bits), fresh);
     }
-    // the bound for switches leaves out what is left of the operands' noise
+    // the bound for switches ignores what remains of the operands' noise
     let divided = mod_switches
         .iter()
         .all(|by| by.is_some_and(|by| by >= LEFT_OUT));
@@ -114,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Which is why there is a special prime in the sets of residues.
+    /// This is why the RNS sets have a special prime.
     #[test]
     fn without_its_special_prime_rns_has_no_bound() {
         let params = Params::<Rns>::new(&sets::RNS).unwrap();

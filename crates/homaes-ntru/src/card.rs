@@ -1,18 +1,16 @@
-//! What a set says about itself.
+//! The card of a set.
 
 use crate::arithmetic::Arithmetic;
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
 use homaes_scheme::{Published, Ring, SetCard, ntru};
 
-/// What every set implements.
 const PAPER: &str =
     "Doröz, Hu, Sunar: Homomorphic AES Evaluation using the Modified LTV Scheme (2014)";
 
-/// log2 of the bound on a batch's failure probability. A test of [`crate::bound`] computes it for every set.
+/// log2 of the bound on a batch's failure probability. A test of [`crate::bound`] checks it for every set.
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;
 
-/// Standard deviation of the error.
 const SIGMA: f64 = 1.0;
 
 impl<A: Arithmetic> Params<A> {

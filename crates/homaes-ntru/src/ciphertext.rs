@@ -1,4 +1,4 @@
-//! Ciphertexts and products, and what needs the secret key: encryption and decryption.
+//! Ciphertexts and products; encryption and decryption.
 
 use crate::arithmetic::{Arithmetic, KeyPower};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// One bit in every slot, encrypted under f.
+/// One bit per slot, encrypted under f.
 pub struct Ciphertext<A: Arithmetic> {
     pub(crate) owner: Owner,
     pub(crate) level: usize,
@@ -19,7 +19,7 @@ pub struct Ciphertext<A: Arithmetic> {
     pub(crate) noise: Noise,
 }
 
-/// A sum of products of ciphertexts, which decrypts under f². It is no ciphertext until it is relinearised.
+/// A sum of products of ciphertexts, encrypted under f². Relinearisation turns it into a [`Ciphertext`].
 pub struct Product<A: Arithmetic> {
     pub(crate) owner: Owner,
     pub(crate) level: usize,
@@ -27,7 +27,7 @@ pub struct Product<A: Arithmetic> {
     pub(crate) noise: Noise,
 }
 
-// derived, it would ask for `A: Clone`
+// a derived `Clone` would demand `A: Clone`
 impl<A: Arithmetic> Clone for Ciphertext<A> {
     fn clone(&self) -> Self {
         Self {
@@ -47,12 +47,11 @@ impl<A: Arithmetic> Clone for Product<A> {
 }
 
 impl<A: Arithmetic> Ciphertext<A> {
-    /// Its level: one more than the multiplications left.
+    /// One more than the multiplications left.
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// The sum of two of one level.
     pub(crate) fn plus(&self, params: &Params<A>, other: &Self) -> Self {
         Self {
             owner: self.owner.with(other.owner),
@@ -64,7 +63,7 @@ impl<A: Arithmetic> Ciphertext<A> {
         }
     }
 
-    /// Its noise by the model.
+    /// Noise by the model.
     pub fn noise(&self) -> Noise {
         self.noise
     }
@@ -85,7 +84,7 @@ impl<A: Arithmetic> core::fmt::Debug for Ciphertext<A> {
     }
 }
 
-/// The coefficients 0 and 1 of the plaintext of `bits`, one per slot; `false` in the slots beyond.
+/// The coefficients, 0 and 1, of the plaintext of `bits`, one per slot; missing bits are `false`.
 #[inline(never)]
 pub(crate) fn plaintext<A: Arithmetic>(
     params: &Params<A>,
@@ -103,7 +102,8 @@ pub(crate) fn plaintext<A: Arithmetic>(
     Ok(Zeroizing::new(signed.collect()))
 }
 
-/// Public bits at a level, one per slot: their plaintext with signs ([`signs`]), without key and error. The noise is f times the plaintext.
+/// Public bits at a level: their plaintext with pseudorandom signs ([`signs`]), without key and error. The noise is f
+/// times the plaintext.
 pub(crate) fn public<A: Arithmetic>(
     params: &Params<A>,
     level: usize,
@@ -120,7 +120,7 @@ pub(crate) fn public<A: Arithmetic>(
     })
 }
 
-/// An element that is all there is in `body`.
+/// Reads the element that fills `body`.
 pub(crate) fn take_element<A: Arithmetic>(
     params: &Params<A>,
     level: usize,
@@ -134,7 +134,7 @@ pub(crate) fn take_element<A: Arithmetic>(
 }
 
 impl<A: Arithmetic> PublicKey<A> {
-    /// Encrypts one bit per slot at the top level (DHS14 §2, Encrypt); `false` in the slots beyond `bits`.
+    /// Encrypts one bit per slot at the top level (DHS14 §2, Encrypt); missing bits are `false`.
     ///
     /// # Errors
     /// If there are more bits than slots.
@@ -164,7 +164,6 @@ fn encrypt<A: Arithmetic>(
 }
 
 impl<A: Arithmetic> SecretKey<A> {
-    /// Encrypts coefficients 0 and 1 at `level`.
     pub(crate) fn encrypt_at(
         &self,
         level: usize,
@@ -177,10 +176,10 @@ impl<A: Arithmetic> SecretKey<A> {
         })
     }
 
-    /// As [`PublicKey::encrypt`].
+    /// [`PublicKey::encrypt`] with the public key of this secret.
     ///
     /// # Errors
-    /// As there.
+    /// If there are more bits than slots.
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext<A>> {
         encrypt(
             self.params(),
@@ -191,11 +190,11 @@ impl<A: Arithmetic> SecretKey<A> {
         )
     }
 
-    /// The bit of every slot as a byte 0 or 1, and log2 of half the modulus over the largest coefficient of the noise.
+    /// The bit of every slot as a byte 0 or 1, and log2 of (half the modulus) / (largest coefficient of the noise).
     ///
     /// # Errors
-    /// [`Error::NotBits`] if the result is no vector of bits: another key, or noise beyond the modulus. [`Error::Mismatch`] if the ciphertext is known to belong
-    /// to another set or key.
+    /// [`Error::NotBits`] if a slot is not a bit: another key, or too much noise. [`Error::Mismatch`] if the ciphertext
+    /// is known to be of another set or key.
     pub fn decrypt(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.check(c.owner)?;
         self.bits_and_margin(c.level, KeyPower::One, &c.element)
@@ -204,7 +203,7 @@ impl<A: Arithmetic> SecretKey<A> {
     /// [`SecretKey::decrypt`] of a product, under f².
     ///
     /// # Errors
-    /// As there.
+    /// As [`decrypt`](Self::decrypt).
     pub fn decrypt_product(&self, p: &Product<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.check(p.owner)?;
         let element = self.params().arithmetic().of_product(p.level, &p.product);
@@ -227,15 +226,15 @@ impl<A: Arithmetic> SecretKey<A> {
         let (parities, largest) = params.arithmetic().parities(self.secret(), level, power, c);
         let bytes = params.slots().decode(&parities);
         let bytes = Zeroizing::new(bytes.map_err(|_| Error::NotBits)?);
-        // all slots, so that nothing shows where one is wrong
+        // over all slots, so that a wrong one is not revealed
         if bytes.iter().fold(0, |all, &byte| all | byte) > 1 {
             return Err(Error::NotBits);
         }
-        // of 1/2 over `largest` 2^-63; a noise of nothing counts as one unit
+        // 1/2 over `largest` · 2^-63; no noise counts as one unit
         Ok((bytes, -2.0 - torus::log2_fraction(largest | 1)))
     }
 
-    /// The measured noise of a ciphertext: log2 of the root mean square over the embeddings.
+    /// Measures the noise: log2 of its root mean square over the embeddings.
     pub fn measure_noise(&self, c: &Ciphertext<A>) -> f64 {
         let params = self.params();
         let noise = params

@@ -1,15 +1,15 @@
-//! What a file, a key or a choice of parameters can cause.
+//! Errors of the NTRU scheme and its files.
 
 use homaes_math::sample::LOT;
 use homaes_scheme::failure::{Failure, remedy};
 use homaes_scheme::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 
-/// Errors of the NTRU scheme and of its files.
+/// Errors of the NTRU scheme and its files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The container is damaged or belongs elsewhere.
+    /// The container is damaged, or belongs to another kind or set.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The run was cancelled.
@@ -18,18 +18,16 @@ pub enum Error {
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
-    /// The decrypted polynomial is not made of bits.
-    #[error(
-        "the decryption is not a vector of bits: wrong secret key, or the noise has outgrown the modulus"
-    )]
+    /// A decrypted slot is not a bit.
+    #[error("decryption does not give bits: wrong secret key, or too much noise")]
     NotBits,
-    /// Objects that do not go together.
+    /// Objects of different sets or keys.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A noise figure in a file is outside what any chain can hold.
+    /// The noise in a record is out of range.
     #[error("record noise bits: found {found:?}, expected -64 to 4096")]
     NoiseBits {
         /// value found
@@ -37,7 +35,7 @@ pub enum Error {
     },
     /// No acceptable secret was drawn.
     #[error(
-        "{tries} secrets in a row are not invertible, or too large at an embedding; the parameter set is unsound"
+        "{tries} secrets in a row are not invertible or too large at an embedding: the parameter set is unsound"
     )]
     NoSecret {
         /// secrets drawn
@@ -45,11 +43,11 @@ pub enum Error {
     },
 }
 
-/// Why a [`ParamSet`](crate::sets::ParamSet) is not usable.
+/// Why a [`ParamSet`](crate::sets::ParamSet) is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
-    /// The conductor does not fit.
+    /// The conductor is not supported.
     #[error(
         "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is a multiple of {LOT}"
     )]
@@ -57,7 +55,7 @@ pub enum ParamsError {
         /// found
         m: u64,
     },
-    /// A modulus is unusable in this ring.
+    /// A modulus does not fit the ring.
     #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
     Modulus {
         /// found
@@ -65,7 +63,7 @@ pub enum ParamsError {
         /// expected residue class
         step: u64,
     },
-    /// The number of rounds does not fit AES.
+    /// The number of rounds is not one of AES.
     #[error("{rounds} rounds: expected 10 to 14")]
     Rounds {
         /// found

@@ -1,7 +1,8 @@
 //! Secret and evaluation keys.
 //!
-//! f = 2f' + 1 is invertible modulo every prime; h = 2g/f (DHS14 §2, KeyGen). The evaluation key is ζ_j = h s_j + 2e_j + P G_j f for the elements G_j of a gadget,
-//! with one f for all levels (§4): a level reads ζ_j modulo its own primes.
+//! f = 2f' + 1 is invertible modulo every prime; h = 2g/f (DHS14 §2, KeyGen). The evaluation key is
+//! ζ_j = h s_j + 2e_j + P G_j f for the elements G_j of a gadget, with one f for all levels (§4): a level reads ζ_j
+//! modulo its own primes.
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
@@ -17,14 +18,13 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Secrets drawn before key generation gives up. One in n/p ≈ 2^-10 has no inverse modulo a given prime.
+/// Secrets drawn at most. One in 2^10 has no inverse modulo a given prime.
 const KEY_TRIES: usize = 100;
 
-/// Largest |f|² and |2g|² at an embedding of an accepted secret, over their means 4n + 1 and 4n. Noise is that much larger there at every level, and runs away where it is much
-/// too large; one in five secrets is refused at n = 32768.
+/// Largest |f|² and |2g|² at an embedding of an accepted secret, over their means 4n + 1 and 4n. Noise is larger there
+/// at every level and could run away. Rejects one in five secrets at n = 32768.
 pub(crate) const PEAK: f64 = 12.0;
 
-/// Whether neither f = 2f' + 1 nor 2g is too large at an embedding.
 #[inline(never)]
 fn accepts(ring: &Ring, f_prime: &[i64], g: &[i64]) -> bool {
     let (f, mean) = (Zeroizing::new(f_of(ring, f_prime)), 4.0 * ring.n() as f64);
@@ -40,7 +40,7 @@ fn accepts(ring: &Ring, f_prime: &[i64], g: &[i64]) -> bool {
     peaks.into_iter().all(|peak| peak <= PEAK)
 }
 
-/// The coefficients of 2f' + 1. In the normal basis 1 is ± the sum of all basis elements.
+/// The coefficients of 2f' + 1. In the normal basis, 1 is ± the sum of all basis elements.
 pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
     let primes = [3, 5, 17, 257].into_iter();
     let primes = primes.filter(|&r| ring.m().is_multiple_of(r)).count();
@@ -48,7 +48,7 @@ pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
     f_prime.iter().map(|&c| 2 * c + one).collect()
 }
 
-/// f' and g. Overwritten when dropped.
+/// f' and g, zeroized on drop.
 pub struct SecretKey<A: Arithmetic> {
     params: Arc<Params<A>>,
     id: KeyId,
@@ -58,10 +58,10 @@ pub struct SecretKey<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> SecretKey<A> {
-    /// Draws a secret, and draws again while it is not invertible or too large at an embedding.
+    /// Draws secrets until one is invertible and accepted.
     ///
     /// # Errors
-    /// If many in a row are refused.
+    /// If many in a row are rejected.
     pub fn generate(params: &Arc<Params<A>>, rng: &mut impl CryptoRng) -> Result<Self> {
         let n = params.ring().n();
         let mut f_prime = Zeroizing::new(vec![0; n]);
@@ -81,7 +81,6 @@ impl<A: Arithmetic> SecretKey<A> {
         Err(Error::NoSecret { tries: KEY_TRIES })
     }
 
-    /// Nothing if f is not invertible.
     pub(crate) fn from_coefficients(
         params: &Arc<Params<A>>,
         id: KeyId,
@@ -103,7 +102,7 @@ impl<A: Arithmetic> SecretKey<A> {
         &self.params
     }
 
-    /// Random public name that ties keys and ciphertexts to this secret.
+    /// Random public name of the secret key; its other keys and its ciphertexts carry it.
     pub fn id(&self) -> KeyId {
         self.id
     }
@@ -112,10 +111,10 @@ impl<A: Arithmetic> SecretKey<A> {
         &self.secret
     }
 
-    /// The coefficients of f' and of g, 0 to 4 for 0, 1, 2, -2, -1, as a file has them.
+    /// The coefficients of f' and g as in files: 0 to 4 for 0, 1, 2, -2, -1.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         let out = [&self.f_prime, &self.g].map(|c| {
-            // without a branch: 5 is added to negative ones
+            // adds 5 to negative ones, without a branch
             let residues = c.iter().map(|&c| (c + (5 & (c >> 63))) as u64);
             Zeroizing::new(residues.collect::<Vec<u64>>())
         });
@@ -133,7 +132,7 @@ impl<A: Arithmetic> SecretKey<A> {
     }
 }
 
-/// Small s and 2e + message (DHS14 §2, Encrypt).
+/// Samples s and 2e + message (DHS14 §2, Encrypt) for `with`.
 pub(crate) fn masked<R: CryptoRng, T>(
     ring: &Ring,
     message: &[i64],
@@ -149,9 +148,7 @@ pub(crate) fn masked<R: CryptoRng, T>(
     with(&s, &e)
 }
 
-/// h = 2g/f: encrypts for the holder of f.
-///
-/// It lives in memory only: transciphering needs no public key, and the files have none.
+/// h = 2g/f: encrypts for the holder of f. In memory only: transciphering needs no public key.
 pub struct PublicKey<A: Arithmetic> {
     pub(crate) params: Arc<Params<A>>,
     pub(crate) id: KeyId,
@@ -164,7 +161,7 @@ impl<A: Arithmetic> PublicKey<A> {
         &self.params
     }
 
-    /// The secret key that decrypts.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -193,7 +190,7 @@ impl<A: Arithmetic> core::fmt::Debug for SecretKey<A> {
     }
 }
 
-/// What a server needs to evaluate; public.
+/// The server's public key for evaluation.
 pub struct EvalKey<A: Arithmetic> {
     pub(crate) params: Arc<Params<A>>,
     pub(crate) id: KeyId,
@@ -202,9 +199,6 @@ pub struct EvalKey<A: Arithmetic> {
 
 impl<A: Arithmetic> EvalKey<A> {
     /// A new evaluation key of `secret`.
-    ///
-    /// # Errors
-    /// None for keys that are made here.
     pub fn generate(secret: &SecretKey<A>, rng: &mut impl CryptoRng) -> Result<Self> {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
@@ -226,7 +220,7 @@ impl<A: Arithmetic> EvalKey<A> {
         &self.params
     }
 
-    /// The secret key this belongs to.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -240,16 +234,16 @@ impl<A: Arithmetic> core::fmt::Debug for EvalKey<A> {
     }
 }
 
-/// The file of the evaluation key of a secret key, made polynomial by polynomial.
+/// The file of an evaluation key, generated polynomial by polynomial.
 pub struct EvalKeyFile<'s, A: Arithmetic> {
     pub(crate) secret: &'s SecretKey<A>,
-    /// names the key; nothing in it is expanded from this
+    /// names the key; expands to nothing
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
 }
 
 impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
-    /// The evaluation key that begins with this seed.
+    /// The evaluation key of this seed. Deterministic: errors derive from the seed and the secret.
     pub fn of_seed(secret: &'s SecretKey<A>, seed: Seed) -> Self {
         Self {
             errors: error_seed(&secret.packed(), &seed),
@@ -258,7 +252,6 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
         }
     }
 
-    /// Polynomial `number`, as the file has it.
     pub(crate) fn part(&self, number: usize) -> Vec<u8> {
         let params = self.secret.params();
         let errors = stream_seed(&self.errors, params.id(), &[number as u64]);

@@ -1,8 +1,9 @@
-//! Noise in the canonical embedding, in the mean square.
+//! Noise in the canonical embedding, as a mean square.
 //!
-//! The noise of a ciphertext c is the polynomial f·c modulo q, centred: an even error plus the message. Of a product it is f²·c. Its size is the root mean
-//! square of its values at the n embeddings; the standard deviation of its coefficients in the normal basis is 2^6 times smaller at n = 32768. Secrets and errors
-//! f', g, s, e are centred binomial of variance 1, bounded by B = 2.
+//! The noise of a ciphertext c is the polynomial f·c modulo q, centred: an even error plus the message; that of a
+//! product is f²·c. Its size is the root mean square over the n embeddings. At n = 32768, the standard deviation of its
+//! coefficients in the normal basis is 2^6 times smaller. f', g, s, e are centred binomial of variance 1, bounded by
+//! B = 2.
 //!
 //! | operation | mean square |
 //! |---|---|
@@ -13,33 +14,32 @@
 //! | relinearisation: Σ d_j (2g s_j + 2e_j f)/P | plus n(4n² + 4n(4n + 1))/12 · Σ (D_j/P)² |
 //! | modulus switch by X | times X^-2, plus ρ² = (n/3)(4n + 1) |
 //!
-//! The last line is DHS14 §5 with the parity polynomial p: uniform in (-1, 1), times f.
+//! The last line is DHS14 §5 with the parity polynomial p, uniform in (-1, 1), times f.
 //!
-//! Sums and products count as those of independent noises of one size at all embeddings. Noises share the factor f, so that the mean square of a product is twice that of this table; after a switch the rounding
-//! noise hides it.
+//! Sums and products treat noises as independent, and of one size at all embeddings. Noises share the factor f, so the
+//! mean square of a product is twice that of the table; after a switch the rounding noise hides this.
 
 use homaes_math::Ring;
 use homaes_rns::log2;
 
-/// Mean square of the most noise that public bits can have, over ρ²: all coefficients of m are ±1, (4n + 1) n.
+/// Largest mean square of public bits over ρ²: all coefficients of m are ±1, (4n + 1) n.
 pub(crate) const MOST_PUBLIC: f64 = 3.0;
 
-/// log2 of the root mean square of a noise over the embeddings.
+/// Size of a noise over the embeddings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// log2 of it
+    /// log2 of the root mean square
     pub rms_log2: f64,
 }
 
 impl Noise {
-    /// Of a sum of two that are independent.
+    /// Sum of independent noises.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             rms_log2: log2::hypot(self.rms_log2, other.rms_log2),
         }
     }
 
-    /// Of a product of two.
     pub(crate) fn times(self, other: Self) -> Self {
         Self {
             rms_log2: self.rms_log2 + other.rms_log2,
@@ -54,13 +54,13 @@ impl Noise {
     }
 }
 
-/// The constants of a ring.
+/// Noise of the operations in a ring.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
     n: f64,
     /// log2 ρ, the rounding noise of a modulus switch
     pub rho_log2: f64,
-    /// log2 of the mean square ratio of coefficients to embeddings, halved
+    /// log2 of the root mean square of coefficients over that of embeddings
     coefficient_log2: f64,
 }
 
@@ -83,12 +83,12 @@ impl NoiseModel {
         }
     }
 
-    /// Mean square of f.
     fn f_square(&self) -> f64 {
         4.0 * self.n + 1.0
     }
 
-    /// Of a fresh encryption that was switched down by `drop` bits ([`Arithmetic::encryption_drop`](crate::Arithmetic::encryption_drop)); by none, not at all.
+    /// A fresh encryption, switched down by `drop` bits
+    /// ([`Arithmetic::encryption_drop`](crate::Arithmetic::encryption_drop)), or not at all if that is 0.
     pub fn fresh(&self, drop: f64) -> Noise {
         let n = self.n;
         let masked = Self::of_square(4.0 * n * n + self.f_square() * (4.0 * n + n / 4.0));
@@ -98,12 +98,13 @@ impl NoiseModel {
         }
     }
 
-    /// Of public bits as a ciphertext.
+    /// Public bits as a ciphertext.
     pub fn public(&self) -> Noise {
         Self::of_square(self.f_square() * self.n / 2.0)
     }
 
-    /// What relinearisation adds before the modulus switch, from [`Arithmetic::digit_power`](crate::Arithmetic::digit_power).
+    /// Noise that relinearisation adds before the modulus switch, for a
+    /// [`digit_power`](crate::Arithmetic::digit_power).
     pub fn relinearisation(&self, digit_power: f64) -> Noise {
         let n = self.n;
         let part = 4.0 * n * n + 4.0 * n * self.f_square();

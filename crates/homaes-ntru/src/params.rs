@@ -11,10 +11,10 @@ use homaes_math::{Backend, Ring};
 use homaes_scheme::{DigestBuilder, SetId};
 use std::sync::Arc;
 
-/// Where the representatives of the second class of slots lie along the axis of 17 ([`Slots::new`]); bits are the same for all choices.
+/// Position of the second class of slots on the axis of 17 ([`Slots::new`]); any choice gives the same bits.
 const SECOND_CLASS: usize = 7;
 
-/// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
+/// Checked parameters with all precomputation, shared by keys, ciphertexts and evaluators.
 pub struct Params<A> {
     set: ParamSet,
     arithmetic: A,
@@ -24,15 +24,15 @@ pub struct Params<A> {
 }
 
 impl<A: Arithmetic> Params<A> {
-    /// Checks `set` and computes its constants; about half a second at n = 32768.
+    /// Checks `set` and computes its constants, in about half a second at n = 32768.
     ///
     /// # Errors
-    /// Names the first number that does not fit.
+    /// Names the first number that is out of range.
     pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
         Self::with_ring(set, Ring::new(set.m))
     }
 
-    /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
+    /// [`Params::new`] with the kernels of `backend`, for tests.
     ///
     /// # Errors
     /// As [`Params::new`].
@@ -42,7 +42,7 @@ impl<A: Arithmetic> Params<A> {
 
     fn with_ring(set: &ParamSet, ring: Option<Ring>) -> Result<Arc<Self>, ParamsError> {
         let conductor = ParamsError::Conductor { m: set.m };
-        // secrets are taken by lots of so many coefficients
+        // secrets are processed in lots
         let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
         let ring = ring.ok_or(conductor.clone())?;
         let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
@@ -74,7 +74,7 @@ impl<A: Arithmetic> Params<A> {
         &self.set
     }
 
-    /// Ring elements.
+    /// Arithmetic of ring elements.
     pub fn arithmetic(&self) -> &A {
         &self.arithmetic
     }
@@ -84,7 +84,7 @@ impl<A: Arithmetic> Params<A> {
         self.arithmetic.ring()
     }
 
-    /// Bits <-> plaintexts: a bit is the byte 0 or 1.
+    /// Bits to plaintexts and back: a bit is the byte 0 or 1.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -107,35 +107,34 @@ impl<A: Arithmetic> Params<A> {
         &self.noise
     }
 
-    /// Noise of a fresh ciphertext.
     pub(crate) fn fresh(&self) -> Noise {
         self.noise.fresh(self.arithmetic.encryption_drop())
     }
 
-    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    /// BLAKE3 digest of the numbers that define the set.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// The set as files and errors name it.
+    /// Name and digest, as files and errors show them.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set.name.as_str(), &self.digest)
     }
 
-    /// Level of the input of AES that leaves at least `left` multiplications; nothing if the chain has too few levels. What AES leaves are whole rounds.
+    /// Input level of AES that leaves at least `left` multiplications, in whole rounds; `None` if the chain is too
+    /// short.
     pub(crate) fn start_level(&self, size: KeySize, left: usize) -> Option<usize> {
         let depth = self.set.sbox.levels();
         let rounds = size.rounds().checked_add(left.div_ceil(depth))?;
         (rounds <= self.set.rounds).then_some(rounds * depth + 1)
     }
 
-    /// Most multiplications that AES can leave on its output; nothing if it does not fit.
+    /// Most multiplications that AES can leave on its output; `None` if AES does not fit.
     pub fn levels_left(&self, size: KeySize) -> Option<usize> {
         let rounds = self.set.rounds.checked_sub(size.rounds())?;
         Some(rounds * self.set.sbox.levels())
     }
 
-    /// The largest AES key that the set takes.
     pub(crate) fn largest_size(&self) -> KeySize {
         let mut sizes = KeySize::ALL.into_iter().rev();
         let fits = sizes.find(|&size| self.levels_left(size).is_some());

@@ -1,13 +1,14 @@
-//! Elements modulo q = p^ℓ, as the paper has them: coefficients of many words, digits of one or several bits, one key for all levels (DHS14 §4).
+//! Elements modulo q = p^ℓ as in the paper: multi-word coefficients, digits of one or more bits, one key for all levels
+//! (DHS14 §4).
 //!
-//! Products of polynomials are exact: residues modulo auxiliary primes that the transform takes, as many as the product needs, and back by the Chinese remainder
-//! theorem. The evaluation key is kept in that form, as the paper keeps it "in the NTT domain".
+//! Products of polynomials are exact: residues modulo enough auxiliary NTT primes, and back by the CRT. The evaluation
+//! key stays in that form, as the paper keeps it "in the NTT domain".
 //!
 //! | | integers below | primes of 46 bits at the top |
 //! |---|---|---|
 //! | product of two ciphertexts, sums included | q² n 2^16 | 56 |
 //! | h·s, f·c | q n 2^10 | 29 |
-//! | digits times four limbs of the key ([`homaes_rns::grouped`]) | 2^190 n 2^w, times the digits | 5 for each of seven groups |
+//! | digits · four limbs of the key ([`homaes_rns::grouped`]) | 2^190 n 2^w · digits | 5 in each of seven groups |
 
 mod crt;
 mod wide;
@@ -31,14 +32,13 @@ use rayon::prelude::*;
 use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly, limbs_of};
 use zeroize::{Zeroize, Zeroizing};
 
-/// log2 of the bound of p, and of the auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
+/// Bits of p and of auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
 const P_BITS: u32 = 31;
 const AUXILIARY_BITS: u32 = 46;
-/// log2 of what every auxiliary prime exceeds.
+/// Every auxiliary prime exceeds 2 to this power.
 const EACH: f64 = 45.99;
-/// Limbs of the key in a group.
 const GROUP: usize = 4;
-/// log2 of the products that are summed before relinearisation.
+/// log2 of the number of products that are summed before relinearisation.
 const SUMS_BITS: f64 = 10.0;
 
 /// f and h modulo all auxiliary primes, stored and canonical.
@@ -50,9 +50,8 @@ pub struct Secret {
 /// Arithmetic modulo powers of a prime.
 pub struct PrimePower {
     p: u64,
-    /// bits of a digit
+    /// bits per digit
     word: u32,
-    /// auxiliary primes
     context: RnsContext,
     /// p itself
     base: RnsContext,
@@ -65,13 +64,13 @@ pub struct PrimePower {
 
 struct Level {
     modulus: WideModulus,
-    /// bits of every limb in files
+    /// bits of the top limb in files
     bits: u32,
-    /// from residues of products of two elements
+    /// for products of two elements
     products: Crt,
-    /// from residues of products of an element and a small polynomial
+    /// for products of an element and a small polynomial
     small: Crt,
-    /// from residues of sums of digits times groups of the key
+    /// for sums of digits times groups of the key
     grouped: Crt,
 }
 
@@ -88,13 +87,11 @@ impl PrimePower {
         self.context.ring().n()
     }
 
-    /// Digits of an element of a level.
     fn digits(&self, level: usize) -> usize {
         let bits = self.log2_modulus(level);
         (bits / f64::from(self.word)).floor() as usize + 1
     }
 
-    /// Digit `number` of the coefficients.
     fn digit(&self, x: &Wide, number: usize, out: &mut Words) {
         let at = number as u32 * self.word;
         let (limb, shift) = ((at / LIMB_BITS) as usize, at % LIMB_BITS);
@@ -117,7 +114,7 @@ impl PrimePower {
         }
     }
 
-    /// The element in evaluation form modulo the first `count` auxiliary primes.
+    /// An element in evaluation form modulo the first `count` auxiliary primes.
     fn transformed(&self, meter: &Meter, x: &Wide, count: usize) -> Poly {
         let mut out = Poly::scratch(self.n(), count);
         for (i, limb) in out.limbs.iter_mut().enumerate() {
@@ -126,12 +123,12 @@ impl PrimePower {
         out
     }
 
-    /// The element of a level from residues in evaluation form, which are overwritten; those of secrets are the caller's to zeroise.
+    /// The element of residues in evaluation form, which are overwritten; the caller zeroizes secret ones.
     fn element(&self, meter: &Meter, level: usize, crt: &Crt, poly: &mut Poly) -> Wide {
         self.integers(meter, level, crt, &mut poly.limbs)
     }
 
-    /// As [`element`](Self::element), from the residues of several integers.
+    /// [`element`](Self::element) from the residues of several integers.
     fn integers(&self, meter: &Meter, level: usize, crt: &Crt, residues: &mut [Words]) -> Wide {
         for residues in residues.chunks_exact_mut(crt.primes()) {
             for (i, limb) in residues.iter_mut().enumerate() {
@@ -142,7 +139,7 @@ impl PrimePower {
         crt.apply(&self.context, meter, modulus, residues)
     }
 
-    /// `out + Σ x·y` modulo auxiliary primes, canonical; y canonical.
+    /// Adds Σ x·y modulo auxiliary primes, canonical; y canonical.
     fn add_product(&self, out: &mut Poly, x: &Poly, y: &Poly) {
         for (i, (out, (x, y))) in out
             .limbs
@@ -188,7 +185,7 @@ impl PrimePower {
         }
     }
 
-    /// `(c - δ)/p`, δ ≡ c modulo p, even and between -p and p: the element of the level below.
+    /// Switches one level down: (c - δ)/p, where δ ≡ c modulo p is even and between -p and p.
     fn switched(&self, meter: &Meter, level: usize, c: &Wide) -> Wide {
         let n = self.n();
         let modulus = &self.level(level - 1).modulus;
@@ -208,7 +205,7 @@ impl PrimePower {
                 }
                 let delta = remainder.map(|r| even(r, self.p));
                 divide_exactly(&mut block, &delta, self.p, self.inverse);
-                // from -1 to q/p, and -1 is all ones
+                // between -1 and q/p; -1 is all ones
                 modulus.settle(&mut block);
                 out.set_block(start, &block);
             }
@@ -219,7 +216,7 @@ impl PrimePower {
 
 /// The even representative of r modulo p between -p and p.
 fn even(r: u64, p: u64) -> i64 {
-    // centred, then moved by p towards and past 0 if it is odd
+    // centred; if odd, moved by p towards and past 0
     let above = u64::from(r > p / 2).wrapping_neg();
     let centred = (r as i64).wrapping_sub((p & above) as i64);
     let sign = centred >> 63 | 1;
@@ -227,7 +224,7 @@ fn even(r: u64, p: u64) -> i64 {
 }
 
 impl PrimePower {
-    /// Relinearisation of some products of one level, which share each load of the key.
+    /// Relinearises some products of one level, which share each load of the key.
     fn relinearize_some(
         &self,
         meter: &Meter,
@@ -287,7 +284,7 @@ impl Arithmetic for PrimePower {
         let product_primes =
             |level: usize| primes_of(2.0 * log2_p * level as f64 + log2_n + SUMS_BITS + 2.0);
         let log2_q = log2_p * top as f64;
-        // small factors are below 16
+        // small factors are below 2^4
         let small = primes_of(log2_q + log2_n + 4.0 + 2.0);
         let digits = (log2_q / f64::from(word)).floor() + 1.0;
         let group_bits = (GROUP as u32 * LIMB_BITS + word) as f64;
@@ -344,7 +341,7 @@ impl Arithmetic for PrimePower {
     }
 
     fn digit_power(&self, level: usize) -> f64 {
-        // of a uniform integer below 2^w the variance is (4^w - 1)/12; its mean is a constant polynomial, small at every embedding
+        // variance (4^w - 1)/12 of a uniform digit; its mean, a constant polynomial, is small at every embedding
         self.digits(level) as f64 * (f64::from(2 * self.word).exp2() - 1.0)
     }
 
@@ -352,7 +349,6 @@ impl Arithmetic for PrimePower {
         let modulus = &self.level(level).modulus;
         let mut out = Wide::zeroed(self.n(), modulus.count());
         for (i, &c) in coefficients.iter().enumerate() {
-            // c, or c + q if it is negative
             let wanted = (c >> 63) as u64;
             let mut carried = c;
             for (limb, &q) in out.limbs.iter_mut().zip(&modulus.limbs) {
@@ -458,7 +454,8 @@ impl Arithmetic for PrimePower {
         })
     }
 
-    /// 1/f modulo p value by value, then modulo p², p⁴, … by Newton's iteration x (2 - f x) (DHS14 §4 has the same series in closed form).
+    /// 1/f modulo p value by value, then modulo p², p⁴, … by Newton's iteration x (2 - f x); DHS14 §4 has the same
+    /// series in closed form.
     fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret> {
         let (n, meter) = (self.n(), Meter::default());
         let small = self.levels[0].small.primes();
@@ -503,7 +500,6 @@ impl Arithmetic for PrimePower {
             x.zeroize();
             x = self.element(&meter, level, &at.products, &mut product);
         }
-        // 2g/f
         let twice = Zeroizing::new(g.iter().map(|&g| 2 * g).collect::<Vec<_>>());
         let mut twice = SecretPoly(Poly::from_signed(&self.context, &basis, &twice));
         twice.make_canonical(&self.context, &basis);
@@ -667,7 +663,7 @@ impl Arithmetic for PrimePower {
     }
 }
 
-/// The larger one, without a branch.
+/// The maximum, without a branch.
 fn maximum(a: u64, b: u64) -> u64 {
     let more = b.wrapping_sub(a) as i64;
     a.wrapping_add((more & core::hint::black_box(!(more >> 63))) as u64)

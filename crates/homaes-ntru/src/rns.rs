@@ -21,8 +21,8 @@ use limb::Limb;
 use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bits by which a digit of a hybrid set may exceed the special modulus. The noise of relinearisation that is left after a switch then has a variance of
-/// 10^-4 of that of rounding.
+/// Bits by which a digit of a hybrid set may exceed the special modulus. After a switch, the noise of relinearisation
+/// then has 10^-4 of the variance of rounding.
 const DIGIT_EXCESS_BITS: f64 = 5.6;
 
 /// Residues modulo the primes of a level, in evaluation form.
@@ -31,7 +31,7 @@ pub struct Residues {
     limbs: Vec<Limb>,
 }
 
-/// A polynomial of the evaluation key, in evaluation form and canonical.
+/// A polynomial of the evaluation key, in evaluation form, canonical.
 pub enum KeyPart {
     /// modulo all primes
     Primes(Residues),
@@ -45,18 +45,17 @@ pub struct Secret {
     h: Poly,
 }
 
-/// Arithmetic modulo products of primes that the transform takes.
+/// Arithmetic modulo products of NTT primes.
 pub struct Rns {
     variant: Variant,
     context: RnsContext,
     chain: Chain,
-    /// from every level to the one below, from level 2
+    /// relinearisation from each level to the next lower one, from level 2
     switching: Vec<SwitchPlan>,
-    /// the same for ciphertexts that are not relinearised
+    /// modulus switches between the same levels
     mod_switches: Vec<ModSwitch>,
-    /// from every level and the first special prime to the level, from level 1
+    /// from each level with the first special prime to the level, from level 1
     encrypting: Vec<ModSwitch>,
-    /// where digits are single primes
     groups: Option<Groups>,
 }
 
@@ -81,7 +80,7 @@ impl Rns {
         self.basis(to).iter().all(|i| self.basis(from).contains(i))
     }
 
-    /// The limbs of the primes of a level, out of those of a higher one that has them all.
+    /// Drops the limbs that the lower level lacks.
     fn reduced(&self, from: usize, to: usize, a: &Residues) -> Residues {
         let place = |i| self.basis(from).iter().position(|j| j == i);
         let limbs = self.basis(to).iter().map(|i| {
@@ -93,7 +92,7 @@ impl Rns {
         }
     }
 
-    /// `out + h·s` modulo the primes of `basis`, canonical; `out` holds small coefficients.
+    /// `noise + h·s` modulo the primes of `basis`, canonical.
     #[inline(never)]
     fn masked(&self, h: &Poly, basis: &[usize], s: &[i64], noise: &[i64]) -> Poly {
         let mut out = Poly::from_signed(&self.context, basis, noise);
@@ -280,7 +279,7 @@ impl Arithmetic for Rns {
         self.sum(level, a, b)
     }
 
-    /// Limb by limb: each limb of a product is read from memory once for all rows.
+    /// Limb by limb, so that each limb of a product is loaded once for all rows.
     fn sums(
         &self,
         meter: &Meter,
@@ -346,8 +345,8 @@ impl Arithmetic for Rns {
         &secret.h
     }
 
-    /// Modulo a special prime as well, which is divided away with nearly all noise but that of rounding: a fresh ciphertext that was only masked would bring four times the
-    /// noise of a state.
+    /// Encrypts modulo a special prime too and divides by it, which leaves little but rounding noise. Otherwise a fresh
+    /// ciphertext would have four times the noise of a state.
     fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Residues {
         let masked = self.masked(h, &self.chain.with_special(level), s, noise);
         let down = &self.encrypting[level - 1];
@@ -395,7 +394,7 @@ impl Arithmetic for Rns {
             if self.chain.digit_of.get(i) != Some(&number) {
                 continue;
             }
-            // P·f modulo the primes of the digit, 0 modulo the others
+            // P·f modulo the primes of the digit, 0 modulo others
             let m = self.context.modulus(i);
             let p = m.shoup(self.context.product(m, self.chain.special.clone()));
             for (x, &f) in limb.iter_mut().zip(secret.f.limbs[i].iter()) {
@@ -448,7 +447,6 @@ impl Arithmetic for Rns {
 }
 
 impl Rns {
-    /// Limbs at rest.
     fn rest(&self, level: usize, poly: Poly) -> Residues {
         self.rest_modulo(self.basis(level), poly)
     }
@@ -468,7 +466,6 @@ impl Rns {
         }
     }
 
-    /// Limbs to work with.
     fn words(&self, a: &Residues) -> Poly {
         let limbs = a
             .limbs
@@ -513,12 +510,12 @@ impl KeyPart {
     }
 }
 
-/// g/f, word by word, stored and canonical, by one inversion of the product of all words of f; nothing if one of them is 0. Both are stored, f
-/// canonical. Time depends on nothing but whether there is a result.
+/// g/f word by word, stored and canonical, by one inversion of the product of all words of f; `None` if one of them is
+/// 0. Inputs are stored, f canonical. The running time depends only on whether there is a result.
 #[inline(never)]
 pub(crate) fn quotient(m: &Modulus, g: &Words, f: &Words) -> Option<Words> {
     let n = f.len();
-    // products of all words before
+    // prefix products
     let mut before = Words::scratch(n);
     let mut product = m.r();
     for (b, &f) in before.iter_mut().zip(f.iter()) {
@@ -529,7 +526,7 @@ pub(crate) fn quotient(m: &Modulus, g: &Words, f: &Words) -> Option<Words> {
         before.zeroize();
         return None;
     }
-    // product^(p - 2) by squarings, all of stored form; the exponent is public
+    // product^(p - 2) in stored form; the exponent is public
     let mut inverse = m.r();
     for bit in (0..m.bits()).rev() {
         inverse = m.mul_stored(inverse, inverse);

@@ -14,27 +14,27 @@
 
 use homaes_scheme::{Purpose, SetName};
 
-/// How elements modulo a chain are represented, and how products are relinearised.
+/// Form of the moduli, and of relinearisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Powers of one prime, and digits of `word` bits: the paper's own form.
+    /// The paper's own form: powers of one prime, digits of `word` bits.
     Paper {
-        /// bits of a digit, at most 46
+        /// bits per digit, at most 46
         word: u32,
     },
-    /// One prime is dropped at every level, and the digits of relinearisation are the residues modulo the primes. As in DHS14 every modulus
-    /// divides the one before, so that one key serves all levels.
+    /// Each level drops one prime; the digits of relinearisation are residues. As in DHS14, each modulus divides the
+    /// next, so one key serves all levels.
     Rns,
-    /// Larger primes, dropped by turns with exchanges of a tail prime, and a special modulus for relinearisation.
+    /// Larger primes, dropped in turn with exchanges of a tail prime; relinearisation has a special modulus.
     Hybrid,
 }
 
-/// Multiplications one after the other in an S-box.
+/// Multiplicative depth of an S-box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SboxDepth {
-    /// 18 relinearisations each
+    /// 18 relinearisations
     Four,
-    /// 22 relinearisations each
+    /// 22 relinearisations
     Three,
 }
 
@@ -53,15 +53,15 @@ impl SboxDepth {
 pub struct ParamSet {
     /// `ntru/…`
     pub name: SetName,
-    /// what it is for
+    /// purpose
     pub purpose: Purpose,
     /// conductor of the ring
     pub m: u64,
     /// form of the moduli
     pub variant: Variant,
-    /// the circuit of an S-box
+    /// circuit of an S-box
     pub sbox: SboxDepth,
-    /// AES rounds that the chain carries
+    /// AES rounds that fit the chain
     pub rounds: usize,
 }
 
@@ -72,7 +72,7 @@ impl ParamSet {
     }
 }
 
-/// The modern form: fastest.
+/// The fastest form.
 pub const HYBRID: ParamSet = ParamSet {
     name: SetName::from_static("ntru/hybrid"),
     purpose: Purpose::Paper,
@@ -82,21 +82,21 @@ pub const HYBRID: ParamSet = ParamSet {
     rounds: 10,
 };
 
-/// The same with levels for AES-192 and AES-256.
+/// [`HYBRID`] with levels for AES-192 and AES-256.
 pub const HYBRID_256: ParamSet = ParamSet {
     name: SetName::from_static("ntru/hybrid256"),
     rounds: 14,
     ..HYBRID
 };
 
-/// The paper's structure in residues.
+/// The paper's structure in RNS.
 pub const RNS: ParamSet = ParamSet {
     name: SetName::from_static("ntru/rns"),
     variant: Variant::Rns,
     ..HYBRID
 };
 
-/// The same with fewer levels and more products.
+/// [`RNS`] with fewer levels and more products.
 pub const RNS_DEPTH_3: ParamSet = ParamSet {
     name: SetName::from_static("ntru/rns-depth3"),
     sbox: SboxDepth::Three,
@@ -110,14 +110,14 @@ pub const PAPER: ParamSet = ParamSet {
     ..HYBRID
 };
 
-/// The same with digits of 16 bits.
+/// [`PAPER`] with digits of 16 bits.
 pub const PAPER_16: ParamSet = ParamSet {
     name: SetName::from_static("ntru/paper16"),
     variant: Variant::Paper { word: 16 },
     ..HYBRID
 };
 
-/// 16 slots, for tests.
+/// Toy of [`HYBRID_256`] with 16 slots.
 pub const TOY_255: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-255"),
     purpose: Purpose::Toy,
@@ -126,7 +126,7 @@ pub const TOY_255: ParamSet = ParamSet {
     ..HYBRID
 };
 
-/// 256 slots without the primes 3 and 5: exercises the portable kernels.
+/// Toy with 256 slots; m without 3 and 5 exercises the portable kernels.
 pub const TOY_4369: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-4369"),
     m: 4369,
@@ -149,7 +149,7 @@ pub const TOY_DEPTH_3: ParamSet = ParamSet {
     ..TOY_RNS
 };
 
-/// Toy of [`PAPER`], with digits of 28 bits, as those of one bit take minutes in any ring. Digits of 31 bits would leave too much noise.
+/// Toy of [`PAPER`] with digits of 28 bits: one bit takes minutes in any ring, 31 bits would leave too much noise.
 pub const TOY_PAPER: ParamSet = ParamSet {
     name: SetName::from_static("ntru/toy-paper"),
     variant: Variant::Paper { word: 28 },
@@ -157,7 +157,7 @@ pub const TOY_PAPER: ParamSet = ParamSet {
     ..TOY_255
 };
 
-/// All of them, those for the full ring first.
+/// All sets, those of the full ring first.
 pub const ALL: [&ParamSet; 11] = [
     &HYBRID,
     &HYBRID_256,
@@ -172,7 +172,7 @@ pub const ALL: [&ParamSet; 11] = [
     &TOY_PAPER,
 ];
 
-/// The set of this name.
+/// The set called `name`.
 pub fn by_name(name: &str) -> Option<&'static ParamSet> {
     ALL.into_iter().find(|set| set.name.as_str() == name)
 }

@@ -1,4 +1,4 @@
-//! The scheme by itself; every toy set goes through the conformance suite of `homaes` as well.
+//! The scheme by itself. The conformance suite of `homaes` also runs every toy set.
 
 mod memcheck;
 mod vectors;
@@ -46,14 +46,14 @@ impl<A: Arithmetic> World<A> {
     }
 }
 
-/// The errors of an evaluation key are those of its set.
+/// The errors of an evaluation key depend on the set.
 #[test]
 fn errors_of_keys_have_names() {
     let renamed = sets::ParamSet {
         name: SetName::from_static("ntru/other"),
         ..sets::TOY_255
     };
-    // the same secret key, as all is drawn from one seed
+    // the same secret key, drawn from the same seed
     let keys = [&sets::TOY_255, &renamed].map(|set| World::<Rns>::new(set).secret);
     assert!(keys[0].packed() == keys[1].packed());
     let [file, again] = keys
@@ -102,13 +102,14 @@ fn bits_of<A: Arithmetic>(set: &sets::ParamSet) {
     let c = bits.relinearize(product).unwrap();
     shows(&c, [1, 0, 0, 1]);
     shows(&bits.xor(&c, &a), [0, 0, 1, 0]);
-    // some of these moduli divide the top one, and some do not
+    // some of these moduli divide the top one, others do not
     for down in 1..=9 {
         shows(&bits.lowered(&a, a.level() - down), [1, 0, 1, 1]);
     }
 }
 
-/// AES-128 of `count` blocks, every byte against the crate `aes`, and the noise after every round against the model. Everything is printed.
+/// Runs AES-128 on `count` blocks; compares every byte with the crate `aes`, and the noise of every round with the
+/// model.
 fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
     let mut w = World::<A>::new(set);
     let key = [7; 16];
@@ -136,7 +137,7 @@ fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
             "{} round {round}: {seconds:.1} s, level {level}, noise 2^{measured:.2}, by the model 2^{model:.2}, {room:.1} bits left",
             set.name
         );
-        // embeddings of a small ring are few
+        // a small ring has few embeddings
         assert!(
             (measured - model).abs() < 1.0,
             "noise {measured} of {model}"

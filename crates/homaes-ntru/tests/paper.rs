@@ -1,4 +1,4 @@
-//! The tables of DHS14 in docs/papers.md: computed by the formulas of the paper, next to the printed figures.
+//! The tables of DHS14 in docs/papers.md: computed by the paper's formulas, beside the printed figures.
 //! `UPDATE_DOCS=1 cargo test --release -p homaes-ntru --test paper` writes them.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -7,12 +7,10 @@ use homaes_ntru::paper::*;
 use homaes_ntru::{Arithmetic, Params, PrimePower, Rns, sets};
 use std::path::Path;
 
-/// Gibibytes.
 fn gib(bytes: f64) -> f64 {
     bytes / 1024f64.powi(3)
 }
 
-/// A table in Markdown.
 fn table(head: &str, rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.split('|').map(str::to_owned).collect();
@@ -21,7 +19,6 @@ fn table(head: &str, rows: &[Vec<String>]) -> String {
     line(&head) + &rule + &rows
 }
 
-/// `computed (printed)`.
 fn beside(computed: impl std::fmt::Display, printed: impl std::fmt::Display) -> String {
     format!("{computed} ({printed})")
 }
@@ -99,7 +96,7 @@ fn settings() -> String {
     table(head, &rows)
 }
 
-/// Failure probabilities of a margin of α deviations, which docs/papers.md states.
+/// Failure probabilities for a margin of α standard deviations, as docs/papers.md states them.
 #[test]
 fn margins_fail_as_the_page_says() {
     for (n, alpha, log2) in [(27000.0, 8.0, "-34.8"), (16384.0, 7.0, "-24.5")] {

@@ -1,19 +1,18 @@
-//! From AES to a program on `tfhe`: maximum and inner product of numbers that were sent under AES.
+//! From AES to `tfhe`: maximum and inner product of numbers that arrive under AES.
 //!
-//! A sender, such as a sensor that knows AES alone, sends two vectors of 16-bit numbers, big-endian, under AES-128-CTR. A client has
-//! handed a server the AES key under FHE, an export key and the keys of an ordinary `tfhe` program. The server transciphers, makes `FheUint16` of
-//! the bytes, and computes the maximum of the first vector and the inner product of both modulo 2^16 with ordinary operations of `tfhe`.
-//! The client decrypts with its `tfhe::ClientKey`.
+//! A sender that knows only AES, such as a sensor, sends two vectors of big-endian 16-bit numbers under AES-128-CTR. A
+//! client has given the server the AES key under FHE, an export key and an ordinary `tfhe::ServerKey`. The server
+//! transciphers, converts the bytes to `FheUint16`, and computes the maximum of the first vector and the inner product
+//! of both modulo 2^16. The client decrypts with its `tfhe::ClientKey`.
 //!
 //! ```text
 //! cargo run --release -p homaes-tfhe --features tfhe-rs --example fheuint8_max [-- --set SET]
 //! ```
 //!
-//! SET is tfhe/p64 unless given; tfhe/toy is faster and has no security. The keys of `tfhe` are those of its default
-//! parameters in either case.
+//! SET is tfhe/p64 by default; tfhe/toy is faster and insecure. The keys of `tfhe` always have its default parameters.
 //!
-//! What is measured: the wall time of every stage, once, on all threads of the default pool of rayon; no stage is repeated or warmed up.
-//! Keys stay in memory: nothing is written or sent. Fails if a result differs from that in the clear.
+//! Prints the wall time of each stage, run once without warm-up on all threads of rayon's default pool. Keys stay in
+//! memory. Fails if a result differs from the result in the clear.
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes_aes::{Block, Mode, RoundKeys};
@@ -30,7 +29,6 @@ use tfhe::{ConfigBuilder, FheUint8, FheUint16, generate_keys, set_server_key};
 /// Numbers of a vector: one AES block.
 const VALUES: usize = 8;
 
-/// What the sender sends.
 struct Message {
     iv: Block,
     ciphertext: Vec<Block>,
@@ -120,7 +118,7 @@ fn encrypt(
     Message { iv, ciphertext }
 }
 
-/// Pairs of bytes, the high one first.
+/// Joins pairs of bytes, high byte first.
 fn words(bytes: Vec<FheUint8>) -> Vec<FheUint16> {
     let mut bytes = bytes.into_iter();
     let mut words = Vec::new();
@@ -130,7 +128,7 @@ fn words(bytes: Vec<FheUint8>) -> Vec<FheUint16> {
     words
 }
 
-/// By a tournament; none of no values.
+/// By a tournament; `None` for no values.
 fn maximum(values: &[FheUint16]) -> Option<FheUint16> {
     match values {
         [] => None,
@@ -142,13 +140,11 @@ fn maximum(values: &[FheUint16]) -> Option<FheUint16> {
     }
 }
 
-/// Modulo 2^16.
 fn inner_product(values: &[FheUint16], weights: &[FheUint16]) -> FheUint16 {
     let products: Vec<FheUint16> = values.iter().zip(weights).map(|(v, w)| v * w).collect();
     products.iter().sum()
 }
 
-/// Runs and times one stage.
 fn stage<T>(name: &str, f: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let out = f();
@@ -156,7 +152,6 @@ fn stage<T>(name: &str, f: impl FnOnce() -> T) -> T {
     out
 }
 
-/// The set of `--set`, or the default.
 fn set_name() -> Result<String, Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {

@@ -1,12 +1,12 @@
-//! Searches parameters of AES on bits: the cheapest set for each failure probability, security margin and way of counting
-//! noise, as far as the cost model below goes. Prints first what the noise model says of the sets of a prototype.
+//! Searches parameters for AES on bits: for each failure probability, security margin and noise accounting, the
+//! cheapest set by the cost model below. First prints the noise model of two fixed designs.
 //!
 //! ```text
 //! cargo run --release -p homaes-tfhe --example find_sets
 //! ```
 //!
-//! Fixed: rank 2, degree 1024, blind rotation unrolled by two, four values per blind rotation (so at most four levels of GGSW). Noise of the keys is the
-//! least that `homaes_scheme::lwe` allows for the wanted security.
+//! Fixed: rank 2, degree 1024, two key bits per step, four values per blind rotation (so at most four GGSW levels).
+//! Keys have the least noise that `homaes_scheme::lwe` allows for the security.
 
 use homaes_aes::KeySize;
 use homaes_scheme::lwe;
@@ -17,34 +17,32 @@ const RANK: usize = 2;
 const DEGREE: usize = 1024;
 const MANY: u32 = 2;
 
-/// Bytes of the bootstrapping key.
 const MAX_KEY_BYTES: usize = 128 << 20;
 
-/// log2 of the failure probability wanted for one block of AES-128 and its key; one below the claim, so that it also holds
-/// for AES-256, which bootstraps 1.43 times as much.
+/// log2 of the failure probability of one block of AES-128 and its key. One below the claim, so that AES-256, which
+/// bootstraps 1.43 times as often, meets the claim too.
 const TARGETS: [f64; 2] = [-65.0, -129.0];
 
 /// Bits of security above 128.
 const MARGINS: [f64; 3] = [0.0, 1.0, 2.0];
 
-/// Microseconds on one core, for each bit of state in each round.
+/// Microseconds on one core, per state bit and round.
 mod cost {
     use super::{Gadget, MANY, RANK};
 
-    /// One transform of a polynomial, either way.
+    /// Transform of a polynomial, either way.
     const TRANSFORM: f64 = 0.40;
-    /// One product of transformed polynomials.
+    /// Product of transformed polynomials.
     const PRODUCT: f64 = 0.08;
     /// Products of one step of blind rotation with 5 digits.
     const STEP_PRODUCTS: f64 = 4.0;
-    /// The rest of such a step: digits, monomials, addition.
+    /// The rest of a step: digits, monomials, addition.
     const STEP_REST: f64 = 1.3;
-    /// External products of a look-up: 12 for a byte.
+    /// External products of a look-up: 12 per byte.
     const LOOK_UP: f64 = 1.5;
-    /// Key switching in a small ring, for each level.
+    /// Key switch in a small ring, per level.
     const KEY_SWITCH_LEVEL: f64 = 2.0;
 
-    /// Polynomials of a GLWE ciphertext.
     const PARTS: f64 = RANK as f64 + 1.0;
 
     fn product(digits: f64) -> f64 {
@@ -63,7 +61,7 @@ mod cost {
         automorphisms * product((RANK * gadget.levels) as f64)
     }
 
-    /// Digits are transformed once and meet the keys of all polynomials of the secret.
+    /// Digits are transformed once and multiplied by the keys of all key polynomials.
     pub(super) fn scheme_switch(gadget: Gadget, ggsw: Gadget) -> f64 {
         let digits = PARTS * gadget.levels as f64;
         let products = digits * PARTS * RANK as f64;
@@ -79,7 +77,6 @@ mod cost {
     }
 }
 
-/// A set, and what one bit costs in microseconds.
 #[derive(Clone)]
 struct Candidate {
     set: BitsSet,
@@ -88,7 +85,7 @@ struct Candidate {
 
 fn main() {
     for (name, set) in [("P64", design(false)), ("P128", design(true))] {
-        println!("{name} of the prototype: {}", describe(&set));
+        println!("design {name}: {}", describe(&set));
         println!("{:.0} us per bit; {}", total_cost(&set), security(&set));
         for accounting in [Accounting::Uniform, Accounting::Structured] {
             println!("{accounting:?}:");
@@ -130,7 +127,7 @@ fn gadgets(
         .collect()
 }
 
-/// Sets P64 and P128 of the prototype.
+/// Two designs near `tfhe/p64` and `tfhe/p128`; the search starts from the first.
 fn design(tight: bool) -> BitsSet {
     BitsSet {
         lwe_dimension: if tight { 672 } else { 640 },
@@ -151,7 +148,7 @@ fn design(tight: bool) -> BitsSet {
     }
 }
 
-/// The choices of one step that no other beats in both variance and cost, cheapest first.
+/// The choices of one step that no other choice beats in both variance and cost, cheapest first.
 fn frontier<T: Copy>(
     choices: impl IntoIterator<Item = T>,
     weigh: impl Fn(T) -> (f64, f64),
@@ -246,7 +243,7 @@ fn search_at(
                         };
                         let cost = total_cost(&set);
                         if best.as_ref().is_some_and(|best| best.cost <= cost) {
-                            // Key switches come cheapest first.
+                            // key switches come cheapest first
                             break;
                         }
                         let model = NoiseModel::new(&set, accounting);
@@ -263,7 +260,7 @@ fn search_at(
 
 fn key_bytes(dimension: usize, mask: Gadget, body: Gadget) -> usize {
     let rows = RANK * mask.levels + body.levels;
-    // unrolled by two: three keys for two bits
+    // three keys per two bits
     dimension / 2 * 3 * rows * (RANK + 1) * DEGREE * 8
 }
 

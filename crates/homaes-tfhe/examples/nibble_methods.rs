@@ -1,5 +1,5 @@
-//! The poster's comparison of methods (Trama, Clet, Boudguiga, Sirdey 2023): bootstraps and times by basis, on one thread, at the
-//! parameters of its table.
+//! The comparison of methods by Trama, Clet, Boudguiga, Sirdey (2023): bootstraps and times by base, with their
+//! parameters, on one thread.
 //!
 //! ```text
 //! cargo run --release -p homaes-tfhe --example nibble_methods
@@ -7,7 +7,6 @@
 
 use homaes_tfhe::nibble::methods::{Method, rows};
 
-/// Bytes that are looked up in each row.
 const BYTES: u8 = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

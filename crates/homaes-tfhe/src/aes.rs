@@ -1,4 +1,4 @@
-//! AES on encrypted blocks under one wrapped key, whatever the variant.
+//! AES under one wrapped key, by the method of the set.
 
 use crate::bits::aes::{BitsAes, add_public};
 use crate::bits::engine::Engine;
@@ -16,19 +16,19 @@ use homaes_scheme::{Cancel, FieldError, Owner, Reading};
 use homaes_wire::KeyId;
 use std::sync::Arc;
 
-/// log2 of the largest probability with which a batch may come out wrong: above it there is no use in starting.
+/// Sets whose batches fail more often are rejected.
 const MAX_LOG2_P_FAIL: f64 = -16.0;
 
 /// AES under one wrapped key.
 pub struct Aes<'k> {
     params: &'k Params,
-    /// the secret key
+    /// name of the secret key
     id: KeyId,
     rounds: usize,
     circuit: ByVariant<'k>,
 }
 
-/// The same with states.
+/// [`Observe`] with states.
 type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);
 
 #[derive(Clone)]
@@ -45,7 +45,6 @@ impl ByVariant<'_> {
         }
     }
 
-    /// This one for a run that `cancel` ends.
     fn until(&self, cancel: &Cancel) -> Self {
         let mut circuit = self.clone();
         circuit.set_cancel(cancel);
@@ -54,16 +53,16 @@ impl ByVariant<'_> {
 }
 
 impl<'k> Aes<'k> {
-    /// Expands the key under encryption, if the client did not, and prepares the first round, with the current thread pool.
+    /// Expands the key under encryption, unless the client did, and prepares the first round, on the current thread
+    /// pool.
     ///
     /// # Errors
-    /// If the two keys belong to different sets or secrets, or the set's noise leaves too little room anywhere in the rounds, before
-    /// any work.
+    /// Before any work: if the keys are of different sets or secrets, or batches of the set fail too often.
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey) -> Result<Self> {
         Self::new_until(key, wrapped, &Cancel::new())
     }
 
-    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at in every step of a rotation.
+    /// [`new`](Self::new) with a cancel flag, which every step of a blind rotation checks.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Cancelled`].
@@ -93,7 +92,7 @@ impl<'k> Aes<'k> {
             }
         };
         cancel.check()?;
-        // that was for the preparation; every evaluation has its own
+        // the flag stopped the preparation; each evaluation has its own
         circuit.set_cancel(&Cancel::new());
         Ok(Self {
             params,
@@ -113,7 +112,7 @@ impl<'k> Aes<'k> {
         self.params.layouts()[0]
     }
 
-    /// Counts and times of all evaluations so far, the key's expansion included.
+    /// Counts and times of the key expansion and all evaluations so far.
     pub fn meter(&self) -> Reading {
         match &self.circuit {
             ByVariant::Bits(aes) => aes.engine.meter.read(),
@@ -129,9 +128,9 @@ impl<'k> Aes<'k> {
         self.run(blocks, &Cancel::new(), None)
     }
 
-    /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
-    /// current thread pool. `observe` sees the state after every round: 0 is the one after the first AddRoundKey. On bits the next round
-    /// has begun by then.
+    /// Runs the cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public blocks, on
+    /// the current thread pool. `observe` gets the state after every round; round 0 is the first AddRoundKey. On bits,
+    /// the next round has already begun.
     ///
     /// # Errors
     /// If there are too many blocks.
@@ -143,10 +142,10 @@ impl<'k> Aes<'k> {
         self.run(blocks, &Cancel::new(), Some(&mut observe))
     }
 
-    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at in every step of a rotation.
+    /// [`evaluate_observed`](Self::evaluate_observed) with a cancel flag, which every step of a blind rotation checks.
     ///
     /// # Errors
-    /// As there, and [`Error::Cancelled`].
+    /// If there are too many blocks, or [`Error::Cancelled`].
     pub fn evaluate_until(
         &self,
         blocks: &[Block],
@@ -176,7 +175,6 @@ impl<'k> Aes<'k> {
         };
         let mut observe = observe.map(|observe| {
             |round: usize, lwes: Words| {
-                // after that states are of no use
                 if !cancel.is_cancelled() {
                     observe(round, &state(round, lwes));
                 }
@@ -191,20 +189,20 @@ impl<'k> Aes<'k> {
         Ok(state(self.rounds, lwes))
     }
 
-    /// Adds public blocks, as modes of operation do. Missing blocks are zero. Free on bits; one bootstrapping for every digit that is
-    /// not zero in base 16.
+    /// Adds public blocks to the state, as modes of operation do; missing blocks count as zero. Free on bits; one
+    /// bootstrap per nonzero digit in base 16.
     ///
     /// # Errors
-    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds; in base 16,
-    /// [`Error::TooNoisy`] if its stated noise is more than AES leaves.
+    /// If there are more blocks than in the state, or the state is of another set or key, or is between rounds; in base
+    /// 16 [`Error::TooNoisy`] if its stated noise is above that of AES results.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         self.xor_public_until(state, blocks, &Cancel::new())
     }
 
-    /// As [`xor_public`](Self::xor_public), unless `cancel` ends it: the state is of no use then, and nothing takes it.
+    /// [`xor_public`](Self::xor_public) with a cancel flag. A cancelled addition leaves a state that nothing accepts.
     ///
     /// # Errors
-    /// As there, and [`Error::Cancelled`].
+    /// As [`xor_public`](Self::xor_public), and [`Error::Cancelled`].
     pub fn xor_public_until(
         &self,
         state: &mut State,
@@ -232,14 +230,14 @@ impl<'k> Aes<'k> {
             ByVariant::Nibble(aes) => {
                 let mut all = blocks.to_vec();
                 all.resize(state.blocks, [0; 16]);
-                // a digit that decrypts wrongly now would look like any other after its bootstrap
+                // a bootstrap would hide that a digit was already lost
                 let limit = self.params.state_log2_sigma(self.rounds, self.rounds);
                 let (what, found) = (STATE, state.log2_sigma);
-                // stated figures are rounded
+                // noise from a record is rounded
                 if found > limit + 0.01 {
                     return Err(Error::TooNoisy { what, found, limit });
                 }
-                // what a cancelled run leaves is no result, and belongs to no key
+                // until the addition is complete, the state belongs to no key
                 let owner = state.owner;
                 (state.owner, state.finished) = (owner.nowhere(), false);
                 aes.xor_public(&mut state.lwes, &all);

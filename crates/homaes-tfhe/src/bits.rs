@@ -1,15 +1,14 @@
 //! AES on encrypted bits, by circuit bootstrapping.
 //!
-//! A bit is an LWE ciphertext of bit/2 under the flattened GLWE key, so exclusive or is addition. A byte goes through
-//! SubBytes as
+//! A bit is an LWE ciphertext of bit/2 under the flattened GLWE key, so XOR is addition. SubBytes of a byte:
 //!
 //! ```text
-//! 8 LWE bits ─ key switch ─ blind rotation ─ trace ─ scheme switch ─► 8 GGSW bits ─ CMux tree ─► GLWE of 24 or 32 result bits
-//!              LWE key n     2^many values    one ciphertext           of the byte    over the tables S, 2S, 3S
-//!                            from one         for each value
+//! 8 LWE bits ─ key switch ─ blind rotation ─ trace ─ scheme switch ─► 8 GGSW bits ─ CMux tree ─► GLWE of the result
+//!              LWE key n     2^many values    one ciphertext           of the byte    over the     24 or 32 bits
+//!                            from one         per value                               tables S, 2S, 3S
 //! ```
 //!
-//! and the linear layer, a sum of rotated GLWE ciphertexts, costs nothing.
+//! The linear layer is a sum of rotated GLWE ciphertexts and costs almost nothing.
 
 pub(crate) mod aes;
 pub(crate) mod engine;

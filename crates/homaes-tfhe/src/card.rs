@@ -1,4 +1,4 @@
-//! What a set says about itself: sizes, security and failure probability, all computed.
+//! The card of a set: sizes, security and failure probability, all computed.
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
@@ -6,11 +6,11 @@ use crate::set::{LweKey, Variant};
 use homaes_aes::KeySize;
 use homaes_scheme::{Published, Purpose, SecretWeight, SetCard, lwe};
 
-/// Published only with feature `tfhe-rs`, by those who ask for it, and under their own key of the crate `tfhe`.
+/// Published only with feature `tfhe-rs`, on request, and under the user's key of the crate `tfhe`.
 const EXPORT_KEY: &str = "export key to FheUint8, under the key of tfhe";
-/// Bits of that key, coefficients of one polynomial.
+/// Dimension of that key; its ring has the same degree.
 const EXPORT_DEGREE: usize = 2048;
-/// Noise of the crate's default parameters: a `TUniform` of bound 2^17.
+/// Noise of the crate's default parameters: `TUniform` with bound 2^17.
 pub(crate) const EXPORT_LOG2_SIGMA: f64 = -47.79;
 
 impl Params {
@@ -44,8 +44,8 @@ impl Params {
         }
     }
 
-    /// What the claim assumes beyond those of other sets: that the structure of a key in blocks, under which the first
-    /// line is published, helps no attack more than is known.
+    /// Assumptions beyond those of other sets: block binary keys, under which the first line is published, resist all
+    /// attacks but the known ones.
     fn assumptions(&self, published: &[Published]) -> Vec<String> {
         let (LweKey::Blocks, [small, ..]) = (self.shape().lwe_key, published) else {
             return Vec::new();
@@ -57,7 +57,6 @@ impl Params {
             .collect()
     }
 
-    /// Everything that is published under either key.
     fn published(&self) -> Vec<Published> {
         let shape = self.shape();
         let (small_degree, degree) = match &self.set().variant {

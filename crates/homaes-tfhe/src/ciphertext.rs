@@ -1,11 +1,9 @@
-//! LWE and GLWE ciphertexts, which own their words: torus elements in units of 2^-64.
+//! LWE and GLWE ciphertexts over words: torus elements in units of 2^-64.
 //!
-//! A GLWE ciphertext under k key polynomials s_i is k mask polynomials a_1 … a_k and a body b, polynomials of N words; its
-//! phase is b - Σ a_i s_i = message + noise. An LWE ciphertext under a key of bits s_i is as many mask words and a body, in
-//! one word each.
+//! A GLWE ciphertext under key polynomials s_1 … s_k has mask polynomials a_1 … a_k and a body b, of N words each; its
+//! phase is b - Σ a_i s_i = message + noise. An LWE ciphertext has a mask word per key bit, and a body word.
 //!
-//! Flattened, the key polynomials are an LWE key of k N bits: coefficient h of the phase is the phase of the LWE ciphertext
-//! that [`Glwe::extract`] reads off.
+//! Flattened, the GLWE key is an LWE key of k N bits; [`Glwe::extract`] gives the LWE ciphertext of one coefficient.
 
 use crate::ring;
 #[cfg(test)]
@@ -15,11 +13,11 @@ use homaes_math::Words;
 #[cfg(test)]
 use zeroize::Zeroizing;
 
-/// The flattened GLWE key of k N bits, under which states and everything between two bootstrappings are.
+/// The flattened GLWE key of k N bits: states, and everything between two bootstraps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Big {}
 
-/// The key of n bits, under which blind rotation takes its inputs.
+/// The key of n bits: inputs of blind rotation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Small {}
 
@@ -42,19 +40,17 @@ impl<K> Lwe<K> {
         Self::new(Words::zeroed(dimension + 1))
     }
 
-    /// From what [`words`](Self::words) gives.
     pub(crate) fn from_words(from: &[u64]) -> Self {
         let mut words = Words::scratch(from.len());
         words.copy_from_slice(from);
         Self::new(words)
     }
 
-    /// Mask, then body, as states have them.
+    /// Mask, then body, as in states.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Bits of its key.
     pub(crate) fn dimension(&self) -> usize {
         self.words.len() - 1
     }
@@ -72,19 +68,16 @@ impl<K> Lwe<K> {
         self.words[self.dimension()]
     }
 
-    /// Adds a constant to the message.
     pub(crate) fn add_constant(&mut self, constant: u64) {
         let dimension = self.dimension();
         let body = &mut self.words[dimension];
         *body = body.wrapping_add(constant);
     }
 
-    /// Adds the message of `other`, and its noise.
     pub(crate) fn add(&mut self, other: &Self) {
         add(&mut self.words, &other.words);
     }
 
-    /// Adds `factor` times the message of `other`, and its noise.
     pub(crate) fn add_multiple(&mut self, factor: u64, other: &Self) {
         for (x, y) in self.words.iter_mut().zip(other.words.iter()) {
             *x = x.wrapping_add(y.wrapping_mul(factor));
@@ -100,7 +93,6 @@ impl<K> Lwe<K> {
     }
 }
 
-/// A GLWE ciphertext under the GLWE key.
 #[derive(Clone)]
 pub(crate) struct Glwe {
     degree: usize,
@@ -115,7 +107,7 @@ impl Glwe {
         Self { degree, words }
     }
 
-    /// One of any content, to be overwritten.
+    /// Arbitrary content, to be overwritten.
     pub(crate) fn scratch(rank: usize, degree: usize) -> Self {
         let words = Words::scratch((rank + 1) * degree);
         Self { degree, words }
@@ -128,57 +120,51 @@ impl Glwe {
         out
     }
 
-    /// Words of all masks.
     fn dimension(&self) -> usize {
         self.words.len() - self.degree
     }
 
-    /// The mask polynomials, one after the other, then the body.
+    /// Mask polynomials, then body.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The mask polynomials, one after the other, and the body.
     pub(crate) fn split(&self) -> (&[u64], &[u64]) {
         self.words.split_at(self.dimension())
     }
 
-    /// As [`split`](Self::split).
     pub(crate) fn split_mut(&mut self) -> (&mut [u64], &mut [u64]) {
         let dimension = self.dimension();
         self.words.split_at_mut(dimension)
     }
 
-    /// The k mask polynomials and the body.
+    /// Mask polynomials, then body.
     pub(crate) fn polynomials(&self) -> impl ExactSizeIterator<Item = &[u64]> {
         self.words.chunks_exact(self.degree)
     }
 
-    /// As [`polynomials`](Self::polynomials).
     pub(crate) fn polynomials_mut(&mut self) -> impl ExactSizeIterator<Item = &mut [u64]> {
         self.words.chunks_exact_mut(self.degree)
     }
 
-    /// Adds the message of `other`, and its noise.
     pub(crate) fn add(&mut self, other: &Self) {
         add(&mut self.words, &other.words);
     }
 
-    /// Subtracts the message of `other`, and its noise.
     pub(crate) fn sub(&mut self, other: &Self) {
         for (x, y) in self.words.iter_mut().zip(other.words.iter()) {
             *x = x.wrapping_sub(*y);
         }
     }
 
-    /// Divides all words as signed numbers by 2^log, rounding; log is at least 1.
+    /// Divides all words, as signed numbers, by 2^log with rounding; log ≥ 1.
     pub(crate) fn divide(&mut self, log: u32) {
         for x in self.words.iter_mut() {
             *x = ((x.wrapping_add(1 << (log - 1)) as i64) >> log) as u64;
         }
     }
 
-    /// Writes X^amount times this one, for amounts from 0 to 2N.
+    /// Writes X^amount · self, for 0 ≤ amount ≤ 2N.
     pub(crate) fn rotate(&self, amount: usize, to: &mut Self) {
         for (from, to) in self.polynomials().zip(to.polynomials_mut()) {
             ring::rotate(from, amount, to);
@@ -192,7 +178,6 @@ impl Glwe {
         out
     }
 
-    /// As [`extract`](Self::extract), over another one.
     pub(crate) fn extract_to(&self, h: usize, out: &mut Lwe<Big>) {
         let (masks, body) = self.split();
         let (out, out_body) = out.words.split_at_mut(masks.len());
@@ -216,7 +201,7 @@ impl Glwe {
     }
 }
 
-/// A public polynomial or an encrypted one: the test polynomial of a blind rotation, or what a CMux may choose.
+/// A public or encrypted polynomial: a test polynomial, or an input of a CMux.
 #[derive(Clone, Copy)]
 pub(crate) enum Polynomial<'a> {
     /// N words
@@ -225,7 +210,7 @@ pub(crate) enum Polynomial<'a> {
 }
 
 impl<'a> Polynomial<'a> {
-    /// Its words: those of a body alone if it is public.
+    /// The words of the body if public, else of masks and body.
     pub(crate) fn words(self) -> &'a [u64] {
         match self {
             Self::Public(polynomial) => polynomial,
@@ -233,7 +218,7 @@ impl<'a> Polynomial<'a> {
         }
     }
 
-    /// X^amount times it, for amounts from 0 to 2N, with `rank` mask polynomials.
+    /// X^amount · self as a ciphertext of this rank, for 0 ≤ amount ≤ 2N.
     pub(crate) fn rotated(self, rank: usize, amount: usize) -> Glwe {
         match self {
             Self::Public(polynomial) => {
@@ -250,7 +235,6 @@ impl<'a> Polynomial<'a> {
     }
 }
 
-/// Adds word by word.
 fn add(words: &mut [u64], others: &[u64]) {
     for (x, y) in words.iter_mut().zip(others) {
         *x = x.wrapping_add(*y);
@@ -267,7 +251,6 @@ mod tests {
     const DEGREE: usize = 128;
     const RANK: usize = 2;
 
-    /// Key bits, and ciphertexts of uniform words, whose phases are known all the same.
     fn uniform(count: u64) -> (Vec<u64>, Vec<Glwe>) {
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
         let mut bits = vec![0; RANK * DEGREE];
@@ -305,7 +288,6 @@ mod tests {
             assert_eq!(back.words(), glwe.words());
             let encrypted = Polynomial::Encrypted(glwe).rotated(RANK, amount);
             assert_eq!(encrypted.words(), turned.words());
-            // a public one has a body alone
             let (_, body) = glwe.split();
             let public = Polynomial::Public(body).rotated(RANK, amount);
             let (masks, body) = public.split();

@@ -2,14 +2,14 @@
 //!
 //! | kind | tag | index | body |
 //! |---|---|---|---|
-//! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte; of an LWE key in blocks every three one at most |
+//! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | parts in order (`parts::Part`): bodies of their rows, 8 bytes a word |
-//! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), expansion (u8: 0 server, 1 client), seed |
+//! | | 2 | 0, 1, 2, … | records in the order of `Shape::parts`: bodies of their rows, 8 bytes per word |
+//! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 1 decrypt), expansion (u8: 1 client), seed |
 //! | | 2 | 0 | bodies, 8 bytes per digit |
-//! | ciphertexts | set by `homaes` | | log2 of the noise (f64); LWE ciphertexts, 4 bytes a word |
+//! | ciphertexts | set by `homaes` | | log2 of the noise (f64); LWE ciphertexts, 4 bytes per word |
 //!
-//! Words are little endian. Those of results are rounded to 32 bits, far below their noise.
+//! Words are little endian. Words of results are rounded to 32 bits, far below their noise.
 
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
@@ -33,7 +33,7 @@ const BODIES: u16 = 2;
 const WRAPPED_META_BYTES: u64 = 4 + SEED_BYTES;
 const NOISE_BYTES: usize = 8;
 
-/// The next record, which must be number `expected` and have `len` bytes.
+/// Reads the next record: tag, index `expected`, `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
     read::record(r, tag, expected, len)
 }
@@ -53,10 +53,10 @@ impl SecretKey {
         Contents::default().record(packed_len(Self::len(params), 1) as u64)
     }
 
-    /// Reads a key of `params`.
+    /// Reads a secret key of `params`.
     ///
     /// # Errors
-    /// Names what is wrong with the file.
+    /// If the file is damaged, of another set, or the key lacks the structure of the set.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
@@ -99,10 +99,10 @@ impl EvalKey {
         lens.fold(start, |contents, len| contents.record(8 * len as u64))
     }
 
-    /// Reads a key of `params` and makes its spectra, with the current thread pool.
+    /// Reads an evaluation key of `params` and computes its spectra, on the current thread pool.
     ///
     /// # Errors
-    /// Names what is wrong with the file.
+    /// If the file is damaged or of another set.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
@@ -149,7 +149,6 @@ impl WrappedKey {
         start.record(8 * digits as u64)
     }
 
-    /// Reads the first record: size of the AES key, wrapping, seed.
     fn read_meta<R: Read>(
         params: &Params,
         r: &mut Reader<R>,
@@ -168,10 +167,10 @@ impl WrappedKey {
         Ok((size, wrapping, seed))
     }
 
-    /// What a file of `params` holds, by its first record and its length.
+    /// Describes a wrapped key of `params` by its first record and its length.
     ///
     /// # Errors
-    /// Names what is wrong with the file.
+    /// If the file is damaged or of another set.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let (size, wrapping, _) = Self::read_meta(params, &mut r)?;
         let contents = Self::contents(params, size, wrapping.expansion);
@@ -179,7 +178,7 @@ impl WrappedKey {
         Ok(described(params, size, wrapping))
     }
 
-    /// What it holds.
+    /// Size, direction, expansion and layout.
     pub fn describe(&self) -> WrappedKeyInfo {
         described(&self.params, self.size, self.wrapping)
     }
@@ -187,7 +186,7 @@ impl WrappedKey {
     /// Reads a wrapped key of `params`.
     ///
     /// # Errors
-    /// Names what is wrong with the file.
+    /// If the file is damaged or of another set.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         let id = r.header().key_id();
         let (size, wrapping, seed) = Self::read_meta(params, &mut r)?;
@@ -231,17 +230,17 @@ impl Records for WrappedKey {
     }
 }
 
-/// Bytes of the record of a batch with `blocks` blocks.
+/// Bytes of the record of a batch of `blocks` blocks.
 pub fn batch_bytes(params: &Params, blocks: usize) -> u64 {
     let words = (blocks as u64).saturating_mul(params.state_words(1) as u64);
     words.saturating_mul(4).saturating_add(NOISE_BYTES as u64)
 }
 
-/// The record of a batch.
+/// Encodes a batch as a record, with words rounded to 32 bits.
 ///
 /// # Errors
-/// If the state is of another set, or is one between rounds or what a cancelled addition left; [`Error::Unreliable`] if
-/// it would decrypt wrongly with a probability above 2^-64, the rounding of the record counted.
+/// If the state is of another set, is between rounds, or is left by a cancelled addition; [`Error::Unreliable`] if,
+/// rounding included, it decrypts wrongly with probability above 2^-64.
 pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     state.check_set(params)?;
     if !state.finished {
@@ -250,7 +249,7 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     let size = batch_bytes(params, state.blocks) as usize;
     let noise = params.rounded_log2_sigma(state.log2_sigma);
     let mut out = Encoder::with_capacity(size).noise(noise).finish();
-    // as it will be read
+    // the noise as a reader will see it
     params.check_decryption(state.blocks, Decoder::new(&out).f64("noise")?)?;
     let rounded = state
         .lwes
@@ -260,12 +259,12 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Reads the record of a batch with `blocks` blocks. `key` is that of the file's header: without it, the state is taken for one of whichever
-/// key it is used with.
+/// Decodes the record of a batch of `blocks` blocks. `key` is the name in the file's header; without it, the state
+/// passes for one of any key.
 ///
 /// # Errors
-/// Names what is wrong; [`Error::Unreliable`] if the state would decrypt wrongly with a probability above 2^-64 by the
-/// noise that the record states.
+/// If a length or the noise is out of range; [`Error::Unreliable`] if, by the stated noise, the state decrypts wrongly
+/// with probability above 2^-64.
 pub fn decode_batch(
     params: &Params,
     key: Option<KeyId>,
@@ -300,8 +299,7 @@ pub fn decode_batch(
     })
 }
 
-/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of an AES-256 key that the
-/// server expands.
+/// Lengths of the files of a set, computed: secret key, evaluation key, and wrapped AES-256 key for server expansion.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {

@@ -1,9 +1,9 @@
-//! Numbers for things of which only different ones are to be computed.
+//! Numbers distinct keys, so that equal work is done once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Numbers for keys, in the order in which they come first.
+/// Distinct keys, numbered in order of first appearance.
 pub(crate) struct Distinct<K> {
     numbers: HashMap<K, usize>,
     pub(crate) keys: Vec<K>,
@@ -19,7 +19,7 @@ impl<K> Default for Distinct<K> {
 }
 
 impl<K: Copy + Eq + Hash> Distinct<K> {
-    /// The number of a key: its place in `keys`.
+    /// The index of `key` in `keys`; appends it if it is new.
     pub(crate) fn number(&mut self, key: K) -> usize {
         *self.numbers.entry(key).or_insert_with(|| {
             self.keys.push(key);

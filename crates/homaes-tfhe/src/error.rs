@@ -1,22 +1,22 @@
-//! What a file, a key or a choice of parameters can cause.
+//! Errors of the TFHE scheme and its files.
 
 use homaes_scheme::{Cancelled, Failure, FieldError, Mismatch, failure::remedy};
 use homaes_wire::WireError;
 
-/// Errors of the TFHE scheme and of its files.
+/// Errors of the TFHE scheme and its files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The container is damaged or belongs elsewhere.
+    /// The container is damaged, or belongs to another kind or set.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// The decryption is not made of digits.
-    #[error("the decryption is not a list of digits: wrong secret key, or the noise is too large")]
+    /// A decrypted value is not a digit.
+    #[error("decryption does not give digits: wrong secret key, or too much noise")]
     NotDigits,
-    /// The set's noise leaves too little room.
+    /// Batches of the set fail too often.
     #[error(
         "set {set} is too noisy: a batch comes out wrong with probability 2^{found:.1}, expected at most 2^{expected}"
     )]
@@ -25,46 +25,46 @@ pub enum Error {
         set: &'static str,
         /// log2, by the model
         found: f64,
-        /// log2 of the largest that is worth work
+        /// log2 of the largest accepted probability
         expected: f64,
     },
-    /// A noise figure in a file is outside the torus.
+    /// The noise in a record is not between 2^-64 and 1.
     #[error("record noise: found 2^{found:e}, expected 2^-64 to 2^0")]
     NoiseBits {
         /// value found
         found: f64,
     },
-    /// Objects that do not go together.
+    /// Objects of different sets or keys.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// A field of a file has a value outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// More blocks than a batch holds, or other blocks than a state has.
+    /// More blocks than a batch holds, or a number that differs from the state's.
     #[error("{found} blocks, expected {expected}")]
     Blocks {
         /// blocks given
         found: usize,
-        /// at most that, or exactly that
+        /// the maximum, or the exact number
         expected: usize,
     },
-    /// Base-16 digits cannot become values of the crate `tfhe`.
+    /// The set is on base-16 digits; the operation needs bits.
     #[error(
         "states of set {set} are base-16 digits, expected bits: use another set, such as tfhe/p64"
     )]
     NotBits {
-        /// its set
+        /// the set
         set: &'static str,
     },
-    /// A secret key is not one of a set whose LWE keys are in blocks.
+    /// The set has block binary keys, and the secret key is not block binary.
     #[error(
-        "the secret key is not in blocks of three bits with at most one 1, as keys of set {set} are: it was not made for this set"
+        "secret key is not block binary (at most one 1 in three bits), as set {set} requires: it is of another set"
     )]
     NotInBlocks {
-        /// its set
+        /// the set
         set: &'static str,
     },
-    /// A key of the crate `tfhe` has other parameters than blocks are made for.
+    /// A key of the crate `tfhe` has unsupported parameters.
     #[error(
         "{what} of the tfhe key is {found}, expected {expected}: use parameters such as PARAM_MESSAGE_2_CARRY_2_KS_PBS"
     )]
@@ -73,28 +73,28 @@ pub enum Error {
         what: &'static str,
         /// value found
         found: u64,
-        /// what it should be
+        /// supported value
         expected: u64,
     },
-    /// A server key of the crate `tfhe` does not go with the export key.
-    #[error("the tfhe server key has other parameters than the client key of the export key")]
+    /// A server key of the crate `tfhe` does not match the export key.
+    #[error("parameters of the tfhe server key differ from those of the export key's client key")]
     OtherTfheKey,
-    /// Blocks have so much noise that they may be read wrongly.
+    /// An operation on noisy blocks could misread them.
     #[error("{what} would be wrong with probability 2^{found:.1}, expected at most 2^-64")]
     Unreliable {
-        /// the reading
+        /// the operation
         what: &'static str,
-        /// log2 of the probability that any of their digits is read wrongly
+        /// log2 of the probability that any digit is misread
         found: f64,
     },
-    /// Something has too much noise for a bootstrap, or to become a value of the crate `tfhe`.
+    /// Too much noise for a bootstrap, or for a value of the crate `tfhe`.
     #[error("{what} has noise of 2^{found:.2}, expected at most 2^{limit:.2}")]
     TooNoisy {
-        /// what
+        /// what is noisy
         what: &'static str,
         /// log2 of the standard deviation by the model
         found: f64,
-        /// most that is allowed
+        /// largest accepted
         limit: f64,
     },
 }

@@ -1,45 +1,39 @@
-//! Work in layers, without a barrier between them: an item starts as soon as what it needs of the layer before is there.
+//! Work in layers without barriers: an item starts when the items that it needs are done.
 //!
-//! A block of AES has 16 look-ups per round. A barrier after every round would make each round as slow as its slowest thread.
+//! A block of AES has 16 look-ups per round; a barrier would let the slowest thread delay every round.
 
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// By layer and item: numbers of items of the layer before, or after.
+/// By layer and item: numbers of items in the previous layer, or in the next one.
 type Links = Vec<Vec<Vec<usize>>>;
 
 /// Layer and number of an item.
 type Place = (usize, usize);
 
-/// Items whose needs are met, and these.
+/// Items whose needs are all met, with the results that they need.
 type Opened<T> = Vec<(Place, Vec<Arc<T>>)>;
 
-/// An item that can be worked on.
 pub(crate) struct Item<I> {
-    /// counted from 0
     pub(crate) layer: usize,
-    /// its number in the layer
     pub(crate) number: usize,
-    /// what `prepare` made of the results it needs
+    /// what `prepare` made of the needed results
     pub(crate) input: Arc<I>,
 }
 
-/// What an observer of inputs is told: a layer, and the inputs of all its items.
+/// Observer of a layer: its number, and the inputs of all its items.
 pub(crate) type Show<'s, I> = &'s mut dyn FnMut(usize, Vec<Arc<I>>);
 
-/// Runs all layers with the current thread pool and this thread; the results of the last one.
+/// Runs all layers on the current thread pool and this thread, and returns the results of the last one.
 ///
-/// `needs[l][i]` are the numbers of the items that item i of layer l needs, at least one: of layer l - 1 or, for layer 0,
-/// of `given`. `prepare` makes the input of item (layer, number) from these results, in their order, as soon as they are there, and
-/// should be quick; `work` makes results of at most `most` inputs at once, of any layers. `show` sees the inputs of a whole layer, on
-/// this thread, in the order of layers.
+/// Item i of layer l needs the items `needs[l][i]`, at least one, of layer l - 1, or of `given` for layer 0. `prepare`
+/// turns these results, in this order, into the item's input as soon as they exist, and should be quick. `work`
+/// processes up to `most` inputs at once, of any layers; fewer while threads are idle. `show` sees the inputs of whole
+/// layers in order, on this thread.
 ///
-/// `most` items are taken while every thread has something to do; when some have not, fewer, so that work is shared even where large
-/// portions would be cheaper.
-///
-/// `prepare` and `work` must not use the thread pool: a thread that waited for the pool inside of them could take up this flow's
-/// next share, and wait there for itself.
+/// `prepare` and `work` must not use the thread pool: a thread waiting in them could pick up another share of this
+/// flow and wait for itself.
 pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
     needs: &Links,
     given: Vec<T>,
@@ -88,7 +82,7 @@ impl<I> Item<I> {
     }
 }
 
-/// For the given items and those of every layer: which items of the next layer need them.
+/// For `given` and each layer: the items of the next layer that need an item.
 fn reversed(needs: &Links, given: usize) -> Links {
     let mut users = vec![vec![Vec::new(); given]];
     for layer in needs {
@@ -101,35 +95,31 @@ fn reversed(needs: &Links, given: usize) -> Links {
     users
 }
 
-/// What the threads share.
 struct Flow<'n, T, I> {
     needs: &'n Links,
     users: &'n Links,
     most: usize,
-    /// whether inputs are kept to be shown
+    /// whether inputs are kept for `show`
     shown: bool,
     state: Mutex<State<T, I>>,
     changed: Condvar,
 }
 
-/// By layer, `results` and `uses` starting with the given items.
+/// Nested lists are by layer and item; `given` heads `results` and `uses`.
 struct State<T, I> {
     ready: VecDeque<Item<I>>,
-    /// needs of every item without a result
+    /// number of needs without a result
     missing: Vec<Vec<usize>>,
-    /// how often each was used
     uses: Vec<Vec<usize>>,
-    /// until the last use
+    /// kept until the last use
     results: Vec<Vec<Option<Arc<T>>>>,
-    /// inputs, until shown
+    /// inputs not shown yet
     to_show: Vec<Vec<Option<Arc<I>>>>,
-    /// layers shown
     shown: usize,
-    /// items in work or to come
+    /// items without a result
     left: usize,
-    /// threads that wait, or have not come yet
+    /// threads that wait or have not started
     idle: usize,
-    /// a thread panicked
     broken: bool,
 }
 
@@ -153,7 +143,6 @@ impl<T, I> State<T, I> {
         }
     }
 
-    /// The first layer, whose needs are given.
     fn open_first(&mut self, needs: &Links, users: &Links) -> Opened<T> {
         let first = needs.first().map_or(0, Vec::len);
         (0..first)
@@ -161,7 +150,7 @@ impl<T, I> State<T, I> {
             .collect()
     }
 
-    /// An item with what it needs.
+    /// An item and the results it needs. Drops a result after its last use.
     fn open(
         &mut self,
         (layer, number): Place,
@@ -196,11 +185,11 @@ fn none<T>(len: usize) -> Vec<Option<T>> {
 
 impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
     fn lock(&self) -> MutexGuard<'_, State<T, I>> {
-        // a thread that panics says so itself
+        // the thread that panicked reports it
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One thread's share; the one that shows stays until all is shown.
+    /// One thread's share. The thread with `show` stays until all layers are shown.
     fn serve(
         &self,
         prepare: &impl Fn(Place, &[Arc<T>]) -> I,
@@ -257,7 +246,7 @@ impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
         }
     }
 
-    /// Files a result; the items whose last need it is.
+    /// Stores a result, and opens the items that waited only for it.
     fn put(&self, state: &mut State<T, I>, (layer, number): Place, result: T) -> Opened<T> {
         state.results[layer + 1][number] = Some(Arc::new(result));
         state.left -= 1;
@@ -273,7 +262,7 @@ impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
     }
 }
 
-/// Sends the others home if this thread's work panics.
+/// Stops the other threads if this one panics.
 struct Guard<'f, 'n, T: Send + Sync, I: Send + Sync>(&'f Flow<'n, T, I>);
 
 impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, '_, T, I> {
@@ -297,7 +286,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Layers of 16, each item needing four of the layer before.
+    /// Layers of 16 items that each need four of the previous layer.
     fn sixteens() -> Links {
         let needs = |l: usize, i: usize| (0..4).map(|j| (i + 5 * j + l) % 16).collect();
         (0..6)
@@ -309,7 +298,7 @@ mod tests {
         3 * needs.sum::<u64>() + (100 * layer + number) as u64
     }
 
-    /// Every item triples the sum of what it needs, and adds its own place. Items take different times.
+    /// Each item triples the sum of its needs and adds its place. Items take different times.
     fn sums(needs: &Links, given: &[u64], most: usize) -> (Vec<u64>, Vec<Vec<u64>>) {
         let mut shown = Vec::new();
         let mut show = |layer, all: Vec<Arc<u64>>| {
@@ -331,7 +320,6 @@ mod tests {
         (out.iter().map(|x| **x).collect(), shown)
     }
 
-    /// The same, layer by layer.
     fn layers(needs: &Links, given: &[u64]) -> (Vec<u64>, Vec<Vec<u64>>) {
         let mut results = given.to_vec();
         let mut inputs = Vec::new();
@@ -347,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_give_what_they_give_one_by_one() {
+    fn results_equal_those_of_layers_with_barriers() {
         let needs = sixteens();
         let given: Vec<u64> = (0..16).map(|x| x * x).collect();
         let want = layers(&needs, &given);
@@ -355,7 +343,7 @@ mod tests {
             let found = pool(threads).install(|| sums(&needs, &given, most));
             assert_eq!(found, want);
         }
-        // on a thread that is none of a pool
+        // on a thread outside a pool
         assert_eq!(sums(&needs, &given, 2), want);
     }
 
@@ -377,7 +365,7 @@ mod tests {
         assert_eq!(sums(&vec![vec![]; 2], &[], 2), (vec![], vec![vec![]; 2]));
     }
 
-    /// Two layers of eight, each item needing the one of its number.
+    /// Two layers of eight; each item needs the item of the same number.
     fn panics(work: impl Fn(&Item<()>) + Sync, show: impl Fn(usize) + Sync) {
         let line: Vec<Vec<usize>> = (0..8).map(|i| vec![i]).collect();
         let work = |items: &[Item<()>]| items.iter().map(&work).collect();

@@ -1,44 +1,44 @@
-//! Results as values of the crate `tfhe`: from states to `tfhe::FheUint8` under the user's own key. Feature `tfhe-rs`.
+//! From states to values of the crate `tfhe`: `tfhe::FheUint8` under the user's own key. Feature `tfhe-rs`.
 //!
-//! **Licence.** Without the feature nothing of `tfhe` is built. With it, that crate's terms hold: BSD-3-Clause-Clear, which
-//! grants no patent licence. Its authors (Zama) allow research and prototypes, and ask for a licence of their patents for commercial use.
+//! **Licence.** Without the feature, nothing of `tfhe` is built. With it, the terms of that crate hold:
+//! BSD-3-Clause-Clear, which grants no patent licence. Its authors (Zama) allow research and prototypes, and ask for a
+//! patent licence for commercial use.
 //!
-//! The user has an ordinary `tfhe::ClientKey`, made without this project. Its big LWE key z has 2048 bits, which are the key
-//! polynomial Z of a ring of degree 2048, and nothing to do with the secret s of a [`SecretKey`], whose k N bits are read as
-//! polynomials S_i of that degree, zeros completing the last one.
+//! The user has an ordinary `tfhe::ClientKey`. The 2048 bits of its big LWE key z are the key polynomial Z of a ring of
+//! degree 2048. The secret s of a [`SecretKey`] is independent of z; its k N bits are read as polynomials S_i of that
+//! degree, and zeros fill the last one.
 //!
 //! ```text
-//! 8 bits under s ─ 8 sign bootstraps ─► 2^59, 2^60, 2^59 … ─ + ─► 4 blocks under s ─ key switch ─► 4 blocks under z = FheUint8
-//!                                       times bit 0, 1, 2 …  pairs  of 2 bits                         nominal noise
+//! 8 bits under s ─ 8 sign bootstraps ─► 2^59, 2^60, … ─ + ─► 4 blocks under s ─ key switch ─► 4 blocks under z
+//!                                       times bit 0, 1, …    of 2 bits                        = FheUint8
 //! ```
 //!
 //! 1. The client makes an [`ExportKey`] once: -S_i under Z.
-//! 2. The server converts with [`EvalKey::to_fheuint8`], and goes on with the ordinary functions of `tfhe`; [`join_be`] makes words.
+//! 2. The server converts with [`EvalKey::to_fheuint8`] and continues with `tfhe`; [`join_be`] makes 16-bit words.
 //!
-//! A block of parameters such as `PARAM_MESSAGE_2_CARRY_2_KS_PBS`, the default of `tfhe::ConfigBuilder`: a bit of padding at
+//! Blocks are those of `PARAM_MESSAGE_2_CARRY_2_KS_PBS`, the default of `tfhe::ConfigBuilder`: one bit of padding at
 //! 2^63, two of carry, two of message at 2^60 and 2^59. An LWE ciphertext of `tfhe` is mask, then body, as here.
 //!
 //! # Noise
 //!
-//! With the variance V of blind rotation ([`rotation`](crate::noise::rotation)), D the bits of s, B = 2^15 and l = 2 the gadget of the
-//! switch and σ the noise of the export key, a block has the variance
+//! Let V be the variance of blind rotation ([`rotation`](crate::noise::rotation)), D the bits of s, B = 2^15 and l = 2
+//! the gadget of the key switch, σ the noise of the export key. The variance of a block is
 //!
 //! ```text
-//! 2 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-108.6
+//! 2 V + D (B^-2l/24 + l (B²+2)/12 σ²) + l D² B² 2^-107.8
 //! ```
 //!
-//! The last term is the precision of the transforms. With set `tfhe/p64` that is 2^-16.9 squared (measured: the same), nearly all of it 2 V; what is
-//! checked has [`REFRESHED`](crate::noise::REFRESHED) times 2 V. A
-//! bootstrap of `tfhe` leaves 2^-14.9 squared (measured). Blocks are marked as nominal, so the conversion is refused if a
-//! block would have more than 2^-15 squared.
+//! The last term is the precision of the transforms. For `tfhe/p64` the standard deviation is 2^-16.8, nearly all of it
+//! from 2 V; the check counts [`REFRESHED`](crate::noise::REFRESHED) times 2 V. A bootstrap of `tfhe` leaves 2^-14.9
+//! (measured). Blocks are marked as nominal, so a conversion to more than 2^-15 is rejected.
 //!
 //! # Security
 //!
-//! Rows of an export key are GLWE samples under z, of exactly the kind that `tfhe` publishes itself: ring of degree 2048, rank 1, binary
-//! secret, uniform masks, and errors of the variance that the user's parameters prescribe for z: 2^-47.8 squared by default. They are
-//! normal where `tfhe` draws from a `TUniform`; estimates of lattice attacks depend on the variance, and the samples
-//! (2 rows of 2048 for each S_i) are few beside those of a server key. s is only the message, and independent of z: no
-//! circular assumption is added, unless z is encrypted under s elsewhere.
+//! Rows of an export key are GLWE samples under z of the kind that `tfhe` itself publishes: degree 2048, rank 1, binary
+//! secret, uniform masks, errors of the variance of the user's parameters (2^-47.8 squared by default). Errors are
+//! normal where `tfhe` draws from a `TUniform`, but estimates of lattice attacks depend on the variance. The two rows
+//! per S_i are few beside a server key. The message s is independent of z, so no circular assumption is added, unless z
+//! is encrypted under s elsewhere.
 
 use crate::bits::engine::{Engine, bytes_per_task};
 use crate::ciphertext::{Big, Lwe};
@@ -75,43 +75,41 @@ use tfhe::{
 };
 use zeroize::Zeroizing;
 
-/// Degree of the user's ring: bits of z.
+/// Degree of the user's ring: the number of bits of z.
 const DEGREE: usize = 2048;
 
-/// Mask and body.
 const COLUMNS: usize = 2;
 
-/// Digits of the key switch.
 const SWITCH: Gadget = Gadget {
     base_log: 15,
     levels: 2,
 };
 
-/// Blocks of a value of eight bits.
+/// Blocks of an 8-bit value.
 const BLOCKS: usize = 4;
 
-/// What the two bits of a block are worth: 64 bits less padding, carry and message.
+/// Encodings of the two message bits, below padding and carry.
 const UNITS: [u64; 2] = [1 << 59, 1 << 60];
 
-/// Key-switching key from a [`SecretKey`] to the big LWE key of a `tfhe::ClientKey`: public, made by the client, who knows both. It
-/// takes 64 KiB of memory.
+/// Key-switching key from a [`SecretKey`] to the big LWE key of a `tfhe::ClientKey`. Public; the client, who knows both
+/// keys, makes it. It takes 64 KiB of memory.
 pub struct ExportKey {
     params: Arc<Params>,
     id: KeyId,
     pattern: AtomicPatternKind,
-    /// of its rows
+    /// noise of its rows
     sigma: f64,
     fourier: Fourier,
-    /// spectra of -S_i g for the units g of the gadget: as many rows as levels for every S_i, two columns
+    /// spectra of -S_i g: for each S_i one row per gadget unit g, of two columns
     rows: Reals,
 }
 
 impl ExportKey {
-    /// Encrypts the bits of `secret` under the key of `user`. Milliseconds.
+    /// Encrypts the bits of `secret` under the key of `user`. Takes milliseconds.
     ///
     /// # Errors
-    /// If the set is not on bits, or `user` has other parameters than two bits of message and two of carry under 2048 key bits
-    /// and the modulus 2^64.
+    /// If the set is not on bits, or `user` does not have 2048 key bits, modulus 2^64, and blocks of two message and
+    /// two carry bits.
     pub fn generate(
         secret: &SecretKey,
         user: &ClientKey,
@@ -152,23 +150,22 @@ impl ExportKey {
         })
     }
 
-    /// The parameters of the secret it was made with.
+    /// Parameters of the secret key.
     pub fn params(&self) -> &Arc<Params> {
         &self.params
     }
 
-    /// The secret key it was made with.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether it can be used with keys of `params` and `id`.
     fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         let found = (self.params.id(), self.id);
         Ok(mismatch::check("export key", found, (params.id(), id))?)
     }
 
-    /// Variance that [`ExportKey::switch`] adds.
+    /// Variance of the noise of [`ExportKey::switch`].
     fn variance(&self) -> f64 {
         let dimension = (self.rows.len() / (SWITCH.levels * COLUMNS)) as f64;
         let levels = SWITCH.levels as f64;
@@ -178,10 +175,7 @@ impl ExportKey {
             + levels * (dimension * base).powi(2) * FFT_LOG2_VARIANCE.exp2()
     }
 
-    /// The message of an LWE ciphertext, under z: mask, then body.
-    ///
-    /// The mask becomes polynomials whose product with the S_i has <a, s> as constant coefficient; a GLWE key switch follows,
-    /// and the constant coefficient of its phase is read off.
+    /// Switches an LWE ciphertext to z, as [`KeySwitch`](crate::switching::KeySwitch) does; returns mask, then body.
     fn switch(&self, lwe: &Lwe<Big>) -> Vec<u64> {
         let mask = lwe.mask();
         let levels = SWITCH.levels;
@@ -223,18 +217,19 @@ impl fmt::Debug for ExportKey {
 }
 
 impl EvalKey {
-    /// Every byte of a state as a value of `tfhe`, with nominal noise and the tag of `server_key`, with the current thread pool.
+    /// Converts every byte of a state to a value of `tfhe`, with nominal noise and the tag of `server_key`, on the
+    /// current thread pool.
     ///
-    /// `server_key` is asked for its format and its tag only. It must belong to the client key that `export` was made with, which nothing
-    /// tells if their parameters agree: values then decrypt to something else.
+    /// Only the format and the tag of `server_key` are used. It must belong to the client key of `export`; this cannot
+    /// be checked if their parameters agree, and the values of a wrong key decrypt to garbage.
     ///
-    /// Costs 8 blind rotations and 4 small key switches per byte, no bootstrapping of `tfhe`. A bit fails with no larger
-    /// probability than in a look-up.
+    /// Costs 8 blind rotations and 4 small key switches per byte, and no bootstrap of `tfhe`. A bit fails at most as
+    /// often as in a look-up.
     ///
     /// # Errors
-    /// Before any work: if the set is not on bits, the state or `export` belongs to another one or to another secret, `server_key` has
-    /// other parameters than `export`, a bit of the state would be read wrongly with a probability above 2^-64, or a
-    /// block would have more noise than one of `tfhe`.
+    /// Before any work: if the set is not on bits, the state or `export` is of another set or secret, `server_key` and
+    /// `export` have different parameters, a bit is misread with probability above 2^-64, or a block would have more
+    /// than nominal noise.
     pub fn to_fheuint8(
         &self,
         state: &State,
@@ -267,7 +262,7 @@ impl EvalKey {
     }
 }
 
-/// The value of eight LWE ciphertexts, the lowest bit first, which hold [`UNITS`] in turn.
+/// The value of eight LWE ciphertexts, lowest bit first, encoded in turn by [`UNITS`].
 fn value(bits: &[Lwe<Big>], export: &ExportKey, format: &Format) -> Result<FheUint8> {
     let blocks = bits.chunks_exact(2).map(|pair| {
         let mut sum = pair[0].clone();
@@ -277,13 +272,13 @@ fn value(bits: &[Lwe<Big>], export: &ExportKey, format: &Format) -> Result<FheUi
     format.value(blocks)
 }
 
-/// The patterns whose values are under the big LWE key, by number.
+/// Patterns with values under the big LWE key; the index is the number in [`Format::pattern`].
 const PATTERNS: [AtomicPatternKind; 2] = [
     AtomicPatternKind::Standard(PBSOrder::KeyswitchBootstrap),
     AtomicPatternKind::KeySwitch32,
 ];
 
-/// What a user's values look like: the format of their blocks, and the tag of the user's keys.
+/// The block format of a user's values, and the tag of the user's keys.
 #[derive(Clone)]
 pub struct Format {
     blocks: CiphertextConformanceParams,
@@ -291,10 +286,10 @@ pub struct Format {
 }
 
 impl Format {
-    /// That of the values that `key` encrypts.
+    /// The format of values that `key` encrypts.
     ///
     /// # Errors
-    /// If it has other parameters than two bits of message and two of carry under 2048 key bits and the modulus 2^64.
+    /// If `key` does not have 2048 key bits, modulus 2^64, and blocks of two message and two carry bits.
     pub fn of_client(key: &ClientKey) -> Result<Self> {
         let parameters = key.computation_parameters();
         let blocks = parameters.to_shortint_conformance_param();
@@ -305,7 +300,7 @@ impl Format {
         })
     }
 
-    /// That of the values that `key` computes with.
+    /// The format of values that `key` computes with.
     ///
     /// # Errors
     /// As [`of_client`](Self::of_client).
@@ -320,7 +315,7 @@ impl Format {
         })
     }
 
-    /// From what [`pattern`](Self::pattern) and [`tag`](Self::tag) say.
+    /// From the results of [`pattern`](Self::pattern) and [`tag`](Self::tag).
     ///
     /// # Errors
     /// If there is no such pattern.
@@ -350,7 +345,8 @@ impl Format {
         })
     }
 
-    /// Number of the order of key switch and bootstrap in the user's parameters: 0 for the key switch first, 1 the same to 32 bits.
+    /// The order of key switch and bootstrap in the parameters: 0 is key switch first, 1 the same with a key switch to
+    /// 32 bits.
     pub fn pattern(&self) -> u8 {
         let own = self.blocks.atomic_pattern;
         let found = PATTERNS.iter().position(|p| *p == own);
@@ -362,10 +358,11 @@ impl Format {
         self.tag.data()
     }
 
-    /// The value of four blocks, that of the lowest bits first: LWE ciphertexts of 2^59 times two bits, under the user's big LWE key, mask before body, with nominal noise.
+    /// The value of four blocks, lowest bits first: LWE ciphertexts of 2^59 · (two bits) under the user's big LWE key,
+    /// mask before body, with nominal noise.
     ///
     /// # Errors
-    /// If a block has not the format.
+    /// If there are not four blocks, or one has another format.
     pub fn value(&self, blocks: impl Iterator<Item = Vec<u64>>) -> Result<FheUint8> {
         let format = &self.blocks;
         let block = |words: Vec<u64>| {
@@ -409,16 +406,16 @@ impl fmt::Debug for Format {
     }
 }
 
-/// The bits of the user's big LWE key, and the standard deviation of errors that the user's parameters prescribe for it.
+/// The bits of the user's big LWE key, and the standard deviation of errors under it in the user's parameters.
 ///
 /// # Errors
-/// If there are not 2048.
+/// If there are not 2048 of them, or one is not a bit.
 pub fn key_bits(user: &ClientKey) -> Result<(Zeroizing<Vec<u64>>, f64)> {
     let integer: &tfhe::integer::ClientKey = user.as_ref();
     let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
     let (bits, noise) = shortint.encryption_key_and_noise();
     check("LWE dimension", bits.as_ref().len() as u64, DEGREE as u64)?;
-    // that some word is none is told, which it is is not
+    // reveals whether all words are bits, not which ones are not
     let all = bits.as_ref().iter().fold(0, |all, bit| all | bit);
     check("largest word", 1 + u64::from(all > 1), 1)?;
     let sigma = match noise {
@@ -428,7 +425,7 @@ pub fn key_bits(user: &ClientKey) -> Result<(Zeroizing<Vec<u64>>, f64)> {
     Ok((Zeroizing::new(bits.as_ref().to_vec()), sigma))
 }
 
-/// `high` · 256 + `low`, whose blocks are put side by side: free. The tag is that of `low`.
+/// `high` · 256 + `low`, by concatenating blocks: free. The tag is that of `low`.
 pub fn join_be(high: FheUint8, low: FheUint8) -> FheUint16 {
     let (high, ..) = high.into_raw_parts();
     let (low, _, tag, metadata) = low.into_raw_parts();
@@ -441,7 +438,6 @@ pub fn join_be(high: FheUint8, low: FheUint8) -> FheUint16 {
     )
 }
 
-/// Refuses blocks of another shape than this module writes.
 fn check_format(format: &CiphertextConformanceParams) -> Result<()> {
     check("message modulus", format.message_modulus.0, 4)?;
     check("carry modulus", format.carry_modulus.0, 4)?;
@@ -462,7 +458,6 @@ fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {
     })
 }
 
-/// Refuses blocks of more than nominal noise.
 fn check_noise(set: &BitsSet, export: &ExportKey) -> Result<()> {
     let block = 2.0 * REFRESHED * rotation(set).total() + export.variance();
     let found = log2_sigma(block);

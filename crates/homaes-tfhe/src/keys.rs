@@ -17,20 +17,17 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The client's key: the LWE key of blind rotation and the GLWE key, which flattened is the LWE key of everything that
-/// enters and leaves.
+/// The client's key: the LWE key of blind rotation, and the GLWE key, which flattened is the LWE key of wrapped keys
+/// and states.
 pub struct SecretKey {
     params: Arc<Params>,
     id: KeyId,
-    /// n bits, then k N
+    /// n bits of the LWE key, then k N of the GLWE key
     bits: Zeroizing<Vec<u64>>,
 }
 
 impl SecretKey {
-    /// New bits: uniform, but for an LWE key in blocks.
-    ///
-    /// # Errors
-    /// None so far.
+    /// Samples a key: uniform bits, or a block binary LWE key if the set has one.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
         let mut bits = Zeroizing::new(vec![0; Self::len(params)]);
         let shape = params.shape();
@@ -52,7 +49,6 @@ impl SecretKey {
         Self { params, id, bits }
     }
 
-    /// Bits of both keys.
     pub(crate) fn len(params: &Params) -> usize {
         params.shape().lwe_dimension + params.big_dimension()
     }
@@ -62,30 +58,28 @@ impl SecretKey {
         &self.bits
     }
 
-    /// A byte a bit.
+    /// One byte per bit.
     fn bytes(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(self.bits.iter().map(|&bit| bit as u8).collect())
     }
 
-    /// Eight bits a byte.
+    /// Eight bits per byte.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        // with its final capacity, so that no copy stays behind
+        // final capacity: growing would leave a copy behind
         let mut out = Zeroizing::new(Vec::with_capacity(packed_len(self.bits.len(), 1)));
         pack_bits(&self.bits, 1, &mut out);
         out
     }
 
-    /// Whether the key of blind rotation is as its set wants it.
     pub(crate) fn is_of_set(&self) -> bool {
         secret::is_lwe_key(self.params.shape().lwe_key, self.lwe())
     }
 
-    /// Key of blind rotation.
     fn lwe(&self) -> &[u64] {
         &self.bits[..self.params.shape().lwe_dimension]
     }
 
-    /// The documented key of results: k N bits. Coefficient j of key polynomial i is bit i N + j.
+    /// The key of results: k N bits; bit i N + j is coefficient j of key polynomial i.
     pub fn glwe(&self) -> &[u64] {
         &self.bits[self.params.shape().lwe_dimension..]
     }
@@ -95,7 +89,7 @@ impl SecretKey {
         &self.params
     }
 
-    /// Random public name that ties keys and ciphertexts to this secret.
+    /// Random public name of the secret key; its other keys and its ciphertexts carry it.
     pub fn id(&self) -> KeyId {
         self.id
     }
@@ -110,7 +104,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The server's key, as the spectra that evaluation multiplies by.
+/// The server's key as spectra.
 pub struct EvalKey {
     params: Arc<Params>,
     id: KeyId,
@@ -118,7 +112,7 @@ pub struct EvalKey {
 }
 
 impl EvalKey {
-    /// The evaluation key of `secret`, with the current thread pool.
+    /// Generates the evaluation key of `secret`, on the current thread pool.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let file = EvalKeyFile::generate(secret, rng);
         let parts = file.parts.par_iter();
@@ -150,7 +144,7 @@ impl EvalKey {
         &self.params
     }
 
-    /// The secret key it was made with.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -165,25 +159,25 @@ impl fmt::Debug for EvalKey {
     }
 }
 
-/// The file of the evaluation key of a secret key, made part by part.
+/// The file of an evaluation key, generated record by record.
 pub struct EvalKeyFile<'s> {
     secret: &'s SecretKey,
     secrets: Secrets<'s>,
-    /// of the masks
+    /// seed of the masks
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
     pub(crate) parts: Vec<Part>,
 }
 
 impl<'s> EvalKeyFile<'s> {
-    /// A new evaluation key.
+    /// A new evaluation key, from a random seed.
     pub fn generate(secret: &'s SecretKey, rng: &mut impl CryptoRng) -> Self {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         Self::of_seed(secret, seed)
     }
 
-    /// The evaluation key that begins with this seed.
+    /// The evaluation key of this seed. Deterministic: errors derive from the seed and the secret.
     pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
         let params = secret.params();
         Self {
@@ -203,7 +197,6 @@ impl<'s> EvalKeyFile<'s> {
         self.secret.id()
     }
 
-    /// The bodies of the rows of a part.
     pub(crate) fn bodies(&self, part: Part) -> Vec<u64> {
         let params = self.params();
         let masks = part.masks(params.id(), &self.seed);

@@ -1,23 +1,23 @@
-//! TFHE with circuit bootstrapping, and AES on encrypted bits and nibbles.
+//! TFHE with circuit bootstrapping, and AES on encrypted bits and base-16 digits.
 //!
-//! Two ways to AES, chosen by the parameter set:
+//! The parameter set selects one of two methods:
 //!
-//! - **bits** (`tfhe/p64`, `tfhe/p128`, `tfhe/p64-blocks`): 128 LWE ciphertexts per block. Exclusive or is addition; SubBytes takes 128 circuit bootstraps,
-//!   one per bit, and a tree of CMux gates over public tables. Seconds per block.
-//! - **nibble** (`tfhe/nibble…`): Trama, Clet, Boudguiga, Sirdey, *A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE*
-//!   (2023; "TCBS23"): two base-16 digits per byte, look-ups by tree-based functional bootstrapping.
+//! - **bits** (`tfhe/p64`, `tfhe/p128`, `tfhe/p64-blocks`): 128 LWE ciphertexts per block. XOR is addition. SubBytes
+//!   of a block takes 128 circuit bootstraps, one per bit, and CMux trees over public tables. Seconds per block.
+//! - **nibble** (`tfhe/nibble…`): Trama, Clet, Boudguiga, Sirdey, *A Homomorphic AES Evaluation in Less than 30 Seconds
+//!   by Means of TFHE* (2023; "TCBS23"). Two base-16 digits per byte, tree-based functional bootstrapping.
 //!
-//! Both take the AES key alone and expand it under encryption, or round keys that the client expanded, run AES-128/192/256 in
-//! either direction, and leave LWE ciphertexts with the noise of few operations after a bootstrapping: results can be
-//! computed on without limit.
+//! Both run AES-128/192/256 in either direction, and take the AES key alone, which the server expands under encryption,
+//! or all round keys. Results have the noise of a few operations after a bootstrap, so programs can compute on them
+//! without limit.
 //!
 //! # Encodings
 //!
-//! q = 2^64; a word x is the torus element x/2^64. Secrets are uniform bits: an LWE key of n bits for blind rotation, in some sets in blocks
-//! ([`LweKey`]), and k polynomials of N bits, the GLWE key, which flattened is the LWE key of states. A bit is bit · 2^63, a base-16 digit is
-//! digit · 2^59. [`State`] says how bytes lie in ciphertexts.
+//! q = 2^64; a word x is the torus element x/2^64. Secrets are bits: an LWE key of n bits for blind rotation
+//! ([`LweKey`]), and the GLWE key of k polynomials of N bits, which flattened is the LWE key of states. A bit is
+//! encoded as bit · 2^63, a base-16 digit as digit · 2^59. [`State`] documents the order of ciphertexts.
 //!
-//! # A bit on its way (bits)
+//! # SubBytes of one bit (bits)
 //!
 //! ```text
 //!  state: LWE, k N ──► key switch ──► LWE, n ──► blind rotation ──► GLWE: bit·g_1 … bit·g_l in l coefficients
@@ -29,18 +29,21 @@
 //!
 //! | step | module | literature |
 //! |---|---|---|
-//! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
-//! | polynomials, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | the same |
-//! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
-//! | blind rotation, by one or two key bits a step, or a block | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018; Lee, Min, Seo, Song 2023 |
+//! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | CGGI20 §3, §4 |
+//! | polynomials, automorphisms; key parts and rows | `ring`, `parts`, `rows` | CGGI20 |
+//! | key switch in a ring | `switching` | GLWE key switch, masks embedded as polynomials |
+//! | blind rotation, one or two key bits or a block per step | `rotation`, [`homaes_math::Fourier`] | see below |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
-//! | mean of rounding errors taken out | `rotation` (`Exponents::new`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
+//! | mean compensation | `rotation`, `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025 |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
-//! | circuit bootstrapping by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang, Wen, Li, Lu, Wei, Liu, Wang 2024 |
+//! | circuit bootstrap by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang et al. 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
-//! | AES rounds, work shared between blocks and among threads | `bits::aes`, `distinct`, `flow` | |
+//! | AES rounds, work shared by blocks and threads | `bits::aes`, `distinct`, `flow` | |
 //! | AES key schedule | `bits::expand` | FIPS-197 §5.2 |
 //! | noise, failure probability | [`noise`] | |
+//!
+//! CGGI20: Chillotti, Gama, Georgieva, Izabachène 2020. Wang et al.: Wang, Wen, Li, Lu, Wei, Liu, Wang 2024. Blind
+//! rotation by two bits: Zhou et al. 2018, Bourse et al. 2018; by a block: Lee, Min, Seo, Song 2023.
 //!
 //! # Example
 //!
@@ -57,7 +60,7 @@
 //! let keys = RoundKeys::expand(&[7; 16])?;
 //! let wrapped = WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng)?;
 //!
-//! // the server: expands the key under encryption, then public blocks in, encrypted AES of them out
+//! // the server: expands the key under encryption, then evaluates AES on public blocks
 //! let aes = Aes::new(&eval, &wrapped)?;
 //! let state = aes.evaluate(&[[0; 16]])?;
 //!

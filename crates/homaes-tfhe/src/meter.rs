@@ -1,9 +1,8 @@
-//! Counts and times of the stages, collected while they run.
+//! Counts and times of the stages of an evaluation.
 
 use homaes_scheme::Reading;
 use homaes_scheme::meter::Counters;
 
-/// Stages that are timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     KeySwitch,
@@ -23,15 +22,13 @@ const NAMES: [&str; 6] = [
     "linear layer",
 ];
 
-/// Transforms of one polynomial, either direction; blind rotations.
+/// Transforms of one polynomial in either direction, and blind rotations.
 const COUNTS: [&str; 2] = ["transforms", "rotations"];
 
-/// Counters shared by all threads of an evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct Meter(Counters<2, 6>);
 
 impl Meter {
-    /// Runs `f` and books its time.
     pub(crate) fn time<T>(&self, stage: Stage, f: impl FnOnce() -> T) -> T {
         self.0.time(stage as usize, f)
     }

@@ -1,8 +1,8 @@
-//! Noise of AES on bits: what every step adds, and how often the result is wrong.
+//! Noise of AES on bits: what each step adds, and how often a result is wrong.
 //!
-//! All variances are of phases in units of the torus, as fractions of 1 squared. Secrets are binary, so `E[s²] = 1/2`.
-//! `k` is the rank, `N` the degree, `n` the dimension of the LWE key, `B` and `l` base and levels of a gadget, `σ` the
-//! noise of fresh GLWE ciphertexts.
+//! Variances are of phases, as squared fractions of the torus. Secrets are binary, so `E[s²] = 1/2`. `k` is the rank,
+//! `N` the degree, `n` the LWE dimension, `B` and `l` base and levels of a gadget, `σ` the noise of fresh GLWE
+//! ciphertexts.
 //!
 //! ```text
 //! LWE -- key switch, modulus switch --> blind rotation --> packed trace --> scheme switch --> GGSW of a bit
@@ -10,18 +10,18 @@
 //!  +-------------- linear layer: sum of 4 look-ups, and a round key <-------------- look-up <---+
 //! ```
 //!
-//! Balanced digits of base `B` have second moment `(B² + 2)/12` ([`digit_moment`]), and what they leave out is uniform
-//! of width `B^-l`: variance `B^-2l/12` ([`rounding`]).
+//! Balanced digits of base `B` have second moment `(B² + 2)/12` ([`digit_moment`]). Their rounding error is uniform of
+//! width `B^-l`: variance `B^-2l/12` ([`rounding`]).
 //!
-//! # Where the noise of a GGSW ciphertext sits
+//! # Noise of a GGSW ciphertext
 //!
-//! After the trace a level is a constant, and the noise of blind rotation sits in its constant coefficient alone: a
-//! scalar `e`. The rows of the mask have `e · S_i(X)`. An external product with digits `d` then adds
-//! `e · (d_0 + Σ d_i S_i)`, whose variance is `(1 + k N/2)` times that of `e · d`; counting the noise of every row
-//! as if all its coefficients had it gives `(k + 1) N`, three times as much at `k = 2`. [`Accounting`] chooses.
+//! After the trace, a level is a constant, and the noise of blind rotation is a scalar `e` in its constant coefficient;
+//! the mask rows have `e · S_i(X)`. An external product with digits `d` adds `e · (d_0 + Σ d_i S_i)`, of `(1 + k N/2)`
+//! times the variance of `e · d`. To count every coefficient of every row as this noisy gives `(k + 1) N`, three times
+//! as much at `k = 2`. [`Accounting`] chooses.
 //!
-//! The exact count has a price: a product of two normal variables, `e` and the sum of digits, has a heavier tail than a
-//! normal variable of the same variance. [`log2_tail`] accounts for it.
+//! The exact count needs a heavier tail: `e` times a sum of digits is a product of two normal variables
+//! ([`log2_tail`]).
 
 mod tail;
 
@@ -32,43 +32,43 @@ use crate::set::{BitsSet, Gadget, LweKey};
 use core::fmt;
 use homaes_aes::KeySize;
 
-/// log2 of the variance that f64 transforms add to one product of a polynomial of digits and one of the torus, over
+/// log2 of the variance that f64 transforms add to one product of a polynomial of digits and a torus polynomial, over
 /// `N² B²`.
 ///
-/// For the transforms of `homaes_math::fourier`, from the noise of blind rotation at `k = 2`, `N = 1024`, of which it is
-/// most for `B ≥ 2^20` (-107.9 of 2048 samples; `bits::engine`'s tests hold it). One factor N is that of the products' length; the other comes from the errors in the mask, which the key
-/// multiplies, so in other shapes it would be `1 + k N/2`.
+/// Measured in blind rotation at `k = 2`, `N = 1024`, where it dominates for `B ≥ 2^20` (-107.9 in 2048 samples; tests
+/// of `bits::engine` check it). One factor N is the length of the products. The other comes from errors in the mask,
+/// which meet the key: in other shapes it would be `1 + k N/2`.
 pub const FFT_LOG2_VARIANCE: f64 = -107.8;
 
-/// Most noise of a block of a value of the crate `tfhe`, log2 of its standard deviation: a bootstrap of that crate leaves 2^-14.9.
+/// log2 of the largest standard deviation of a block for the crate `tfhe`, whose own bootstrap leaves 2^-14.9.
 pub const NOMINAL_LOG2_SIGMA: f64 = -15.0;
 
-/// Noise beyond which a bit, encoded as 0 or 1/2, is read wrongly.
+/// Noise at which a bit, encoded as 0 or 1/2, is misread.
 pub const BIT_THRESHOLD: f64 = 0.25;
 
-/// CMux gates on every path through the table of an S-box.
+/// CMux gates on a path through the table of an S-box.
 pub const LOOK_UP_DEPTH: u32 = 8;
 
-/// Look-ups that the linear layer adds up: multiples of bytes are tables of their own (1, 1, 2, 3 one way, 9, 11, 13, 14
-/// the other), so each output bit is the sum of one bit of four bytes.
+/// Look-ups per output bit of the linear layer. Multiples of bytes have their own tables (1, 1, 2, 3 one way, 9, 11,
+/// 13, 14 the other), so a bit is the sum of one bit of four bytes.
 pub const LINEAR_TERMS: u32 = 4;
 
-/// Most refreshed bits whose sum is a bit of a round key: all key bits and all results of SubWord of AES-256.
+/// Most refreshed bits that sum to a round-key bit: all key bits and all SubWord results of AES-256.
 pub const ROUND_KEY_TERMS: u32 = 256 + 13 * 32;
 
-/// Variance of a refreshed bit over that of a rotation for GGSW ciphertexts: its exponents are odd as well, for which
-/// monomials in the transform round once more. Measured 1.3.
+/// Variance of a refreshed bit over that of a rotation for GGSW. Its exponents may be odd, and those monomials round
+/// once more in the transform. Measured: 1.3.
 pub const REFRESHED: f64 = 1.5;
 
-/// How the noise in the rows of a GGSW ciphertext is counted.
+/// How the noise of GGSW rows is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accounting {
-    /// Every coefficient of every row is counted as noisy as those of the mask rows' worst, and everything as normal. An upper bound
-    /// on the variance.
+    /// Every coefficient of every row is as noisy as the worst of the mask rows, and all noise is normal: an upper
+    /// bound on the variance.
     Uniform,
-    /// The scalar of the trace times the secret key, see the module, with the tail of a sum of products; and the first
-    /// CMux of a look-up chooses between plain tables, which adds nothing. Not counted: the scalars of a GGSW ciphertext's levels are
-    /// neighbouring coefficients of one rotation and correlated, as neighbouring digits are; 4 to 5 % of the rows' variance at base 8, sampled.
+    /// The trace's scalar times the secret key (see the module), with the tail of a sum of products. The first CMux of
+    /// a look-up chooses between public tables and adds nothing. Not counted: levels are neighbouring coefficients of
+    /// one rotation and correlated, as neighbouring digits are; sampled, 4 to 5 % of the rows' variance at base 8.
     Structured,
 }
 
@@ -77,7 +77,7 @@ pub enum Accounting {
 pub struct Rotation {
     /// From the noise of the bootstrapping key.
     pub key: f64,
-    /// From what the digits leave out.
+    /// From the rounding of digits.
     pub rounding: f64,
     /// From the precision of the transforms.
     pub fft: f64,
@@ -91,19 +91,19 @@ impl Rotation {
     }
 }
 
-/// Variance of the noise that the packed trace adds to one of its results, which is a constant.
+/// Variance of the noise that the packed trace adds to each result, a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trace {
     /// In the constant coefficient.
     pub constant: f64,
-    /// Summed over all coefficients; this is what counts when a polynomial multiplies the result.
+    /// Summed over all coefficients: what counts when a polynomial multiplies the result.
     pub sum: f64,
 }
 
 /// Variance of the noise of one external product with the GGSW ciphertext of a bit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExternalProduct {
-    /// From what the digits leave out; nothing if the bit is 0.
+    /// From the rounding of digits; nothing if the bit is 0.
     pub rounding: f64,
     /// From the rows.
     pub rows: f64,
@@ -117,27 +117,27 @@ impl ExternalProduct {
     }
 }
 
-/// Second moment of a balanced digit of base `B`: `(B² + 2)/12`. Ties at `±B/2` go either way equally often.
+/// Second moment of a balanced digit of base `B`, if ties at `±B/2` go either way equally often: `(B² + 2)/12`.
 ///
-/// An upper bound below `B = 2^10`, where a tie takes the sign of the digit above, which the carry then makes smaller: exact moments are 3 %
-/// lower at `B = 8`, 12 % at 4 and 32 % at 2.
+/// An upper bound for `B < 2^10`: there a tie takes the sign of the digit above, which the carry makes smaller. Exact
+/// moments are 3 % lower at `B = 8`, 12 % at 4 and 32 % at 2.
 #[must_use]
 pub fn digit_moment(gadget: Gadget) -> f64 {
     (pow2(2.0 * f64::from(gadget.base_log)) + 2.0) / 12.0
 }
 
-/// Variance of what the digits leave out of a coefficient: `B^-2l/12`.
+/// Variance of the rounding error of digits: `B^-2l/12`.
 #[must_use]
 pub fn rounding(gadget: Gadget) -> f64 {
     pow2(-2.0 * f64::from(gadget.base_log) * gadget.levels as f64) / 12.0
 }
 
-/// Blind rotation in `S = n/u` steps of `u` key bits, in each `K` keys, each times a binomial `X^a - 1` (`w = 2`), with `k l` digits of the
-/// mask and `l'` of the body in base `B'`. `K` is `2^u - 1` for independent bits and `u` for a block.
+/// Blind rotation in `S = n/u` steps of `u` key bits. A step has `K` keys (`2^u - 1` for independent bits, `u` for a
+/// block), each times a binomial `X^a - 1` (`w = 2`); the mask has `k l` digits, the body `l'` in base `B'`.
 ///
 /// - key: `S K w N (k l (B²+2)/12 + l' (B'²+2)/12) σ²`;
-/// - rounding: `S · (1 - 1/(K+1)) · w · (k N/2 · B^-2l + B'^-2l')/12`: unless all its key bits are 0, one of `K + 1` cases, a step rotates,
-///   and the error comes twice;
+/// - rounding: `S · (1 - 1/(K+1)) · w · (k N/2 · B^-2l + B'^-2l')/12`: a step rotates unless all its key bits are 0,
+///   one of `K + 1` cases, and the error then counts twice;
 /// - precision: `S K w N² (k l B² + l' B'²) 2^`[`FFT_LOG2_VARIANCE`].
 #[must_use]
 pub fn rotation(set: &BitsSet) -> Rotation {
@@ -145,7 +145,7 @@ pub fn rotation(set: &BitsSet) -> Rotation {
     Ring::of(set).rotation(steps, [set.rotation_mask, set.rotation_body])
 }
 
-/// How often blind rotation adds the noise of a key, and that of rounding: `S K w` and `S (1 - 1/(K+1)) w`.
+/// Multiplicities in blind rotation: of the keys' noise, `S K w`, and of rounding, `S (1 - 1/(K+1)) w`.
 pub(crate) fn steps(dimension: usize, key: LweKey, unroll: usize) -> [f64; 2] {
     let steps = dimension as f64 / unroll as f64;
     let binomial = 2.0;
@@ -154,35 +154,33 @@ pub(crate) fn steps(dimension: usize, key: LweKey, unroll: usize) -> [f64; 2] {
     [steps * keys * binomial, steps * moves * binomial]
 }
 
-/// One automorphism with its key switch, in each coefficient: only the mask has digits.
+/// One automorphism with its key switch, in each coefficient; only the mask has digits.
 ///
-/// `k N B^-2l/24 + k l N (B²+2)/12 σ²`, and the precision of the transforms.
+/// `k N B^-2l/24 + k l N (B²+2)/12 σ²`, plus the precision of the transforms.
 #[must_use]
 pub fn automorphism(set: &BitsSet) -> f64 {
     Ring::of(set).automorphism(set.trace)
 }
 
-/// The packed trace of `2^many` values, where one automorphism adds `automorphism` to each coefficient.
+/// The packed trace of `2^many` values, where one automorphism adds `automorphism` (`V`) to each coefficient.
 ///
-/// With `L = log2 N`, `t = many` and values at coefficients 0 to `2^t - 1`, the trace has `2^t - 1` merging automorphisms
-/// `A + X^(N/2^m) B ± τ(A - X^(N/2^m) B)`, then `L - t` of the trace proper, then `2^t - 1` that split the values again.
-/// On the way to one value there are `t`, `L - t` and `t`; each doubles what is kept, and the input is divided by
-/// `2^(L + t)` beforehand, which leaves its own noise as it was.
+/// Let `L = log2 N`, `t = many`, and the values be coefficients 0 to `2^t - 1`. The trace has `2^t - 1` merges
+/// `A + X^(N/2^m) B + τ(A - X^(N/2^m) B)`, then `L - t` automorphisms of the trace proper, then `2^t - 1` splits. One
+/// value passes `t`, `L - t` and `t` of them. Each doubles it, so the input is divided by `2^(L + t)` first; its own
+/// noise stays as it was.
 ///
-/// Noise that enters with `r` doublings to come has its constant coefficient doubled `r` times: `4^r V`. All `r` from 0 to
-/// `L + t - 1` occur once, so the constant has `(4^t N² - 1)/3 V`.
+/// Noise that enters with `r` doublings to come has `4^r V` in the constant coefficient. Each `r` from 0 to `L + t - 1`
+/// occurs once, so the constant has `(4^t N² - 1)/3 V`.
 ///
-/// The other coefficients: `r` doublings of the trace proper keep one in `2^r` of them and kill the rest, while the
-/// splitting ones map the kept ones to each other, each result being a sum of two. So a noise polynomial that enters
+/// Of the other coefficients, `r` doublings of the trace proper keep one in `2^r`, and the splits map the kept ones to
+/// each other, each result being a sum of two. So the sum over all coefficients grows
 ///
-/// - at the last but `r` of the trace proper has the sum `N · 2^r · 2^t V` in the end, together `N (N - 2^t) V`;
-/// - at the last but `r` of the splits, `N · 2^r V`, together `N (2^t - 1) V`;
-/// - at a merge is projected onto the constant: the sum is the constant's.
+/// - by `N · 2^r · 2^t V` for noise that enters the trace proper `r` before its end: in all `N (N - 2^t) V`;
+/// - by `N · 2^r V` for noise that enters the splits `r` before their end: in all `N (2^t - 1) V`;
+/// - by the constant's share alone for noise of a merge, which is projected onto the constant.
 ///
-/// Together `N (N-1) + N² (4^t - 1)/3` times `V`: `6 N²` for four values, against `N (N-1)` of the trace of one value. Their
-/// roots differ by 1.3 bits; measured 1.1 to 1.4.
-///
-/// Dividing beforehand also rounds to `2^-64`; its noise is added, though far below.
+/// Together `N (N-1) + N² (4^t - 1)/3` times `V`: `6 N²` for four values, `N (N-1)` for one. The roots differ by 1.3
+/// bits; measured 1.1 to 1.4. The division rounds to `2^-64`, which is added but negligible.
 #[must_use]
 pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
     let Ring { rank, degree, .. } = Ring::of(set);
@@ -195,10 +193,10 @@ pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
     }
 }
 
-/// From GLWE to the rows of a GGSW ciphertext: an external product with the encrypted key polynomial `S_i`, which also
-/// multiplies the rounding. In each coefficient.
+/// From GLWE to a mask row of GGSW, in each coefficient: an external product with the encrypted key polynomial `S_i`,
+/// which also multiplies the rounding.
 ///
-/// `(2 + k N) B^-2l/24 · N/2 + (k+1) l N (B²+2)/12 σ²`, and the precision of the transforms.
+/// `(2 + k N) B^-2l/24 · N/2 + (k+1) l N (B²+2)/12 σ²`, plus the precision of the transforms.
 #[must_use]
 pub fn scheme_switch(set: &BitsSet) -> f64 {
     let ring = Ring::of(set);
@@ -208,23 +206,24 @@ pub fn scheme_switch(set: &BitsSet) -> f64 {
         + ring.fft(rank + 1.0, gadget)
 }
 
-/// Circuit bootstrapping: noise of a row of the mask in its noisiest coefficient,
-/// `V_rotation + V_trace/2 + V_switch` with the trace summed over all coefficients.
+/// Circuit bootstrap: the noisiest coefficient of a mask row, `V_rotation + V_trace/2 + V_switch`, with the trace
+/// summed over all coefficients.
 ///
-/// A coefficient of the key is 0 or 1, so the scalar of the rotation counts in full; the sum of the trace is met by half.
+/// A coefficient of the key is 0 or 1, so the scalar of the rotation counts in full; half of the trace's sum meets a 1.
 #[must_use]
 pub fn circuit_bootstrap(rotation: f64, trace: &Trace, scheme_switch: f64) -> f64 {
     rotation + trace.sum / 2.0 + scheme_switch
 }
 
-/// External product with the GGSW ciphertext of a bit that `rotation`, `trace` and `scheme_switch` have led to.
+/// External product with the GGSW ciphertext of a bit that has the noise of `rotation`, `trace` and `scheme_switch`.
 ///
-/// Rounding `(1 + k N/4) B^-2l/12`, the mask's error being centred as in [`modulus_switch`]; rows, by [`Accounting`], `l (B²+2)/12` times
+/// Rounding is `(1 + k N/4) B^-2l/12`, with mean compensation as in [`modulus_switch`]. Rows are `l (B²+2)/12` times,
+/// by [`Accounting`],
 ///
 /// - uniform: `(k+1) N` times [`circuit_bootstrap`];
 /// - structured: `(1 + k N/2) (V_rotation + V_trace) + k N V_switch`.
 ///
-/// The precision of the transforms is added, though far below.
+/// The precision of the transforms is added but negligible.
 #[must_use]
 pub fn external_product(
     set: &BitsSet,
@@ -250,7 +249,7 @@ pub fn external_product(
     }
 }
 
-/// A look-up through `depth` CMux gates: each adds an external product to the input it chooses.
+/// A look-up: each of `depth` CMux gates adds an external product.
 #[must_use]
 pub fn look_up(product: &ExternalProduct, depth: u32) -> f64 {
     f64::from(depth) * product.total()
@@ -262,31 +261,31 @@ pub fn linear(look_up: f64) -> f64 {
     f64::from(LINEAR_TERMS) * look_up
 }
 
-/// Key switch from the extracted key of dimension `k N` to the LWE key: `k N (B^-2l/48 + l (B²+2)/12 σ_lwe²)`, the mask's error
-/// being centred as in [`modulus_switch`].
+/// Key switch from dimension `k N` to the LWE key: `k N (B^-2l/48 + l (B²+2)/12 σ_lwe²)`, with mean compensation as in
+/// [`modulus_switch`].
 #[must_use]
 pub fn key_switch(set: &BitsSet) -> f64 {
     Ring::of(set).key_switch(set.key_switch, set.lwe_log2_sigma)
 }
 
-/// Switch of the modulus to `M = 2N/2^many`: `(1 + n/4)/(12 M²)` for independent key bits.
+/// Modulus switch to `M = 2N/2^many`: `(1 + n/4)/(12 M²)` for independent key bits.
 ///
-/// Half the sum of the rounding errors is subtracted from the body beforehand; a key bit then counts as ±1/2, with
-/// second moment 1/4.
+/// Mean compensation subtracts half the sum of the mask's rounding errors from the body; a key bit then counts as ±1/2,
+/// with second moment 1/4.
 ///
-/// Of a key in blocks of `b` bits the part `p = 1/(b+1)` is subtracted. A block then counts as `b p²` if all its bits are 0, and as
-/// `(1 - p)² + (b - 1) p²` otherwise. That is `p (1 - p)` for a bit, on average over keys; keys have more and fewer blocks of zeros. What
-/// counts here is the key without any: `n/b · b (b² + b - 1)/(b (b+1)²)`, at least the variance of every key.
+/// For block binary keys with blocks of `b` bits, the subtracted part is `p = 1/(b+1)`. A block counts as `b p²` if all
+/// its bits are 0, else as `(1 - p)² + (b - 1) p²`; the mean over keys is `p (1 - p)` per bit. The model takes the
+/// worst key, without zero blocks: `n/b · (b² + b - 1)/(b+1)²`.
 ///
-/// A rounded phase stands for half a step to either side. Phases are moved by half a step beforehand, so that two values meet midway:
-/// [`BIT_THRESHOLD`] on both sides. The 1 is the rounding of the body, which then decides nothing; counting it is to the safe side.
+/// Phases are moved by half a step first, so that two values meet midway and [`BIT_THRESHOLD`] holds on both sides. The
+/// rounding of the body, the 1, then decides nothing; counting it is conservative.
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
     let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.log2_values));
     rounded_to(modulus, most_of_rounding(set))
 }
 
-/// The largest second moment of the sum of a set's LWE key bits, less what is subtracted for them, over that of a rounding error.
+/// Second moment of the sum of (key bit - mean) in units of a rounding error, for the worst key.
 fn most_of_rounding(set: &BitsSet) -> f64 {
     let (n, b) = (set.lwe_dimension as f64, set.unroll as f64);
     match set.lwe_key {
@@ -295,12 +294,12 @@ fn most_of_rounding(set: &BitsSet) -> f64 {
     }
 }
 
-/// An LWE ciphertext rounded to multiples of 1/`modulus`, whose key bits have `moment` as sum of their second moments.
+/// Rounding of an LWE ciphertext to multiples of 1/`modulus`; `moment` sums the second moments of the key bits.
 pub(crate) fn rounded_to(modulus: f64, moment: f64) -> f64 {
     (1.0 + moment) / (12.0 * modulus * modulus)
 }
 
-/// The noise of AES on bits under one set: the variance of each step.
+/// The variance of each step of AES on bits under one set.
 ///
 /// ```
 /// use homaes_tfhe::{BitsSet, Gadget, LweKey, noise::{Accounting, NoiseModel}};
@@ -336,23 +335,23 @@ pub struct NoiseModel {
     pub trace: Trace,
     /// From GLWE to GGSW.
     pub scheme_switch: f64,
-    /// Rows of a GGSW ciphertext, see [`circuit_bootstrap`].
+    /// Rows of a GGSW ciphertext; see [`circuit_bootstrap`].
     pub circuit_bootstrap: f64,
-    /// One external product with such a ciphertext.
+    /// One external product with a GGSW ciphertext.
     pub external_product: ExternalProduct,
     /// One look-up.
     pub look_up: Mixture,
-    /// Linear layer, before the round key.
+    /// Linear layer, without the round key.
     pub linear: Mixture,
-    /// A round key that was expanded under encryption: a sum of bits with the noise of blind rotation.
+    /// A round key expanded under encryption: a sum of refreshed bits.
     pub round_key: f64,
     /// Key switch.
     pub key_switch: f64,
-    /// Switch of the modulus.
+    /// Modulus switch.
     pub modulus_switch: f64,
-    /// All there is when blind rotation starts: linear layer, round key, key switch, switch of the modulus.
+    /// Input of blind rotation: linear layer, round key, key switch, modulus switch.
     pub bootstrap_input: Mixture,
-    /// Bits of the result: a look-up of the last round, and the last round key.
+    /// Result bits: a look-up of the last round, and the last round key.
     pub output: Mixture,
 }
 
@@ -406,7 +405,7 @@ impl NoiseModel {
         }
     }
 
-    /// log2 of the probability that one bootstrapping of a state bit reads it wrongly.
+    /// log2 of the probability that a bootstrap misreads a state bit.
     #[must_use]
     pub fn log2_p_bootstrap(&self) -> f64 {
         log2_tail(&self.bootstrap_input, BIT_THRESHOLD)
@@ -418,8 +417,8 @@ impl NoiseModel {
         log2_tail(&self.output, BIT_THRESHOLD)
     }
 
-    /// log2 of the probability that one block comes out wrong, as a sum over everything that may fail:
-    /// [`bootstraps_per_block`] and 128 bits of output. The round keys are taken as right.
+    /// log2 of the probability that a block comes out wrong: the sum over its [`bootstraps_per_block`] and 128 output
+    /// bits. The round keys are assumed right.
     #[must_use]
     pub fn log2_p_block(&self, size: KeySize) -> f64 {
         log2_sum(
@@ -428,20 +427,20 @@ impl NoiseModel {
         )
     }
 
-    /// log2 of the probability that expansion of the key under encryption goes wrong: [`bootstraps_of_expansion`], each as
-    /// likely to fail as one of a block. Their inputs have less noise: one look-up and a few refreshed bits.
+    /// log2 of the probability that key expansion under encryption goes wrong: [`bootstraps_of_expansion`], each
+    /// counted like one of a block. Their inputs have less noise: one look-up and a few refreshed bits.
     #[must_use]
     pub fn log2_p_expansion(&self, size: KeySize) -> f64 {
         self.log2_p_bootstrap() + f64::from(bootstraps_of_expansion(size)).log2()
     }
 
-    /// log2 of the probability that one block comes out wrong, expansion of its key included.
+    /// log2 of the probability that one block comes out wrong, key expansion included.
     #[must_use]
     pub fn log2_p_fail(&self, size: KeySize) -> f64 {
         log2_sum(self.log2_p_block(size), self.log2_p_expansion(size))
     }
 
-    /// Names and log2 of the standard deviation of the steps, in their order.
+    /// Name and log2 of the standard deviation of each step, in order.
     #[must_use]
     pub fn log2_sigmas(&self) -> [(&'static str, f64); 16] {
         [
@@ -482,28 +481,26 @@ impl fmt::Display for NoiseModel {
     }
 }
 
-/// log2 of the standard deviation.
+/// log2 of the standard deviation of `variance`.
 #[must_use]
 pub fn log2_sigma(variance: f64) -> f64 {
     variance.log2() / 2.0
 }
 
-/// Circuit bootstraps of one block: all state bits in every round but the first, whose tables are indexed by the bits of
-/// the key.
+/// Circuit bootstraps per block: all state bits in every round but the first, whose tables are indexed by key bits.
 #[must_use]
 pub fn bootstraps_per_block(size: KeySize) -> u32 {
     128 * (rounds(size) - 1)
 }
 
-/// Bootstraps of the expansion of a key under encryption: its own bits, and for every `SubWord` 32 before the look-ups and
-/// 32 that refresh what comes out.
+/// Bootstraps of key expansion under encryption: the key bits, and for each `SubWord` 32 before the look-ups and 32 to
+/// refresh the results.
 #[must_use]
 pub fn bootstraps_of_expansion(size: KeySize) -> u32 {
     let words = key_words(size);
     32 * words + 64 * sub_words(size)
 }
 
-/// Applications of `SubWord` in the key schedule.
 fn sub_words(size: KeySize) -> u32 {
     let words = key_words(size);
     (words..4 * (rounds(size) + 1))
@@ -527,8 +524,7 @@ fn pow2(x: f64) -> f64 {
     x.exp2()
 }
 
-/// Rank and degree.
-/// The ring of GLWE ciphertexts, for formulas that both variants share.
+/// The GLWE ring, for formulas that both variants share.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring {
     /// k
@@ -552,20 +548,20 @@ impl Ring {
         Self::new(set.rank, set.degree, set.glwe_log2_sigma)
     }
 
-    /// Digits of `polynomials` times fresh keys: `polynomials · l N (B²+2)/12 σ²`.
+    /// Digits of `polynomials` polynomials times fresh keys: `polynomials · l N (B²+2)/12 σ²`.
     fn keys(self, polynomials: f64, gadget: Gadget) -> f64 {
         let digits = polynomials * gadget.levels as f64;
         digits * self.degree * digit_moment(gadget) * self.variance
     }
 
-    /// Precision of the transforms where digits of `polynomials` are multiplied: `polynomials · l N² B²` times the constant.
+    /// Precision of the transforms for digits of `polynomials` polynomials: `polynomials · l N² B²` times the constant.
     fn fft(self, polynomials: f64, gadget: Gadget) -> f64 {
         let digits = polynomials * gadget.levels as f64;
         let base = f64::from(gadget.base_log);
         digits * self.degree * self.degree * pow2(FFT_LOG2_VARIANCE + 2.0 * base)
     }
 
-    /// See the function [`rotation`], with the numbers of [`steps`].
+    /// See the function [`rotation`]; takes the multiplicities of [`steps`].
     pub(crate) fn rotation(
         self,
         [products, turns]: [f64; 2],
@@ -579,13 +575,11 @@ impl Ring {
         }
     }
 
-    /// See the function [`automorphism`].
     pub(crate) fn automorphism(self, gadget: Gadget) -> f64 {
         let Self { rank, degree, .. } = self;
         rank * degree / 2.0 * rounding(gadget) + self.keys(rank, gadget) + self.fft(rank, gadget)
     }
 
-    /// See the function [`key_switch`].
     pub(crate) fn key_switch(self, gadget: Gadget, lwe_log2_sigma: f64) -> f64 {
         let digits = gadget.levels as f64 * digit_moment(gadget) * pow2(2.0 * lwe_log2_sigma);
         self.rank * self.degree * (rounding(gadget) / 4.0 + digits)

@@ -1,4 +1,4 @@
-//! Parameters.
+//! Checked parameters.
 
 use crate::error::{Error, Result};
 use crate::nibble::noise::NibbleNoise;
@@ -14,21 +14,20 @@ use homaes_math::Fourier;
 use homaes_scheme::{MAX_LOG2_P_FAIL, SetId};
 use std::sync::Arc;
 
-/// Most blocks of one batch: enough to share work on counters, few enough to show progress.
+/// Enough to share work between counters, few enough to show progress.
 const BLOCKS_PER_BATCH: usize = 32;
 
-/// Checked parameters, and the transforms of their rings.
+/// Checked parameters with the transforms of their rings and the noise model.
 #[derive(Debug)]
 pub struct Params {
     set: ParamSet,
     digest: [u8; 32],
     shape: Shape,
-    /// of the GLWE ring, and of the ring of key switching to the LWE key
+    /// of the GLWE ring and of the key-switch ring
     fouriers: [Fourier; 2],
     noise: Noise,
 }
 
-/// By variant.
 #[derive(Debug)]
 enum Noise {
     Bits(Box<NoiseModel>),
@@ -36,7 +35,7 @@ enum Noise {
 }
 
 impl Params {
-    /// Checks a set and makes its tables.
+    /// Checks a set, and builds its transforms and noise model.
     ///
     /// # Errors
     /// If a number is outside its range.
@@ -66,17 +65,17 @@ impl Params {
         &self.set
     }
 
-    /// The set as files and errors name it.
+    /// Name and digest, as files and errors show them.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
     }
 
-    /// Digest of the numbers that define it.
+    /// Digest of the numbers that define the set.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// The only layout: bits (one ciphertext per bit) or sliced (two digits per byte).
+    /// The only layout: bit-sliced (one ciphertext per bit) or byte-sliced (two digits per byte).
     pub fn layouts(&self) -> &'static [Layout] {
         match self.set.variant {
             Variant::Bits(_) => &[Layout::Bits],
@@ -84,18 +83,18 @@ impl Params {
         }
     }
 
-    /// Most blocks of one batch. A batch of fewer blocks costs less and its record is shorter: nothing is filled up.
+    /// Most blocks of one batch. Smaller batches cost less and have shorter records: nothing is padded.
     pub fn blocks_per_batch(&self) -> usize {
         BLOCKS_PER_BATCH
     }
 
-    /// Always 0: the output has noise that any bootstrapping removes.
+    /// Always 0 for the set's layout: TFHE has no levels, and a bootstrap removes the noise of the output.
     pub fn levels_left(&self, layout: Layout, _size: KeySize) -> Option<usize> {
         self.layouts().contains(&layout).then_some(0)
     }
 
-    /// log2 of the probability that a full batch of blocks under a key of `size` comes out wrong, the expansion of the key
-    /// under encryption included.
+    /// log2 of the probability that a full batch under an AES key of `size` comes out wrong, including the server's key
+    /// expansion.
     pub fn log2_p_fail(&self, size: KeySize) -> f64 {
         let blocks = (BLOCKS_PER_BATCH as f64).log2();
         match &self.noise {
@@ -110,7 +109,6 @@ impl Params {
         }
     }
 
-    /// The set, if it is on bits.
     pub(crate) fn bits(&self) -> Result<&BitsSet> {
         match &self.set.variant {
             Variant::Bits(set) => Ok(set),
@@ -120,7 +118,8 @@ impl Params {
         }
     }
 
-    /// log2 of the probability that looking up one byte of bits with a noise of standard deviation 2^`log2_sigma` reads one of them wrongly; none of sets that are not on bits.
+    /// log2 of the probability that a look-up of one byte misreads a bit, if the bits have noise of standard deviation
+    /// 2^`log2_sigma`. `None` for sets on digits.
     pub fn log2_p_look_up(&self, log2_sigma: f64) -> Option<f64> {
         let Noise::Bits(model) = &self.noise else {
             return None;
@@ -134,7 +133,7 @@ impl Params {
         Some(3.0 + log2_tail(&noise, BIT_THRESHOLD))
     }
 
-    /// log2 of a bound on the probability that any digit of `blocks` blocks decrypts wrongly. Their noise is normal, of
+    /// log2 of a bound on the probability that any digit of `blocks` blocks decrypts wrongly, under normal noise of
     /// standard deviation 2^`log2_sigma`.
     pub(crate) fn log2_p_decrypt(&self, blocks: usize, log2_sigma: f64) -> f64 {
         let digits = (blocks * 128 / self.digit_bits() as usize) as f64;
@@ -143,7 +142,7 @@ impl Params {
         (digits.log2() + one).min(0.0)
     }
 
-    /// Refuses blocks that may decrypt wrongly by the noise that they carry.
+    /// Rejects blocks that decrypt wrongly with probability above 2^-64.
     pub(crate) fn check_decryption(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
         check(
             "decryption of these blocks",
@@ -151,7 +150,7 @@ impl Params {
         )
     }
 
-    /// Refuses blocks whose bits a bootstrapping may read wrongly.
+    /// Rejects blocks whose bits a bootstrap misreads with probability above 2^-64.
     pub(crate) fn check_look_up(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
         let byte = self.log2_p_look_up(log2_sigma).unwrap_or(0.0);
         check(
@@ -160,14 +159,12 @@ impl Params {
         )
     }
 
-    /// log2 of the standard deviation of noise after words are rounded to multiples of 2^32, under the key whose bits
-    /// are all 1.
+    /// log2 of the noise after words are rounded to multiples of 2^32, for the worst key: all bits 1.
     pub(crate) fn rounded_log2_sigma(&self, log2_sigma: f64) -> f64 {
         let rounding = rounded_to(32f64.exp2(), self.big_dimension() as f64);
         noise::log2_sigma((2.0 * log2_sigma).exp2() + rounding)
     }
 
-    /// log2 of the standard deviation of a state's noise after `round` of `rounds`.
     pub(crate) fn state_log2_sigma(&self, round: usize, rounds: usize) -> f64 {
         match &self.noise {
             Noise::Bits(model) => log2_sigma(if round == 0 {
@@ -185,7 +182,6 @@ impl Params {
         self.fouriers.each_ref()
     }
 
-    /// Dimensions, noises and gadgets.
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -195,7 +191,6 @@ impl Params {
         self.shape.big_dimension()
     }
 
-    /// Bits of a digit.
     pub(crate) fn digit_bits(&self) -> u32 {
         match self.set.variant {
             Variant::Bits(_) => 1,
@@ -203,7 +198,7 @@ impl Params {
         }
     }
 
-    /// log2 of what a digit of 1 adds to a phase: bits fill the torus, base-16 digits its lower half.
+    /// log2 of the encoding of digit 1: bits fill the torus, base-16 digits its lower half.
     pub(crate) fn digit_shift(&self) -> u32 {
         match self.set.variant {
             Variant::Bits(_) => 63,
@@ -211,13 +206,12 @@ impl Params {
         }
     }
 
-    /// Words of a state.
     pub(crate) fn state_words(&self, blocks: usize) -> usize {
         blocks * (128 / self.digit_bits() as usize) * (self.big_dimension() + 1)
     }
 }
 
-/// Refuses a reading that would be wrong too often; `what` names it.
+/// Rejects an operation `what` that fails with probability above 2^-64.
 fn check(what: &'static str, log2_p: f64) -> Result<()> {
     let found = log2_p.min(0.0);
     match found <= MAX_LOG2_P_FAIL {
@@ -232,7 +226,6 @@ mod tests {
     use crate::set::{BitsSet, LweKey};
     use crate::sets;
 
-    /// The set with one number changed.
     fn changed(change: impl FnOnce(&mut BitsSet)) -> ParamSet {
         let mut set = sets::TOY.clone();
         if let Variant::Bits(bits) = &mut set.variant {

@@ -1,13 +1,13 @@
-//! The parts of an evaluation key: what they encrypt, and their spectra.
+//! The parts of an evaluation key: messages and spectra.
 //!
 //! | part | records | rows of a record | message of a row, times its gadget unit g |
 //! |---|---|---|---|
-//! | blind rotation | one per step | GGSW of the key bit s or, unrolled, of s1 (1 - s2), (1 - s1) s2, s1 s2; of each bit of a block | -m s_i g (mask rows), m g (body rows) |
+//! | blind rotation | one per step | a GGSW per m of `rotation::messages` | -m s_i g (mask rows), m g (body rows) |
 //! | automorphisms | one per X -> X^(2^t + 1), t = 1 … log2 N | k · levels | -ψ(s_i) g |
 //! | scheme switch | one on bits, none on digits | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
 //! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
 //!
-//! A row's masks come from the key's seed, so only bodies are stored and sent.
+//! Masks come from the key's seed; only bodies are stored and sent.
 
 use crate::ring::{Automorphism, RingSecret};
 use crate::rotation::messages;
@@ -21,14 +21,14 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// What the keys of both variants have in common: the dimensions, noises and gadgets of a set.
+/// The dimensions, noises and gadgets of a set, common to both variants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     /// n
     pub(crate) lwe_dimension: usize,
     pub(crate) lwe_log2_sigma: f64,
     pub(crate) lwe_key: LweKey,
-    /// key bits of a step of blind rotation
+    /// key bits per step of blind rotation
     pub(crate) unroll: usize,
     /// k
     pub(crate) rank: usize,
@@ -94,12 +94,12 @@ impl Shape {
         self.lwe_dimension / self.unroll
     }
 
-    /// The transforms of the ring, and of that of key switching.
+    /// Transforms of the GLWE ring and of the key-switch ring.
     pub(crate) fn fouriers(&self) -> [Fourier; 2] {
         [self.degree, self.key_switch_degree].map(Fourier::new)
     }
 
-    /// All records in order.
+    /// All records in file order.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let steps = (0..self.steps()).map(Part::Step);
         let automorphisms = (1..=self.degree.trailing_zeros()).map(Part::Automorphism);
@@ -111,7 +111,7 @@ impl Shape {
             .collect()
     }
 
-    /// Words of the bodies of every record.
+    /// Body words of each record.
     pub(crate) fn body_lens(&self) -> Vec<usize> {
         let parts = self.parts().into_iter();
         parts
@@ -123,7 +123,7 @@ impl Shape {
 /// One record of the evaluation key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// one of blind rotation, counted from 0
+    /// step of blind rotation, from 0
     Step(usize),
     /// X -> X^(2^t + 1)
     Automorphism(u32),
@@ -132,7 +132,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// What it encrypts: names its streams.
+    /// Names the streams of the record.
     pub(crate) fn name(self) -> [u64; 2] {
         match self {
             Self::Step(step) => [0, step as u64],
@@ -142,7 +142,7 @@ impl Part {
         }
     }
 
-    /// Its masks, from the seed of a key.
+    /// Masks of the record, from the seed of a key.
     pub(crate) fn masks(self, set: SetId<'_>, seed: &Seed) -> Masks {
         Masks {
             seed: *stream_seed(seed, set, &self.name()),
@@ -150,7 +150,7 @@ impl Part {
         }
     }
 
-    /// The same of a key of version 1.
+    /// [`masks`](Self::masks) of a key file of version 1.
     pub(crate) fn numbered_masks(self, shape: &Shape, seed: &Seed) -> Masks {
         Masks {
             seed: *seed,
@@ -158,7 +158,7 @@ impl Part {
         }
     }
 
-    /// Number among [`Shape::parts`].
+    /// Index in [`Shape::parts`].
     fn number(self, shape: &Shape) -> usize {
         let log = shape.degree.trailing_zeros() as usize;
         match self {
@@ -169,7 +169,6 @@ impl Part {
         }
     }
 
-    /// Rows of the record.
     fn rows(self, shape: &Shape) -> usize {
         let k = shape.rank;
         match self {
@@ -185,7 +184,6 @@ impl Part {
         }
     }
 
-    /// Degree of the ring its rows are in.
     fn degree(self, shape: &Shape) -> usize {
         match self {
             Self::KeySwitch => shape.key_switch_degree,
@@ -193,7 +191,6 @@ impl Part {
         }
     }
 
-    /// Mask polynomials of a row.
     fn rank(self, shape: &Shape) -> usize {
         match self {
             Self::KeySwitch => shape.lwe_dimension.div_ceil(shape.key_switch_degree),
@@ -201,7 +198,6 @@ impl Part {
         }
     }
 
-    /// The bodies of the record, row by row.
     pub(crate) fn bodies(
         self,
         shape: &Shape,
@@ -222,7 +218,7 @@ impl Part {
         let n = self.degree(shape);
         let Secrets { lwe, glwe, .. } = secrets;
         let mut out = Vec::with_capacity(self.rows(shape) * n);
-        // factor · unit · poly for every level of the gadget
+        // factor · g · poly for the unit g of each level
         let mut times = |poly: &[u64], gadget: Gadget, factor: u64| {
             for level in 0..gadget.levels {
                 let g = unit(gadget, level).wrapping_mul(factor);
@@ -270,7 +266,7 @@ impl Part {
         out
     }
 
-    /// The spectra of the record from its bodies and its masks: row by row, masks before the body.
+    /// The spectra of the rows, masks before body.
     fn spectra(
         self,
         shape: &Shape,
@@ -284,7 +280,7 @@ impl Part {
         };
         let rank = self.rank(shape);
         let place = |row| match self {
-            // the k matrices stand side by side
+            // the k matrices are side by side
             Self::SchemeSwitch(gadget) => {
                 let rows = (rank + 1) * gadget.levels;
                 (row % rows * rank + row / rows) * (rank + 1)
@@ -295,20 +291,19 @@ impl Part {
     }
 }
 
-/// The evaluation key as spectra.
 pub(crate) struct Spectra {
     /// see [`Fourier::rotation_step`]
     pub(crate) steps: Vec<Reals>,
     /// t = 1, 2, …: k · levels rows, k + 1 columns
     pub(crate) automorphisms: Vec<Reals>,
-    /// (k + 1) · levels rows, k (k + 1) columns; nothing on digits
+    /// (k + 1) · levels rows, k (k + 1) columns; empty on digits
     pub(crate) scheme_switch: Reals,
-    /// (k N / d) · levels rows, as many columns as the LWE key has polynomials, and one
+    /// (k N / d) · levels rows of ⌈n/d⌉ + 1 columns
     pub(crate) key_switch: Reals,
 }
 
 impl Spectra {
-    /// From the masks and bodies of all records, in order, with the current thread pool.
+    /// Transforms all records, given in file order, on the current thread pool.
     pub(crate) fn new(
         shape: &Shape,
         fouriers: [&Fourier; 2],

@@ -1,4 +1,4 @@
-//! Programs on states of bits: results of AES, or what came over a bridge, and on without an end.
+//! Programs on states of bits: AES results, or ciphertexts from the bridge.
 
 use crate::bits::engine::{Engine, LweByte, bytes_per_task};
 use crate::bits::table::{Entry, polynomials};
@@ -11,15 +11,14 @@ use homaes_scheme::Owner;
 use rayon::prelude::*;
 
 impl EvalKey {
-    /// `table[x]` for every byte x of a state, with the current thread pool: what SubBytes is in a round.
+    /// Applies `table` to every byte of a state, on the current thread pool.
     ///
-    /// Noise: that of a result of AES, whatever came in. Failure: that of eight bootstrappings a byte,
-    /// [`log2_p_look_up`](crate::Params::log2_p_look_up). Cost: eight circuit bootstraps and a tree of CMux gates a
-    /// byte, a tenth of a block of AES for 16 bytes.
+    /// Noise: that of an AES result, for any input. Failure: [`log2_p_look_up`](crate::Params::log2_p_look_up) per
+    /// byte. Cost per byte: eight circuit bootstraps and a CMux tree; 16 bytes cost a tenth of an AES block.
     ///
     /// # Errors
-    /// If the set is not on bits or the state belongs to another set or secret; [`Error::Unreliable`] if any bit of the
-    /// state would be read wrongly with a probability above 2^-64. Sums of two results pass.
+    /// If the set is not on bits, or the state is of another set or secret; [`Error::Unreliable`] if any bit is misread
+    /// with probability above 2^-64. Sums of two results pass.
     pub fn look_up(&self, state: &State, table: &[u8; 256]) -> Result<State> {
         let params = self.params();
         let set = params.bits()?;
@@ -56,11 +55,12 @@ impl EvalKey {
         })
     }
 
-    /// The exclusive or of two states, block by block. Free. Standard deviations of noise add, as those of a state and itself do.
+    /// XOR of two states, block by block. Free. Standard deviations of the noise add, which holds for dependent states
+    /// too.
     ///
     /// # Errors
-    /// If the set is not on bits, a state belongs to another set or secret, or they have different numbers of blocks;
-    /// [`Error::Unreliable`] if the sum would decrypt wrongly with a probability above 2^-64.
+    /// If the set is not on bits, a state is of another set or secret, or the numbers of blocks differ;
+    /// [`Error::Unreliable`] if the sum decrypts wrongly with probability above 2^-64.
     pub fn xor(&self, a: &State, b: &State) -> Result<State> {
         let params = self.params();
         params.bits()?;

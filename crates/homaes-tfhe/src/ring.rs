@@ -1,5 +1,4 @@
-//! Polynomials modulo X^N + 1 with words as coefficients, torus elements in units of 2^-64: movements, and encryption
-//! under keys of binary polynomials.
+//! Polynomials modulo X^N + 1 over words (torus elements in units of 2^-64), and encryption under binary keys.
 
 use homaes_math::fourier::Digits;
 use homaes_math::sample::Seed;
@@ -7,21 +6,19 @@ use homaes_math::{Fourier, Reals, torus};
 use rand_core::CryptoRng;
 use zeroize::{Zeroize, Zeroizing};
 
-/// How a key is cut into limbs for exact products: 2^32 each, moved up so that they are fractions below 2^-12.
+/// Exact products cut masks into limbs of 32 bits, shifted up by this: as torus elements they are below 2^-12.
 const LIMB_SHIFT: u32 = 20;
 
-/// Digits that leave a coefficient x · 2^54 as x.
+/// The digit of x · 2^54 is x.
 const AS_IS: Digits = Digits {
     base_log: 10,
     levels: 1,
 };
 
-/// A secret key of one ring: its polynomials and their spectra.
 pub(crate) struct RingSecret<'f> {
     fourier: &'f Fourier,
     /// k N coefficients, 0 or 1
     pub(crate) bits: Zeroizing<Vec<u64>>,
-    /// one spectrum after the other
     spectra: Reals,
 }
 
@@ -32,10 +29,10 @@ impl Drop for RingSecret<'_> {
 }
 
 impl<'f> RingSecret<'f> {
-    /// The key with these coefficients, zeros completing the last polynomial.
+    /// The key with these coefficients; zeros fill the last polynomial.
     pub(crate) fn new(fourier: &'f Fourier, bits: &[u64]) -> Self {
         let n = fourier.degree();
-        // in its final length at once: growing would leave a copy behind
+        // final length at once: growing would leave a copy behind
         let mut padded = Zeroizing::new(vec![0; bits.len().next_multiple_of(n)]);
         padded[..bits.len()].copy_from_slice(bits);
         let mut spectra = Reals::zeroed(padded.len());
@@ -55,24 +52,22 @@ impl<'f> RingSecret<'f> {
         self.fourier
     }
 
-    /// N.
     pub(crate) fn degree(&self) -> usize {
         self.fourier.degree()
     }
 
-    /// Key polynomial i.
     pub(crate) fn poly(&self, i: usize) -> &[u64] {
         &self.bits[i * self.degree()..][..self.degree()]
     }
 
-    /// Adds Σ a_i s_i to `out`, exactly: a transform in double precision holds products of 32-bit limbs with bits.
+    /// Adds Σ a_i s_i to `out`, exactly: double precision holds products of 32-bit limbs and bits.
     pub(crate) fn add_mask_product(&self, masks: &[u64], out: &mut [u64]) {
         let n = self.degree();
         let mut limb = Zeroizing::new(vec![0u64; n]);
         let mut spectrum = Reals::zeroed(n);
         let mut product = Zeroizing::new(vec![0u64; n]);
         for half in [0, 32] {
-            // below 2^32 · N per coefficient and mask polynomial, so below 1/2 of the torus for N up to 2048
+            // a coefficient of a product is below 2^32 · N, so below 1/2 of the torus for N up to 2048
             for (mask, secret) in masks.chunks(n).zip(self.spectra.chunks(n)) {
                 for (l, a) in limb.iter_mut().zip(mask) {
                     *l = (a >> half & 0xffff_ffff) << LIMB_SHIFT;
@@ -94,7 +89,7 @@ impl<'f> RingSecret<'f> {
         Fourier::wipe();
     }
 
-    /// The body that goes with the masks of `stream` of `seed`: replaces the message polynomial in `body`.
+    /// Encrypts in place: replaces the message in `body` by the body for the masks of `seed` and `stream`.
     #[inline(never)]
     pub(crate) fn encrypt(
         &self,
@@ -110,9 +105,8 @@ impl<'f> RingSecret<'f> {
     }
 }
 
-/// Writes words a' such that coefficient h of a·s is <a', s> for every polynomial s: the first of them if `out` is shorter.
-///
-/// With h = 0 it is its own inverse.
+/// Writes a' such that <a', s> is coefficient h of a·s for every polynomial s; only the first words if `out` is
+/// shorter. With h = 0 it is its own inverse.
 pub(crate) fn extract(a: &[u64], h: usize, out: &mut [u64]) {
     let (low, high) = out.split_at_mut(h + 1);
     for (x, a) in low.iter_mut().zip(a[..=h].iter().rev()) {
@@ -123,7 +117,7 @@ pub(crate) fn extract(a: &[u64], h: usize, out: &mut [u64]) {
     }
 }
 
-/// Writes X^amount · from, for amounts from 0 to 2N.
+/// Writes X^amount · from, for 0 ≤ amount ≤ 2N.
 pub(crate) fn rotate(from: &[u64], amount: usize, to: &mut [u64]) {
     let n = from.len();
     let (turns, shift) = (amount / n % 2, amount % n);
@@ -138,10 +132,10 @@ pub(crate) fn rotate(from: &[u64], amount: usize, to: &mut [u64]) {
     }
 }
 
-/// X -> X^(2^t + 1) on coefficients.
+/// The permutation of coefficients by X -> X^(2^t + 1).
 #[derive(Clone, Debug)]
 pub(crate) struct Automorphism {
-    /// target of coefficient j; the top bit is its sign
+    /// target of coefficient j; the top bit is the sign
     target: Vec<u32>,
 }
 
@@ -160,7 +154,7 @@ impl Automorphism {
 
     pub(crate) fn apply(&self, from: &[u64], to: &mut [u64]) {
         for (x, &target) in from.iter().zip(&self.target) {
-            // x or -x without a branch
+            // ±x without a branch
             let sign = u64::from(target >> 31).wrapping_neg();
             to[(target & 0x7fff_ffff) as usize] = (x ^ sign).wrapping_sub(sign);
         }

@@ -1,7 +1,7 @@
-//! Blind rotation for several accumulators in one pass over the keys: plain, by one key bit a step, unrolled, by two, or by a block.
+//! Blind rotation of several accumulators in one pass over the keys, by one key bit, two, or a block per step.
 //!
-//! Two independent bits at once take half of the transforms and three keys in place of two: faster, and half as much key again. Of the bits of
-//! a block one at most is 1, so a step takes all of them with a key for each.
+//! Two independent bits per step halve the transforms and take three keys in place of two. At most one bit of a block
+//! is 1, so a step takes a whole block with one key per bit.
 
 use crate::ciphertext::{Glwe, Lwe, Polynomial, Small};
 use crate::secret::one_of_three;
@@ -10,32 +10,26 @@ use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::Cancel;
 
-/// Accumulators whose digits meet a step's keys while these are in the second-level cache.
+/// Accumulators per tile: their digits meet a step's keys while these are in the second-level cache.
 const TILE: usize = 4;
 
-/// The keys of blind rotation in their ring.
 pub(crate) struct BlindRotation<'k> {
     pub(crate) fourier: &'k Fourier,
     /// see [`Fourier::rotation_step`]
     pub(crate) steps: &'k [Reals],
     pub(crate) lwe_key: LweKey,
-    /// key bits of a step
+    /// key bits per step
     pub(crate) unroll: usize,
-    /// mask polynomials k of an accumulator
     pub(crate) rank: usize,
-    /// digits of the mask
     pub(crate) mask: Gadget,
-    /// digits of the body
     pub(crate) body: Gadget,
-    /// looked at before every step; the accumulators of a cancelled rotation are of no use
+    /// checked in every step; a cancelled rotation returns garbage
     pub(crate) cancel: &'k Cancel,
 }
 
-/// A blind rotation to be done.
 #[derive(Clone, Copy)]
 pub(crate) struct Rotation<'a> {
     pub(crate) exponents: &'a Exponents,
-    /// the test polynomial
     pub(crate) test: Polynomial<'a>,
 }
 
@@ -45,10 +39,8 @@ impl BlindRotation<'_> {
         self.rank * self.mask.levels + self.body.levels
     }
 
-    /// X^-phase times its test polynomial for every one of `rotations`, in one pass over the key, and the number of transforms
-    /// that took.
-    ///
-    /// Noise: [`rotation`](crate::noise::rotation) in every coefficient, besides that of the test polynomial.
+    /// X^-phase · test for each of `rotations`, in one pass over the key; also returns the number of transforms. Noise:
+    /// that of the test polynomial, plus [`rotation`](crate::noise::rotation) in every coefficient.
     pub(crate) fn run(&self, rotations: &[Rotation<'_>]) -> (Vec<Glwe>, usize) {
         let full_turn = 2 * self.fourier.degree();
         let start = |rotation: &Rotation<'_>| {
@@ -69,8 +61,8 @@ impl BlindRotation<'_> {
         (accumulators, transforms)
     }
 
-    /// Multiplies every accumulator by X^(Σ a_i s_i), a being the mask of its own exponents, from which `powers_of` takes those of a step;
-    /// the number of transforms that took.
+    /// Multiplies every accumulator by X^(Σ a_i s_i), and returns the number of transforms. `powers_of` takes the
+    /// exponents of one step from a mask.
     fn multiply<const M: usize>(
         &self,
         accumulators: &mut [Glwe],
@@ -85,7 +77,7 @@ impl BlindRotation<'_> {
             if self.cancel.is_cancelled() {
                 break;
             }
-            // while one key is at work, every tile fetches its share of the next one
+            // each tile prefetches its share of the next key
             let next: &[f64] = self.steps.get(step + 1).map_or(&[], |next| next);
             let share = next.len() / GROUP / count.div_ceil(TILE).max(1) * GROUP + GROUP;
             let mut next = next.chunks(share);
@@ -113,7 +105,7 @@ impl BlindRotation<'_> {
         count * self.steps.len() * (rows + columns)
     }
 
-    /// Spectra of the digits of an accumulator, from number `place` on.
+    /// Writes the spectra of an accumulator's digits from number `place` on.
     fn digits(&self, acc: &Glwe, out: &mut [f64], place: usize) {
         let n = self.fourier.degree();
         let (masks, body) = acc.split();
@@ -128,12 +120,11 @@ impl BlindRotation<'_> {
     }
 }
 
-/// What a step takes of a mask, an element for every key bit.
 fn bits_of_step<const M: usize>(mask: &[usize], step: usize) -> [usize; M] {
     core::array::from_fn(|i| mask[M * step + i])
 }
 
-/// What the keys of a step encrypt, from its key bits; exactly one of them, or none, is 1.
+/// The messages of a step's keys; at most one of them is 1.
 pub(crate) fn messages(key: LweKey, bits: &[u64]) -> Vec<u64> {
     match (key, bits) {
         (LweKey::Independent, &[s1, s2]) => one_of_three([s1, s2]).to_vec(),
@@ -141,20 +132,19 @@ pub(crate) fn messages(key: LweKey, bits: &[u64]) -> Vec<u64> {
     }
 }
 
-/// Mask and body of an LWE ciphertext in steps of 1/(2N): exponents of X, below 2N.
+/// An LWE ciphertext in steps of 1/(2N): exponents of X below 2N.
 pub(crate) struct Exponents {
-    /// as many as the LWE key has bits
+    /// one per bit of the LWE key
     pub(crate) mask: Vec<usize>,
     pub(crate) body: usize,
 }
 
 impl Exponents {
-    /// Rounded to multiples of 2^grid steps, for a ring of degree n.
+    /// Rounds to multiples of 2^grid steps, for a ring of degree n.
     ///
-    /// What rounding takes from the mask meets key bits of mean 1/`per_one`, such as 1/2; this part of it is public and taken from the body,
-    /// so that only (s_i - 1/2) times the rounding errors is left: a quarter of their variance, in place of a half.
+    /// Key bits have mean 1/`per_one`. The mean effect of the mask's rounding errors is public and subtracted from the
+    /// body. For mean 1/2, (s_i - 1/2) ε_i is left, with half the variance of s_i ε_i.
     pub(crate) fn new(lwe: &Lwe<Small>, per_one: usize, n: usize, grid: u32) -> Self {
-        // 2^64 / (2N / 2^grid)
         let shift = step_log(n) + grid;
         let round = |x: u64| x.wrapping_add(1 << (shift - 1)) >> shift;
         let exponent = |rounded: u64| (rounded as usize) << grid & (2 * n - 1);
@@ -172,7 +162,6 @@ impl Exponents {
         }
     }
 
-    /// The rotations of all of `tests` by these.
     pub(crate) fn rotations<'a>(&'a self, tests: &'a [Glwe]) -> impl Iterator<Item = Rotation<'a>> {
         let tests = tests.iter().map(Polynomial::Encrypted);
         tests.map(|test| Rotation {
@@ -182,7 +171,7 @@ impl Exponents {
     }
 }
 
-/// log2 of the torus step that one X stands for: 2^64 / 2N.
+/// log2 of one step: 2^64 / 2N.
 pub(crate) fn step_log(n: usize) -> u32 {
     63 - n.trailing_zeros()
 }

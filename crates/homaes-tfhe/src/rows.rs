@@ -1,4 +1,4 @@
-//! The rows of evaluation keys: GLWE encryptions whose masks come from a seed, and their spectra.
+//! Rows of evaluation keys: GLWE encryptions with masks from a seed, and their spectra.
 
 use crate::ring::RingSecret;
 use crate::set::Gadget;
@@ -6,17 +6,17 @@ use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals, torus};
 use rand_core::CryptoRng;
 
-/// The two secret keys of a set, in the rings that rows are encrypted in.
+/// The secret keys of a set, each in the ring of its rows.
 pub(crate) struct Secrets<'a> {
     /// n bits
     pub(crate) lwe: &'a [u64],
     pub(crate) glwe: RingSecret<'a>,
-    /// the LWE key as polynomials, the last one completed with zeros: a partial key
+    /// the LWE key as polynomials; zeros fill the last one
     pub(crate) small: RingSecret<'a>,
 }
 
 impl<'a> Secrets<'a> {
-    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
+    /// `fourier` and `small`: transforms of the GLWE ring and of the key-switch ring.
     pub(crate) fn new([fourier, small]: [&'a Fourier; 2], lwe: &'a [u64], glwe: &[u64]) -> Self {
         Self {
             lwe,
@@ -26,18 +26,18 @@ impl<'a> Secrets<'a> {
     }
 }
 
-/// Gadget unit of digit `level`, counted from 0.
+/// Gadget unit of digit `level`, from 0.
 pub(crate) fn unit(gadget: Gadget, level: usize) -> u64 {
     1 << (64 - (level as u32 + 1) * gadget.base_log)
 }
 
-/// Where the masks of a part's rows come from: row r has the stream `first + r`.
+/// Source of the masks of a part: row r has stream `first + r`.
 pub(crate) struct Masks {
     pub(crate) seed: Seed,
     pub(crate) first: u64,
 }
 
-/// Replaces message polynomials by the bodies of their encryptions, row by row.
+/// Encrypts in place: replaces each message polynomial by the body of its row.
 pub(crate) fn encrypt(
     secret: &RingSecret<'_>,
     log2_sigma: f64,
@@ -50,7 +50,7 @@ pub(crate) fn encrypt(
     }
 }
 
-/// Spectra of rows from their bodies: of row r those of the `rank` masks, then of the body, from number `place(r)` on.
+/// Spectra of rows: row r has those of its `rank` masks and its body, from number `place(r)` on.
 pub(crate) fn spectra(
     fourier: &Fourier,
     rank: usize,

@@ -1,29 +1,27 @@
-//! What samples of noise say about a model of it, for tests.
+//! Tests of noise models by sampling.
 //!
-//! A failure far in the tail of a normal distribution is not sampled; its probability follows from the deviation σ. If it is 2^-x, an error
-//! of 1 % in σ is one of 0.02 x bits in the exponent, nearly. So the question is how well samples tell σ: N independent ones to
-//! 1/√(2N), and as the noise of a key's errors stays as long as the key, K keys to their spread over √K. Both show in how the keys'
-//! results differ, from which the standard error is taken here.
+//! A far tail cannot be sampled; its probability 2^-x follows from the standard deviation σ, and 1 % of σ changes the
+//! exponent by 0.02 x bits. Samples of one key share the errors of that key: N samples tell σ to 1/√(2N), K keys to
+//! their spread over √K. The spread of results over keys shows both, and gives the standard error.
 
 use crate::noise::{digit_moment, log2_erfc};
 use crate::set::Gadget;
 use core::f64::consts::SQRT_2;
 use homaes_math::torus;
 
-/// Multiples of the model's deviation beyond which samples are counted.
+/// Samples beyond these multiples of the model's σ are counted.
 const TAILS: [f64; 5] = [1.0, 2.0, 3.0, 4.0, 4.5];
 
-/// Samples of one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     count: f64,
-    /// of powers 1 to 4
+    /// sums of powers 1 to 4
     sums: [f64; 4],
     beyond: [f64; TAILS.len()],
 }
 
 impl Moments {
-    /// Of `errors`, with the model's deviation `sigma`.
+    /// Moments of `errors` in units of the model's `sigma`.
     pub(crate) fn new(errors: impl IntoIterator<Item = f64>, sigma: f64) -> Self {
         errors.into_iter().fold(Self::default(), |mut all, error| {
             all.count += 1.0;
@@ -44,13 +42,13 @@ impl Moments {
         self
     }
 
-    /// Deviation over the model's.
+    /// Sampled σ over the model's.
     fn ratio(&self) -> f64 {
         (self.sums[1] / self.count).sqrt()
     }
 }
 
-/// A model: the variance of the noise when it is read, the noise that is read wrongly, and the steps to which it is rounded.
+/// A model of a reading: the variance, the noise that is misread, and the steps to which the noise is rounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) variance: f64,
@@ -63,18 +61,18 @@ impl Reading {
         self.variance.sqrt()
     }
 
-    /// log2 of the probability of failure, with the deviation times `factor`.
+    /// log2 of the failure probability, with σ times `factor`.
     fn exponent(&self, factor: f64) -> f64 {
         log2_erfc(self.threshold / (SQRT_2 * factor * self.sigma()))
     }
 
-    /// The relative change of the deviation that makes one bit in the exponent, 1/(2 ln 2 · exponent) nearly.
+    /// The relative change of σ that moves the exponent by one bit: about 1/(2 ln 2 · exponent).
     fn one_bit(&self) -> f64 {
         1.0 / (self.exponent(1.005) - self.exponent(0.995)) * 0.01
     }
 }
 
-/// Prints the deviation of a part of the noise, whose moments are in units of `sigma`, beside that of its model. Its variance.
+/// Prints the σ of one part of the noise beside its model, and returns the variance. Moments are in units of `sigma`.
 pub(crate) fn describe(what: &str, keys: &[Moments], sigma: f64, variance: f64) -> f64 {
     let all = keys.iter().fold(Moments::default(), Moments::plus);
     let found = all.ratio() * sigma;
@@ -86,11 +84,11 @@ pub(crate) fn describe(what: &str, keys: &[Moments], sigma: f64, variance: f64) 
     found * found
 }
 
-/// Second moments of the digits of a uniform word, over that of the model, top digit first: by pair of levels.
+/// E[d_l d_m] of the digits of a uniform word over [`digit_moment`], by pair of levels, top digit first.
 ///
-/// A digit of ±B/2 takes the sign of the digit above, which then is the smaller for the carry: the model's [`digit_moment`], of digits by
-/// themselves, is an upper bound, by 3 % at B = 8, 12 % at B = 4 and 32 % at B = 2. And the two then have one sign, so that
-/// neighbours are correlated: 0.12 at B = 8. From B = 2^10 on signs are left alone.
+/// A digit ±B/2 takes the sign of the digit above, and the carry makes that one smaller. So the model's moment is an
+/// upper bound (by 3 % at B = 8, 12 % at 4, 32 % at 2), and neighbours are correlated (0.12 at B = 8). From B = 2^10
+/// on, signs do not depend on the digit above.
 pub(crate) fn moments_of_digits(gadget: Gadget) -> Vec<Vec<f64>> {
     let (b, levels) = (gadget.base_log, gadget.levels);
     let mut sums = vec![vec![0i64; levels]; levels];
@@ -102,7 +100,7 @@ pub(crate) fn moments_of_digits(gadget: Gadget) -> Vec<Vec<f64>> {
     let mut words = vec![0; 1 << 20];
     torus::uniform(&[3; 32], 0, &mut words);
     for x in &words {
-        // what is above the top digit is any bit
+        // random bits above the top digit
         let top = 64 - levels as u32 * b;
         let mut rest = (x >> top | (x & 1) << (64 - top + b - 1)) as i64;
         let mut digits = vec![0; levels];
@@ -122,7 +120,6 @@ pub(crate) fn moments_of_digits(gadget: Gadget) -> Vec<Vec<f64>> {
     sums.iter().map(row).collect()
 }
 
-/// The mean of [`moments_of_digits`] over the levels, each with itself.
 pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
     let moments = moments_of_digits(gadget);
     let own = moments.iter().enumerate().map(|(l, row)| row[l]);
@@ -131,7 +128,7 @@ pub(crate) fn moment_of_digits(gadget: Gadget) -> f64 {
 
 #[test]
 fn moments_of_small_digits() {
-    // by enumeration
+    // known by enumeration
     for (base_log, levels, want) in [(2, 5, 0.888), (3, 4, 0.9686), (1, 15, 0.6815)] {
         let found = moment_of_digits(Gadget { base_log, levels });
         assert!((found - want).abs() < 0.002, "{base_log}: {found}");
@@ -140,17 +137,15 @@ fn moments_of_small_digits() {
         base_log: 3,
         levels: 4,
     });
-    // neighbours, and others
     assert!((moments[1][2] - 0.119).abs() < 0.002 && moments[0][2].abs() < 0.002);
 }
 
-/// Holds the samples of several keys against the `exact` model, and prints what they say. They must agree to half a bit in the exponent
-/// of what is `declared`, and the standard error must be a third of a bit at most: so the same samples do not agree with a model that is
-/// wrong by one bit. And the declared bound must be no better than what was sampled.
+/// Compares samples of several keys with the `exact` model and prints the result. They must agree to half a bit of the
+/// `declared` exponent with a standard error of at most a third of a bit, so that a model wrong by one bit fails. The
+/// declared bound must not be better than the samples.
 pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, declared: Reading) {
     let all = keys.iter().fold(Moments::default(), Moments::plus);
     let count = keys.len() as f64;
-    // from units of `sigma` to those of the exact deviation
     let unit = sigma / exact.sigma();
     let ratio = all.ratio() * unit;
     let spread = keys.iter().map(|k| (k.ratio() * unit - ratio).powi(2));
@@ -188,7 +183,7 @@ pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, de
         (24.0 / all.count).sqrt()
     );
     for (t, found) in TAILS.into_iter().zip(all.beyond) {
-        // t is in units of `sigma`; the noise is a multiple of the step, and what is rounded up to the next one counts
+        // t is in units of `sigma`; noise that is rounded up to the next step counts as well
         let own = t / second.sqrt();
         let half_step = exact.step / (2.0 * ratio * exact.sigma());
         let normal = |t: f64| log2_erfc(t / SQRT_2).exp2() * all.count;
@@ -197,10 +192,10 @@ pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, de
             "  beyond {own:.2} σ: {found}, normal {:.1}, with rounding to steps at most {most:.1}, and four times its root for chance",
             normal(own)
         );
-        // samples of one look-up hang together, hence some room
+        // samples of one look-up are dependent, hence the slack
         assert!(found <= most + 4.0 * most.sqrt() + 4.0, "{what}: tail");
     }
-    // a mean adds to the largest noise
+    // a mean would add to the largest noise
     assert!((mean / second.sqrt()).abs() < 0.01, "{what}: mean");
     let accepts = |model: f64| (ratio / model - 1.0).abs() < one_bit / 2.0;
     assert!(3.0 * error <= one_bit, "{what}: too few samples");

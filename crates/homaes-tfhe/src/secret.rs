@@ -1,6 +1,6 @@
-//! The arithmetic of keys and of decryption, which meets secrets.
+//! Arithmetic on secrets: keys and decryption.
 //!
-//! The machine code of these functions has no jumps but those of their loops: a test of the command reads it.
+//! Only loops may jump here: a test of the command checks the machine code of these functions.
 
 use crate::set::{BLOCK, LweKey};
 use core::hint::black_box;
@@ -9,12 +9,11 @@ use homaes_math::torus;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// New bits of an LWE key.
 pub(crate) fn lwe_bits(key: LweKey, rng: &mut impl CryptoRng, out: &mut [u64]) {
     match key {
         LweKey::Independent => torus::binary(rng, out),
         LweKey::Blocks => {
-            // two uniform bits have as many cases as a block
+            // two uniform bits have four cases, as many as a block
             let (blocks, _) = out.as_chunks_mut::<BLOCK>();
             let mut cases = Zeroizing::new(vec![0; 2 * blocks.len()]);
             torus::binary(rng, &mut cases);
@@ -25,12 +24,12 @@ pub(crate) fn lwe_bits(key: LweKey, rng: &mut impl CryptoRng, out: &mut [u64]) {
     }
 }
 
-/// s1 (1 - s2), (1 - s1) s2 and s1 s2: one of them is 1, or none.
+/// s1 (1 - s2), (1 - s1) s2 and s1 s2: at most one is 1.
 pub(crate) fn one_of_three([s1, s2]: [u64; 2]) -> [u64; 3] {
     [s1 & (s2 ^ 1), (s1 ^ 1) & s2, s1 & s2]
 }
 
-/// Whether bits may be an LWE key. It depends on this result alone how long that takes.
+/// Whether `bits` have the distribution's structure. The running time depends on the result alone.
 pub(crate) fn is_lwe_key(key: LweKey, bits: &[u64]) -> bool {
     match key {
         LweKey::Independent => true,
@@ -43,21 +42,20 @@ pub(crate) fn is_lwe_key(key: LweKey, bits: &[u64]) -> bool {
     }
 }
 
-/// `values`, a multiple of [`LOT`] as the dimension of every key of states is, in lots.
+/// `values` in lots. Their number is a multiple of [`LOT`], as the dimension of states' keys is.
 pub(crate) fn lots(values: &[u64]) -> &[[u64; LOT]] {
     let (lots, rest) = values.as_chunks();
     assert!(rest.is_empty());
     lots
 }
 
-/// phase - <a, s>.
 #[inline(never)]
 pub(crate) fn subtract_product(a: &[u64; LOT], s: &[u64; LOT], phase: u64) -> u64 {
     let products = a.iter().zip(s).map(|(a, s)| a.wrapping_mul(*s));
     products.fold(phase, u64::wrapping_sub)
 }
 
-/// The multiple of 2^shift next to the phase, over 2^shift, and the distance from it.
+/// The phase rounded to a multiple of 2^shift and divided by it, and the distance from that multiple.
 #[inline(never)]
 pub(crate) fn round(phase: u64, shift: u32) -> [u64; 2] {
     let rounded = phase.wrapping_add(1 << (shift - 1)) >> shift;
@@ -65,11 +63,11 @@ pub(crate) fn round(phase: u64, shift: u32) -> [u64; 2] {
     [rounded, ((error ^ error >> 63) - (error >> 63)) as u64]
 }
 
-/// The greater of two numbers below 2^63.
+/// The larger of two numbers below 2^63.
 #[inline(never)]
 pub(crate) fn greater(a: u64, b: u64) -> u64 {
     let more = b.wrapping_sub(a) as i64;
-    // the compiler must not know a maximum, or it may take a branch
+    // hides the maximum from the compiler, which could compile it to a branch
     a.wrapping_add((more & black_box(!(more >> 63))) as u64)
 }
 
@@ -79,7 +77,6 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// All four cases of a block are equally likely, and blocks are independent of their neighbours.
     #[test]
     fn blocks_are_uniform() {
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -98,12 +95,12 @@ mod tests {
         for pair in cases.windows(2) {
             pairs[4 * pair[0] + pair[1]] += 1;
         }
-        // 2^12 of each, with a deviation of 62
+        // 2^12 of each; standard deviation 62
         assert!(pairs.iter().all(|n| n.abs_diff(1 << 12) < 320), "{pairs:?}");
     }
 
     #[test]
-    fn other_keys_than_blocks_are_told() {
+    fn keys_that_are_not_block_binary_are_detected() {
         let is_key = |bits: &[u64]| is_lwe_key(LweKey::Blocks, bits);
         assert!(is_key(&[0, 0, 1, 1, 0, 0, 0, 0, 0]));
         for other in [[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 0, 1]] {

@@ -1,14 +1,14 @@
-//! Parameter sets as they are declared: literal numbers, unchecked.
+//! Parameter sets as declared: literal numbers, unchecked.
 
 use homaes_math::fourier::{Digits, MIN_DEGREE};
 use homaes_scheme::{DigestBuilder, Purpose, SetName};
 
-/// Signed decomposition in base 2^`base_log` with `levels` digits from the top of the word.
+/// Signed decomposition in base 2^`base_log`, with `levels` digits from the top of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gadget {
     /// log2 of the base
     pub base_log: u32,
-    /// digits
+    /// number of digits
     pub levels: usize,
 }
 
@@ -21,18 +21,18 @@ impl Gadget {
     }
 }
 
-/// How the bits of the LWE key of blind rotation are distributed.
+/// Distribution of the LWE key of blind rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LweKey {
-    /// independent, 0 and 1 equally likely
+    /// independent uniform bits
     Independent,
-    /// in blocks of the bits that a step of blind rotation takes; one of a block or none is 1, all cases equally likely. Lee, Min, Seo, Song:
-    /// Faster TFHE Bootstrapping with Block Binary Keys (2023)
+    /// block binary: a block, the bits of one step of blind rotation, has at most one 1, all cases equally likely.
+    /// Lee, Min, Seo, Song: Faster TFHE Bootstrapping with Block Binary Keys (2023)
     Blocks,
 }
 
 impl LweKey {
-    /// Keys of a step of blind rotation that takes `unroll` key bits.
+    /// GGSW keys per step of blind rotation.
     pub(crate) const fn keys(self, unroll: usize) -> usize {
         match self {
             Self::Independent => (1 << unroll) - 1,
@@ -40,7 +40,7 @@ impl LweKey {
         }
     }
 
-    /// The numbers of which one is the number of bits to every bit that is 1, on average.
+    /// The mean of a key bit is 1 over this number.
     pub(crate) const fn bits_per_one(self, unroll: usize) -> usize {
         match self {
             Self::Independent => 2,
@@ -54,10 +54,10 @@ impl LweKey {
 pub struct BitsSet {
     /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
-    /// how its bits are distributed
+    /// distribution of its bits
     pub lwe_key: LweKey,
-    /// key bits that a step of blind rotation takes. Of independent bits 1, plain, or 2, unrolled, which is faster with a key 1.5 times as
-    /// large; of a key in blocks those of a block, with as many keys
+    /// key bits per step of blind rotation. Independent bits: 1, or 2, which is faster with a key 1.5 times as large.
+    /// Block binary keys: the bits of a block
     pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
@@ -71,7 +71,7 @@ pub struct BitsSet {
     pub rotation_mask: Gadget,
     /// blind rotation: digits of the body
     pub rotation_body: Gadget,
-    /// log2 of the number of values one blind rotation yields
+    /// log2 of the number of values per blind rotation
     pub log2_values: u32,
     /// GGSW ciphertexts of bits
     pub ggsw: Gadget,
@@ -81,22 +81,22 @@ pub struct BitsSet {
     pub scheme_switch: Gadget,
     /// key switching from the GLWE key to the LWE key
     pub key_switch: Gadget,
-    /// degree of the ring in which that is done
+    /// degree of the key-switch ring
     pub key_switch_degree: usize,
 }
 
 /// Parameters of AES on digits, by tree-based functional bootstrapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NibbleSet {
-    /// log2 of the base; 4 for AES, others serve comparisons
+    /// log2 of the base: 4 for AES, other values for comparisons
     pub digit_bits: u32,
     /// dimension of the LWE key of blind rotation
     pub lwe_dimension: usize,
-    /// key bits that a step of blind rotation takes: 1, plain, or 2, unrolled, which is faster with a key 1.5 times as large
+    /// key bits per step of blind rotation: 1, or 2, which is faster with a key 1.5 times as large
     pub unroll: usize,
     /// log2 of the standard deviation of its noise, as a fraction of the torus
     pub lwe_log2_sigma: f64,
-    /// degree N of the ring, a power of two; one mask polynomial
+    /// degree N of the ring, a power of two; rank 1
     pub degree: usize,
     /// log2 of the standard deviation of its noise
     pub glwe_log2_sigma: f64,
@@ -104,11 +104,11 @@ pub struct NibbleSet {
     pub rotation: Gadget,
     /// blind rotation: digits of the body
     pub rotation_body: Gadget,
-    /// automorphisms that pack values into a test polynomial
+    /// automorphisms of packing
     pub packing: Gadget,
     /// key switching from the GLWE key to the LWE key
     pub key_switch: Gadget,
-    /// degree of the ring in which that is done
+    /// degree of the key-switch ring
     pub key_switch_degree: usize,
 }
 
@@ -117,7 +117,7 @@ pub struct NibbleSet {
 pub enum Variant {
     /// on bits, by circuit bootstrapping
     Bits(BitsSet),
-    /// on base-16 digits, the paper's method
+    /// on base-16 digits, by the method of TCBS23
     Nibble(NibbleSet),
 }
 
@@ -126,7 +126,7 @@ pub enum Variant {
 pub struct ParamSet {
     /// `tfhe/…`
     pub name: SetName,
-    /// what it implements
+    /// literature
     pub paper: &'static str,
     /// whether it claims security
     pub purpose: Purpose,
@@ -136,7 +136,7 @@ pub struct ParamSet {
     pub variant: Variant,
 }
 
-/// Why a set is unsound.
+/// Why a set is rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
@@ -149,15 +149,15 @@ pub enum ParamsError {
         what: &'static str,
         /// its value
         found: u64,
-        /// what is allowed
+        /// allowed values
         expected: &'static str,
     },
 }
 
-/// Largest degree: beyond it, exact products with keys would need smaller limbs.
+/// Exact products with keys need smaller limbs beyond this degree.
 const MAX_DEGREE: usize = 2048;
 
-/// Bits of a block of an LWE key: as many keys as the kernel of a step takes, and four cases, which two uniform bits choose from.
+/// Bits of a block: the step kernel takes three keys, and two uniform bits choose among the four cases.
 pub(crate) const BLOCK: usize = 3;
 
 impl ParamSet {
@@ -208,7 +208,6 @@ impl ParamSet {
         }
     }
 
-    /// Ranges that the code relies on.
     pub(crate) fn check(&self) -> Result<(), ParamsError> {
         let range = |what, found: usize, good: bool, expected| {
             let (set, found) = (self.name.as_str(), found as u64);
@@ -246,7 +245,7 @@ impl ParamSet {
                 degree("degree", set.degree)?;
                 degree("degree of key switching", set.key_switch_degree)?;
                 let good = (1..=2).contains(&set.rank);
-                range("rank", set.rank, good, "1 or 2, as the kernels hold them")?;
+                range("rank", set.rank, good, "1 or 2")?;
                 let big = set.rank * set.degree;
                 sigma("LWE noise", set.lwe_log2_sigma)?;
                 sigma("GLWE noise", set.glwe_log2_sigma)?;

@@ -12,7 +12,6 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }
 }
 
-/// What the secure sets on bits share.
 const BITS: BitsSet = BitsSet {
     lwe_dimension: 608,
     lwe_key: LweKey::Independent,
@@ -31,7 +30,6 @@ const BITS: BitsSet = BitsSet {
     key_switch_degree: 128,
 };
 
-/// What the toy sets on bits share.
 const TOY_BITS: BitsSet = BitsSet {
     lwe_dimension: 16,
     lwe_log2_sigma: -30.0,
@@ -43,7 +41,7 @@ const TOY_BITS: BitsSet = BitsSet {
     ..BITS
 };
 
-/// At most 2^-64 per batch.
+/// AES on bits; a batch fails with probability at most 2^-64.
 pub const P64: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/p64"),
     paper: PAPER,
@@ -52,7 +50,7 @@ pub const P64: ParamSet = ParamSet {
     variant: Variant::Bits(BITS),
 };
 
-/// At most 2^-128 per batch.
+/// AES on bits; a batch fails with probability at most 2^-128.
 pub const P128: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/p128"),
     variant: Variant::Bits(BitsSet {
@@ -64,7 +62,8 @@ pub const P128: ParamSet = ParamSet {
     ..P64
 };
 
-/// As [`P64`] with an LWE key in blocks, which makes blind rotation faster and the estimate less certain: at most 2^-64 per batch.
+/// [`P64`] with a block binary LWE key: faster blind rotation, a less certain security estimate. At most 2^-64 per
+/// batch.
 pub const P64_BLOCKS: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/p64-blocks"),
     paper: BLOCKS_PAPER,
@@ -78,7 +77,7 @@ pub const P64_BLOCKS: ParamSet = ParamSet {
     ..P64
 };
 
-/// For tests: AES-128 in tens of milliseconds.
+/// Insecure, for tests: AES-128 in tens of milliseconds.
 pub const TOY: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/toy"),
     purpose: Purpose::Toy,
@@ -87,7 +86,7 @@ pub const TOY: ParamSet = ParamSet {
     ..P64
 };
 
-/// As [`TOY`] with an LWE key in blocks.
+/// [`TOY`] with a block binary LWE key.
 pub const TOY_BLOCKS: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/toy-blocks"),
     paper: BLOCKS_PAPER,
@@ -100,7 +99,7 @@ pub const TOY_BLOCKS: ParamSet = ParamSet {
     ..TOY
 };
 
-/// The paper's method, re-parametrised: at most 2^-64 per batch.
+/// The method of TCBS23 with new parameters; a batch fails with probability at most 2^-64.
 pub const NIBBLE128: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/nibble128"),
     paper: PAPER,
@@ -108,8 +107,8 @@ pub const NIBBLE128: ParamSet = ParamSet {
     ..P64
 };
 
-/// The paper's method at its own parameters (base 16, tree-based), whose claim of 128 bits is near today's estimate; the failure probability is not
-/// today's.
+/// The method of TCBS23 with its own parameters (base 16, tree-based). The security estimate is near the claimed 128
+/// bits; the failure probability is not acceptable today.
 pub const NIBBLE_PAPER: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/nibble-paper"),
     purpose: Purpose::Paper,
@@ -117,7 +116,7 @@ pub const NIBBLE_PAPER: ParamSet = ParamSet {
     ..NIBBLE128
 };
 
-/// The paper's method for tests: AES-128 in about a second.
+/// The method of TCBS23, insecure, for tests: AES-128 in about a second.
 pub const NIBBLE_TOY: ParamSet = ParamSet {
     name: SetName::from_static("tfhe/nibble-toy"),
     purpose: Purpose::Toy,

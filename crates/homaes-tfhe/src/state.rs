@@ -1,4 +1,4 @@
-//! The state of one batch of blocks.
+//! Encrypted blocks.
 
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
@@ -12,24 +12,23 @@ use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// Callback after every round: its number, and the words of the state.
+/// Called after every round with its number and the words of the state.
 pub(crate) type Observe<'o> = &'o mut dyn FnMut(usize, Words);
 
-/// What errors call a state.
 pub(crate) const STATE: &str = "state";
 
-/// Encrypted AES blocks: LWE ciphertexts of their digits under the flattened GLWE key, k N + 1 words each, mask before body.
+/// Encrypted AES blocks: LWE ciphertexts of digits under the flattened GLWE key, k N + 1 words each, mask before body.
 ///
-/// Digit i of byte j of a block is ciphertext j·(8/width) + i, the least significant digit first. It holds digit · 2^63 for bits,
-/// digit · 2^59 for base 16, in units of 2^-64.
+/// Digit i of byte j of a block, least significant first, is ciphertext j·(8/width) + i. It encodes digit · 2^63 for
+/// bits and digit · 2^59 for base 16, in units of 2^-64.
 #[derive(Clone)]
 pub struct State {
     pub(crate) lwes: Words,
     pub(crate) blocks: usize,
-    /// of the noise by the model
+    /// noise by the model
     pub(crate) log2_sigma: f64,
     pub(crate) owner: Owner,
-    /// whether it is the result of AES, not a state between rounds
+    /// whether it is a result, not a state between rounds
     pub(crate) finished: bool,
 }
 
@@ -39,17 +38,16 @@ impl State {
         self.blocks
     }
 
-    /// The ciphertexts of all blocks, one after the other; see [`State`].
+    /// The words of all ciphertexts in order; see [`State`].
     pub fn lwes(&self) -> &[u64] {
         &self.lwes
     }
 
-    /// A state of LWE ciphertexts that were made elsewhere: bits over 2 under [`SecretKey::glwe`] of the key called `id`, 128 of them a block, of noise
-    /// 2^`log2_sigma` of the torus. See [`State`] for their order.
+    /// A state of LWE ciphertexts made elsewhere: bit · 2^63 under [`SecretKey::glwe`] of the key called `id`, 128 per
+    /// block in the order of [`State`], with noise of standard deviation 2^`log2_sigma` (of the torus).
     ///
     /// # Errors
-    /// If the set is not on bits, these are not whole blocks, or they would decrypt wrongly with a probability above
-    /// 2^-64.
+    /// If the set is not on bits, the blocks are not whole, or they decrypt wrongly with probability above 2^-64.
     pub fn from_lwes(params: &Params, id: KeyId, lwes: Words, log2_sigma: f64) -> Result<Self> {
         params.bits()?;
         let state = Self {
@@ -69,14 +67,13 @@ impl State {
         1
     }
 
-    /// log2 of the standard deviation of the noise by the model, in units of 2^-64 of the torus.
+    /// log2 of the standard deviation of the noise, by the model, in units of 2^-64 of the torus.
     pub fn noise_bits(&self) -> f64 {
         64.0 + self.log2_sigma
     }
 
-    /// log2 of the distance at which a digit decrypts wrongly over that standard deviation.
-    ///
-    /// -∞ under another set's parameters.
+    /// log2 of (distance at which a digit decrypts wrongly) / (standard deviation of the noise); -∞ under another set's
+    /// parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
@@ -84,11 +81,10 @@ impl State {
         f64::from(params.digit_shift() - 1) - self.noise_bits()
     }
 
-    /// log2 of a bound on the probability that any digit of the state decrypts wrongly, by the noise that it carries.
+    /// log2 of a bound on the probability that any digit decrypts wrongly; 0 under another set's parameters.
     ///
-    /// It counts this noise alone: the AES and the look-ups behind a state fail with probabilities of their own.
-    /// Standard deviations of summands add, which covers summands that depend on each other. Sums and records with more
-    /// than 2^-64 are refused. 0 under another set's parameters.
+    /// It counts the state's noise alone, not the bootstraps that led to it. Sums add standard deviations, which holds
+    /// for dependent summands too. Sums and records above 2^-64 are rejected.
     pub fn failure_log2(&self, params: &Params) -> f64 {
         match self.owner.is_of(params.id()) {
             true => params.log2_p_decrypt(self.blocks, self.log2_sigma),
@@ -96,7 +92,6 @@ impl State {
         }
     }
 
-    /// Whether it is of the set.
     pub(crate) fn check_set(&self, params: &Params) -> Result<()> {
         self.owner.check_set(STATE, params.id())?;
         let (found, expected) = (self.lwes.len(), params.state_words(self.blocks));
@@ -107,7 +102,7 @@ impl State {
         Err(error.into())
     }
 
-    /// Checks that it goes with keys of the set and of the secret key called `id`.
+    /// Checks that the state belongs to the set and to the secret key called `id`.
     ///
     /// # Errors
     /// If it does not.
@@ -117,7 +112,6 @@ impl State {
     }
 }
 
-/// The words of a state of these ciphertexts.
 pub(crate) fn words_of(lwes: &[&Lwe<Big>]) -> Words {
     let len = lwes.first().map_or(1, |lwe| lwe.words().len());
     let mut out = Words::scratch(lwes.len() * len);
@@ -137,17 +131,17 @@ impl fmt::Debug for State {
 }
 
 impl SecretKey {
-    /// The blocks of a state.
+    /// Decrypts a state.
     ///
     /// # Errors
-    /// If the state is of another set or another key, or digits have outgrown their range: too much noise, or another key if the state was
-    /// read without its file's.
+    /// If the state is of another set or key, or a value is not a digit: too much noise, or the wrong key for a state
+    /// that was decoded without a key's name.
     #[inline(never)]
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let params = self.params();
         let (width, shift) = (params.digit_bits(), params.digit_shift());
         let digits = self.rounded(state)?;
-        // whether all are digits is told, which are not is not
+        // reveals whether all values are digits, not which ones are not
         let all = digits.iter().fold(0, |all, &[digit, _]| all | digit);
         if all >> width != 0 {
             return Err(Error::NotDigits);
@@ -163,22 +157,22 @@ impl SecretKey {
         let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(digits.chunks(per_byte).map(byte).collect());
         Ok(Decrypted {
             blocks: Zeroizing::new(bytes.as_chunks().0.to_vec()),
-            // a noise of nothing counts as one unit
+            // no noise counts as one unit
             margin_bits: f64::from(shift) - 65.0 - torus::log2_fraction(worst | 1),
         })
     }
 
-    /// The measured noise of a state: log2 of its root mean square over all ciphertexts, in units of 2^-64 of the torus.
+    /// Measures the noise: log2 of its root mean square over all ciphertexts, in units of 2^-64 of the torus.
     ///
     /// # Errors
-    /// If the state is of another set or another key.
+    /// If the state is of another set or key.
     pub fn measure_noise(&self, state: &State) -> Result<f64> {
         let digits = self.rounded(state)?;
         let squares = digits.iter().map(|&[_, error]| (error as f64).powi(2));
         Ok(0.5 * (squares.sum::<f64>() / digits.len() as f64).log2())
     }
 
-    /// The digit of every ciphertext, and the distance of its phase from it: data, and errors that tell about the key.
+    /// The digit of each ciphertext, and the distance of the phase from it. Both are secret.
     fn rounded(&self, state: &State) -> Result<Zeroizing<Vec<[u64; 2]>>> {
         let params = self.params();
         state.check(params, self.id())?;

@@ -1,5 +1,5 @@
-//! Switching of keys: LWE ciphertexts to the key of blind rotation, automorphic images back to their own key; and what
-//! rounding loses on the way, on average.
+//! Key switches: LWE ciphertexts to the key of blind rotation, images of automorphisms back to their key. Both
+//! compensate the mean of the rounding error.
 
 use crate::ciphertext::{Big, Glwe, Lwe, Small};
 use crate::ring::{Automorphism, extract};
@@ -7,14 +7,14 @@ use crate::set::Gadget;
 use homaes_math::{Fourier, Reals, Words};
 use std::sync::Arc;
 
-/// From the flattened GLWE key to the LWE key of n bits.
+/// Key switch from the flattened GLWE key to the LWE key of n bits.
 ///
-/// The mask becomes k N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient; a GLWE key
-/// switch in that ring follows, and the constant coefficient of its phase is read off.
+/// The mask becomes k N/d polynomials of degree d whose product with the key has <a, s> as constant coefficient. A GLWE
+/// key switch in that ring follows; the result is the constant coefficient.
 pub(crate) struct KeySwitch<'k> {
     /// of degree d
     pub(crate) fourier: &'k Fourier,
-    /// (k N/d) · levels rows, as many columns as the LWE key has polynomials, and one
+    /// (k N/d) · levels rows of ⌈n/d⌉ + 1 columns
     pub(crate) key: &'k Reals,
     pub(crate) gadget: Gadget,
     /// n
@@ -22,9 +22,7 @@ pub(crate) struct KeySwitch<'k> {
 }
 
 impl KeySwitch<'_> {
-    /// The messages of `lwes` under the key of n bits, and the number of transforms that took.
-    ///
-    /// Noise: [`key_switch`](crate::noise::key_switch).
+    /// Switches `lwes`, with noise [`key_switch`](crate::noise::key_switch); also returns the number of transforms.
     pub(crate) fn run(&self, lwes: &[&Lwe<Big>]) -> (Vec<Lwe<Small>>, usize) {
         let (n, d) = (self.dimension, self.fourier.degree());
         let columns = n.div_ceil(d) + 1;
@@ -52,7 +50,7 @@ impl KeySwitch<'_> {
             for (c, poly) in switched.chunks_exact_mut(d).enumerate() {
                 self.fourier.inverse_add(&sums, c, poly);
             }
-            // the last polynomial may have more coefficients than the key has bits left
+            // the last polynomial may be longer than the rest of the key
             for (mask, out) in switched.chunks_exact(d).zip(out.mask_mut().chunks_mut(d)) {
                 extract(mask, 0, out);
             }
@@ -62,7 +60,7 @@ impl KeySwitch<'_> {
     }
 }
 
-/// The automorphisms X -> X^(2^t + 1) of GLWE ciphertexts, with the switch back to the key.
+/// Automorphisms X -> X^(2^t + 1) of GLWE ciphertexts, each with the switch back to the key.
 #[derive(Clone)]
 pub(crate) struct Automorphisms<'k> {
     fourier: &'k Fourier,
@@ -84,7 +82,7 @@ impl<'k> Automorphisms<'k> {
         }
     }
 
-    /// x ↦ ψ(x); the number of transforms that took. `rows` and `sums` are working memory for k · levels and k + 1 spectra.
+    /// Writes ψ(x) to `out` and returns the number of transforms. `rows` and `sums` hold k · levels and k + 1 spectra.
     ///
     /// Noise: [`automorphism`](crate::noise::automorphism) in every coefficient.
     pub(crate) fn apply(
@@ -119,17 +117,16 @@ impl<'k> Automorphisms<'k> {
     }
 }
 
-/// Precision of torus elements that is given up for room in sums of them.
+/// Rounding errors drop this many bits, so that sums of them do not overflow.
 const SPARE_BITS: u32 = 8;
 
-/// What a gadget's digits leave of a word, in units of 2^`SPARE_BITS`.
+/// The rounding error of a word under a gadget, in units of 2^`SPARE_BITS`.
 fn lost(gadget: Gadget, x: u64) -> i64 {
     let kept = gadget.levels as u32 * gadget.base_log;
-    // the part below the last digit as a signed number
     ((x << kept) as i64) >> kept >> SPARE_BITS
 }
 
-/// Half of what digits leave of an LWE mask: what the key, of mean 1/2, makes of it on average.
+/// The mean effect of a mask's rounding errors: half their sum, as key bits have mean 1/2.
 fn half_lost(gadget: Gadget, mask: &[u64]) -> u64 {
     let all = mask
         .iter()
@@ -137,10 +134,10 @@ fn half_lost(gadget: Gadget, mask: &[u64]) -> u64 {
     ((all >> 1) << SPARE_BITS) as u64
 }
 
-/// Takes from the body what the rounding of the masks will add to the phase on average, so that key bits count as ±1/2 and
-/// the variance of the rounding is a quarter of the errors', not a half.
+/// Subtracts the mean effect of the masks' rounding errors from the body. A key bit then counts as ±1/2, which halves
+/// the variance from rounding.
 ///
-/// With errors ε the mean is ε (1 + X + … + X^(N-1))/2: its coefficient h is Σ_(j ≤ h) ε_j less half of all.
+/// For errors ε the mean is ε (1 + X + … + X^(N-1))/2: coefficient h is Σ_(j ≤ h) ε_j minus half the sum of all ε_j.
 pub(crate) fn centre(gadget: Gadget, n: usize, masks: &[u64], body: &mut [u64]) {
     for mask in masks.chunks_exact(n) {
         let mut sum = half_lost(gadget, mask).wrapping_neg();

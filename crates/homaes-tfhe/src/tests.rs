@@ -9,14 +9,12 @@ use crate::{EvalKey, ParamSet, Params, SecretKey};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// Processor time of this thread.
 pub(crate) fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanos: u64 = text.split(' ').next().unwrap().parse().unwrap();
     nanos as f64 * 1e-9
 }
 
-/// A set with keys, from a fixed seed.
 struct Keys {
     secret: SecretKey,
     eval: EvalKey,

@@ -8,7 +8,6 @@ use homaes_math::{Fourier, torus};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Both secret keys and the evaluation key.
 pub(crate) struct Trial {
     shape: Shape,
     pub(crate) fouriers: [Fourier; 2],
@@ -27,7 +26,7 @@ impl Trial {
             [shape.lwe_dimension, shape.big_dimension()].map(|len| vec![0; len]);
         lwe_bits(shape.lwe_key, &mut rng, &mut lwe);
         torus::binary(&mut rng, &mut glwe);
-        // of the masks
+        // seed of the masks
         let mut public = [0; 32];
         rng.fill_bytes(&mut public);
         let secrets = Secrets::new(fouriers.each_ref(), &lwe, &glwe);
@@ -59,7 +58,7 @@ impl Trial {
         Secrets::new(self.fouriers.each_ref(), &self.lwe, &self.glwe)
     }
 
-    /// LWE ciphertexts of torus elements under the GLWE key, with fresh noise; the same every time.
+    /// Encrypts torus elements under the GLWE key with fresh noise. Deterministic.
     pub(crate) fn encrypt(&self, messages: impl IntoIterator<Item = u64>) -> Vec<Lwe<Big>> {
         let secrets = self.secrets();
         let sigma = self.shape.glwe_log2_sigma.exp2();

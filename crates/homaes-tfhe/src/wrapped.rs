@@ -1,7 +1,7 @@
 //! The AES key under FHE.
 //!
-//! A list of digits (bits, or base-16 digits) of the key or of its round keys, N of them per GLWE ciphertext, whose coefficients are
-//! read off as LWE ciphertexts. Masks come from a seed, so a digit takes one word: 1 KiB for the bits of an AES-128 key.
+//! The digits of the key, or of its round keys, are coefficients of GLWE ciphertexts, N each; the server extracts LWE
+//! ciphertexts. Masks come from a seed, so a digit takes one word: 1 KiB for the bits of an AES-128 key.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::error::Result;
@@ -18,10 +18,10 @@ use rand_core::CryptoRng;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// What to make of an AES key.
+/// How to wrap an AES key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrapOptions {
-    /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
+    /// direction of the server's cipher: [`Direction::Decrypt`] for ECB and CBC
     pub direction: Direction,
     /// who expands the key
     pub expansion: Expansion,
@@ -36,7 +36,7 @@ impl Default for WrapOptions {
     }
 }
 
-/// An AES key, or its schedule, under FHE.
+/// An AES key, or its round keys, under FHE.
 pub struct WrappedKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
@@ -48,10 +48,7 @@ pub struct WrappedKey {
 }
 
 impl WrappedKey {
-    /// Encrypts the key whose schedule is `keys`.
-    ///
-    /// # Errors
-    /// None so far.
+    /// Encrypts the key whose round keys are `keys`.
     pub fn encrypt(
         secret: &SecretKey,
         keys: &RoundKeys,
@@ -62,12 +59,12 @@ impl WrappedKey {
         let size = keys.size();
         let schedule = keys.schedule(wrapping.direction);
         let bytes = match wrapping.expansion {
-            // the key is the front of its round keys (FIPS-197 section 5.2)
+            // the round keys begin with the key (FIPS-197 section 5.2)
             Expansion::Server => &keys.as_slice().as_flattened()[..size.key_bytes()],
             Expansion::Client => schedule.as_slice().as_flattened(),
         };
         let width = params.digit_bits();
-        // with its final capacity: growing would leave copies of the key behind
+        // final capacity: growing would leave copies of the key behind
         let digits = Self::digits(params, size, wrapping.expansion);
         let mut bodies = Vec::with_capacity(digits);
         bodies.extend(bytes.iter().flat_map(|&byte| {
@@ -96,7 +93,6 @@ impl WrappedKey {
         })
     }
 
-    /// Digits of a wrapped key.
     pub(crate) fn digits(params: &Params, size: KeySize, expansion: Expansion) -> usize {
         let bytes = match expansion {
             Expansion::Server => size.key_bytes(),
@@ -105,7 +101,7 @@ impl WrappedKey {
         bytes * 8 / params.digit_bits() as usize
     }
 
-    /// Every digit as LWE ciphertext.
+    /// Each digit as an LWE ciphertext.
     pub(crate) fn lwes(&self) -> Vec<Lwe<Big>> {
         let shape = self.params.shape();
         let mut glwe = Glwe::zeroed(shape.rank, shape.degree);
@@ -124,7 +120,7 @@ impl WrappedKey {
         &self.params
     }
 
-    /// The secret key it was made under.
+    /// Name of the secret key.
     pub fn key_id(&self) -> KeyId {
         self.id
     }
@@ -149,12 +145,11 @@ impl WrappedKey {
         self.params.layouts().to_vec()
     }
 
-    /// 1 for the set's layout: no levels.
+    /// Always 1 for the set's layout: TFHE has no levels.
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
         self.params.layouts().contains(&layout).then_some(1)
     }
 
-    /// Whether it can be used with keys of `params` and `id`.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         let found = (self.params.id(), self.id);
         Ok(mismatch::check("wrapped key", found, (params.id(), id))?)

@@ -1,5 +1,5 @@
-//! Tests of the library from outside. One program: files share what they have in common, and nothing is built and linked several times.
-//! A file that is not named here would not run: `homaes-cli/tests/files.rs` looks.
+//! Tests of the library's public API, linked as one program. `homaes-cli/tests/files.rs` checks that every file is
+//! named here.
 
 mod cancel;
 mod ciphertexts;
@@ -18,7 +18,7 @@ mod values;
 
 use homaes::Quality;
 
-/// Whether what a file tells is what the run told, rounded to the safe side as files have it.
+/// Whether the quality in a file is that of the run, rounded to the safe side.
 fn is_rounded(read: Option<Quality>, told: Option<Quality>) -> bool {
     let (Some(read), Some(told)) = (read, told) else {
         return read.is_none() && told.is_none();

@@ -1,4 +1,4 @@
-//! Runs that are ended from outside: soon, and without a trace.
+//! Cancelled runs end soon and leave no files.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -10,7 +10,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs `blocks` blocks and cancels after each of these times; the longest time from there to the end.
+/// Cancels a run of `blocks` blocks after each of these times; returns the longest time that one then took to end.
 fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -49,7 +49,6 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
 }
 
 fn moments(count: u64, most: Duration) -> Vec<Duration> {
-    // one in each part of the time
     (0..count)
         .map(|i| most.mul_f64((i as f64 + 0.37) / count as f64))
         .collect()
@@ -69,9 +68,9 @@ fn a_cancelled_run_leaves_nothing() {
     }
 }
 
-/// The switch of one run ends no other, whatever was prepared under it.
+/// A `Cancel` that was replaced by another does not end the run.
 #[test]
-fn a_switch_that_was_replaced_does_nothing() {
+fn a_replaced_cancel_has_no_effect() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("c"), [0x5a; 64]).unwrap();

@@ -1,4 +1,4 @@
-//! Results are the same wherever they are read from, and so are the errors about them.
+//! Memory, streams and files give the same results and the same errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -47,7 +47,7 @@ impl World {
         decrypted.map(|()| bytes)
     }
 
-    /// From memory, from a stream of which little comes at a time, and from a file, all called `bad`: what is wrong with them.
+    /// Errors of reading these bytes from memory, from a slow stream and from a file, all named `bad`.
     fn refused(&self, bytes: &[u8]) -> [Error; 3] {
         let path = self.at("bad");
         fs::write(&path, bytes).unwrap();
@@ -62,7 +62,7 @@ impl World {
     }
 }
 
-/// Gives few bytes at a time, and is interrupted before each.
+/// Returns few bytes at a time, with an `Interrupted` error before each read.
 struct Slow<'b>(&'b [u8], bool);
 
 impl Read for Slow<'_> {
@@ -89,7 +89,7 @@ impl Read for Broken<'_> {
 }
 
 #[test]
-fn the_same_bytes_come_from_everywhere() {
+fn every_source_gives_the_same_bytes() {
     let world = World::new();
     let message = || part(3, 16 * BLOCKS - 5);
     let bytes = world.results(message());
@@ -152,7 +152,7 @@ fn parts_come_from_a_stream_too() {
 }
 
 #[test]
-fn what_is_wrong_is_the_same_error_from_everywhere() {
+fn every_source_gives_the_same_error() {
     let world = World::new();
     let good = world.results(part(4, 16 * BLOCKS));
     for at in (0..good.len()).step_by(good.len() / 40) {
@@ -161,7 +161,7 @@ fn what_is_wrong_is_the_same_error_from_everywhere() {
         let errors = world.refused(&bad).map(|error| error.to_string());
         assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
     }
-    // a stream shows where it ends only when it does
+    // the length of a stream is known at its end only, so texts differ
     for cut in [0, 20, 100, 2000, good.len() / 2, good.len() - 1] {
         for error in world.refused(&good[..cut]) {
             let text = error.to_string();
@@ -275,7 +275,7 @@ fn programs_compute_on_what_they_read() {
     assert_eq!(batches.steps().unwrap().len(), 11);
     let expected: Vec<u8> = plain.chunks(16).map(|block| block[5] ^ 0x40).collect();
     assert_eq!(seen, expected);
-    // an error is the last thing that comes
+    // iteration ends after an error
     let mut cut = Ciphertexts::of_read(&bytes[..bytes.len() / 2], "x")
         .unwrap()
         .into_iter();

@@ -1,4 +1,4 @@
-//! What several files of tests start from.
+//! Keys and folders that the tests share.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -6,10 +6,9 @@ use homaes::{AesKey, KeySet, Set, WrapOptions, WrappedKey};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// The AES key.
 pub(crate) const KEY: [u8; 16] = *b"not a secret key";
 
-/// Keys of `bgv/toy-255`, [`KEY`] under them, and a folder.
+/// Keys of `bgv/toy-255`, [`KEY`] wrapped under them, and a temporary folder.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
     pub(crate) keys: KeySet,
@@ -17,7 +16,6 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Keys in memory.
     pub(crate) fn new() -> Self {
         let set = Set::named("bgv/toy-255").unwrap();
         let keys = KeySet::generate(&set).unwrap();
@@ -31,7 +29,7 @@ impl World {
         }
     }
 
-    /// Keys in files: `keys/` and `key.hwk` in the folder.
+    /// Keys stored as `keys/` and `key.hwk` in the folder.
     pub(crate) fn with_files() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let set = Set::named("bgv/toy-255").unwrap();

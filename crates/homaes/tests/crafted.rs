@@ -1,4 +1,4 @@
-//! Files that are undamaged but lie, or come from another version: errors, not wrong results or panics.
+//! Files with correct checksums but false contents, or of other versions, give errors: no wrong results, no panics.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -17,11 +17,11 @@ type Record = (u16, u64, Vec<u8>);
 struct World {
     folder: TempDir,
     keys: KeySet,
-    /// Records of a good `.hct` file of 33 blocks: three batches.
+    /// Records of a valid `.hct` file of 33 blocks: three batches.
     records: Vec<Record>,
 }
 
-/// The fields of a header that can lie.
+/// Header fields that a test can falsify.
 struct Claims<'c> {
     kind: Kind,
     set: &'c str,
@@ -88,7 +88,7 @@ impl World {
         self.at("bad")
     }
 
-    /// The errors of decrypting and of inspecting an `.hct` file with these records; both must fail.
+    /// The error of an `.hct` file with these records; decryption and inspection must give the same one.
     fn refused(&self, records: &[Record]) -> String {
         let path = self.write(&self.claims(Kind::Ciphertext), records);
         let inspected = inspect(&path).unwrap_err().to_string();
@@ -118,7 +118,7 @@ fn read(path: &Path) -> Vec<Record> {
     records
 }
 
-/// A first record: mode, layout, AES key bits and level, message bytes, blocks, blocks per batch.
+/// First record: mode, layout, (AES key bits, level), (message bytes, blocks, blocks per batch).
 fn meta(mode: &str, layout: &str, numbers: [u16; 2], lengths: [u64; 3]) -> Record {
     let body = Encoder::new().str(mode).str(layout);
     let body = numbers.into_iter().fold(body, Encoder::u16);
@@ -207,7 +207,7 @@ fn the_message_record_must_fit_the_file() {
     }
 }
 
-/// The mode is the server's word: a message of GCM can be called one of CTR, which has no tag.
+/// The server states the mode, so it can present a GCM message as CTR, which has no tag.
 #[test]
 fn a_tag_can_be_left_out_unless_it_is_asked_for() {
     let world = World::new();
@@ -243,7 +243,7 @@ fn a_tag_can_be_left_out_unless_it_is_asked_for() {
     assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
     let error = decrypt(&gcm, with_key).unwrap_err();
     assert!(matches!(error, Error::Tag { .. }), "{error}");
-    // Called CTR, nothing is missed but what was asked for.
+    // as CTR, it is refused only by options that ask for a mode, a key or a log
     let ctr = &world.records;
     let error = decrypt(ctr, with_key).unwrap_err();
     assert!(matches!(error, Error::NotOfMode { .. }), "{error}");
@@ -313,7 +313,7 @@ fn batches_must_be_complete_and_in_order() {
 fn a_result_that_is_not_bytes_is_noticed() {
     let world = World::new();
     let mut records = world.records.clone();
-    // Residues stay in range when low bits change, so the file is well-formed: only decryption can tell.
+    // clearing bits keeps residues in range: the file is well-formed, and only decryption can notice
     let middle = records[1].2.len() / 2;
     for byte in &mut records[1].2[middle..middle + 24] {
         *byte &= 0x24;
@@ -365,7 +365,7 @@ fn other_versions_of_a_set_and_unknown_sets_are_named() {
             }
         };
         assert!(error.to_string().contains("tfhe/later"), "{error}");
-        // Looking at it still works.
+        // it can be inspected
         let found = inspect(&path).unwrap();
         assert!(found.set.is_none() && found.messages.is_none());
         assert_eq!((found.set_name.as_str(), found.kind), ("tfhe/later", kind));

@@ -1,4 +1,4 @@
-//! Files that an earlier `homaes` wrote: what users have today stays readable, and is written in the same form.
+//! Files written by earlier versions of `homaes` stay readable, and are written in the same form.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

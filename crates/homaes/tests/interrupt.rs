@@ -1,4 +1,4 @@
-//! `interrupt` stops every output of the process, so it has a process of its own.
+//! `interrupt` stops every output of the process, so this test is a process of its own.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -21,6 +21,6 @@ fn complete_outputs_stay_and_are_counted() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     assert_eq!(interrupt(), 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    // It would wait for ever to be removed.
+    // dropping it would wait forever
     std::mem::forget(unfinished);
 }

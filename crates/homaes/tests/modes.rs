@@ -30,7 +30,7 @@ struct World {
     layout: Layout,
 }
 
-/// A file as a client makes it.
+/// A file as the client encrypts it.
 #[derive(Clone)]
 struct Input {
     mode: Mode,
@@ -62,7 +62,7 @@ impl World {
         WrappedKey::encrypt(&self.keys.secret, &key, &wrapping).unwrap()
     }
 
-    /// Under FHE, into `o.hct`.
+    /// Transciphers into `o.hct`.
     fn transcipher(&self, wrapped: &WrappedKey, input: &Input) {
         fs::write(self.at("c"), &input.file).unwrap();
         let job = AesFile::open(self.at("c"), input.mode).unwrap();
@@ -76,7 +76,7 @@ impl World {
         assert_eq!(report.layout, self.layout);
     }
 
-    /// And back.
+    /// Decrypts `o.hct`.
     fn decrypt(&self, options: DecryptOptions<'_>) -> Result<(Vec<u8>, DecryptReport)> {
         let _ = fs::remove_file(self.at("p"));
         let output = Output::create(self.at("p"), false).unwrap();
@@ -89,7 +89,7 @@ impl World {
         Ok((found, report))
     }
 
-    /// Both, with every check that the mode allows.
+    /// Transciphers and decrypts, with every check that the mode allows.
     fn recover(&self, wrapped: &WrappedKey, key: &[u8], input: &Input) -> Result<Vec<u8>> {
         self.transcipher(wrapped, input);
         let found = inspect(self.at("o.hct")).unwrap().messages.unwrap();
@@ -129,7 +129,7 @@ fn ecb<C: BlockCipherEncrypt + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// `message` as OpenSSL encrypts it: padded where the mode needs it, the tag of GCM at the end.
+/// `message` as OpenSSL encrypts it: padded where the mode needs it, with the GCM tag at the end.
 fn encrypted(mode: Mode, key: &[u8], message: &[u8]) -> Input {
     macro_rules! with_key {
         ($cipher:ident => $encrypt:expr) => {
@@ -208,7 +208,7 @@ fn modes() -> Vec<Mode> {
     [&modes[..], &feedback_and_counters()].concat()
 }
 
-/// Counters that wrap after two blocks, each within its own bytes.
+/// Counters wrap after two blocks, each within its own width.
 fn feedback_and_counters() -> Vec<Mode> {
     let mut iv: Block = [0xff; 16];
     (iv[0], iv[15]) = (0xfe, 0xfe);
@@ -217,7 +217,7 @@ fn feedback_and_counters() -> Vec<Mode> {
     [&cfb[..], &counters].concat()
 }
 
-/// Messages of these lengths come back under every mode and key size.
+/// Messages of these lengths round-trip under every mode and key size.
 fn every_mode_and_key_size(world: &World, lengths: &[usize]) {
     for bytes in [16, 24, 32] {
         let key = key(bytes);
@@ -237,11 +237,10 @@ fn every_mode_and_key_size(world: &World, lengths: &[usize]) {
     }
 }
 
-/// The examples of SP 800-38A, appendix F.
 fn published_examples(world: &World) {
     let mut vectors = vectors::sp800_38a();
     assert!(vectors.len() >= 9);
-    // Each is there in both directions; it is the message that is recovered here.
+    // the vectors have both directions; the message is the output of decryption
     vectors.retain(|v| v.direction == Direction::Decrypt);
     for v in vectors {
         let mode = match v.mode {
@@ -293,7 +292,7 @@ fn nightly_packed_backwards() {
     assert_eq!(world.recover(&wrapped, &key, &input).unwrap(), message(300));
 }
 
-/// One file with the round keys for two layouts; the message decides between them.
+/// One file with the round keys of two layouts; the length of the message selects the layout.
 #[test]
 fn short_messages_are_packed_if_the_wrapped_key_allows() {
     let world = World::new("bgv/toy-21845", Layout::Packed);
@@ -308,7 +307,7 @@ fn short_messages_are_packed_if_the_wrapped_key_allows() {
     let layouts = [65, 1024].map(|blocks| run.layout_for(blocks).unwrap());
     assert_eq!(layouts, [Layout::Packed, Layout::Sliced]);
     drop(run);
-    // Two packed batches.
+    // two packed batches
     let input = encrypted(Mode::Ctr { iv: IV }, &key, &message(1025));
     assert_eq!(
         world.recover(&wrapped, &key, &input).unwrap(),
@@ -316,7 +315,7 @@ fn short_messages_are_packed_if_the_wrapped_key_allows() {
     );
 }
 
-/// SP 800-38D, with the server that has no key and the check at decryption.
+/// SP 800-38D vectors: the server has no key, and decryption checks the tag.
 #[test]
 fn published_gcm_vectors_are_accepted_and_refused() {
     let world = World::new("bgv/toy-255", Layout::Sliced);
@@ -341,7 +340,7 @@ fn published_gcm_vectors_are_accepted_and_refused() {
 }
 
 #[test]
-fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
+fn tampering_is_refused_with_the_key_and_reported_without() {
     let world = World::new("bgv/toy-255", Layout::Sliced);
     let key = key(16);
     let wrapped = world.wrap(&key, Direction::Encrypt);
@@ -353,7 +352,7 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
         change(&mut input);
         let error = world.recover(&wrapped, &key, &input).unwrap_err();
         assert!(matches!(error, Error::Tag { .. }), "{error}");
-        // Without the key, the bytes come out if that is asked for, and the report says what they are worth.
+        // without the key, `unauthenticated` releases the bytes and the report says `Unchecked`
         let error = world.decrypt(DecryptOptions::default()).unwrap_err();
         assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
         let unauthenticated = DecryptOptions {
@@ -391,7 +390,7 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
     );
 }
 
-/// As the command, by calls alone; the command's tests have every mismatch.
+/// Replay log and expectations by API calls; the tests of the command cover every mismatch.
 #[test]
 fn replays_and_other_messages_are_refused() {
     let world = World::new("bgv/toy-255", Layout::Sliced);
@@ -424,7 +423,7 @@ fn replays_and_other_messages_are_refused() {
     assert_eq!(report.aad_bytes, AAD.len() as u64);
     let error = world.decrypt(options(right)).unwrap_err();
     assert!(matches!(error, Error::Seen { line: 2, .. }), "{error}");
-    // Padding is known at the end only.
+    // the length is known only after unpadding
     let wrapped = world.wrap(&key, Direction::Decrypt);
     let input = encrypted(Mode::Ecb, &key, &message(40));
     world.transcipher(&wrapped, &input);
@@ -487,7 +486,7 @@ fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
     assert_eq!(world.decrypt(unpad).unwrap().0, message(300));
     let error = world.decrypt(check).unwrap_err().to_string();
     assert!(error.contains("mode ecb has no tag to check"), "{error}");
-    // Without its last block, and with nothing at all.
+    // without the last block, and empty
     for len in [288, 0] {
         input.file.truncate(len);
         world.transcipher(&wrapped, &input);

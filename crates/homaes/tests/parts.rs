@@ -1,4 +1,4 @@
-//! Messages of many parts: what each holds comes back by its name, alone or with all others.
+//! Messages of many parts: each part is recovered by its name, alone or with all others.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -33,7 +33,6 @@ fn ctr_of(iv: [u8; 16], message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// nonce ‖ ciphertext ‖ tag
 fn gcm_of(nonce: [u8; 12], message: &[u8], aad: &[u8]) -> Vec<u8> {
     let cipher = aes_gcm::Aes128Gcm::new(&KEY.into());
     let payload = Payload { msg: message, aad };
@@ -41,7 +40,7 @@ fn gcm_of(nonce: [u8; 12], message: &[u8], aad: &[u8]) -> Vec<u8> {
     [&nonce[..], &text].concat()
 }
 
-/// Lengths of the parts: some fill batches of 16 blocks, some share them, some are empty.
+/// Lengths of the parts: some fill batches of 16 blocks, some share a batch, some are empty.
 const LENGTHS: [usize; 8] = [0, 20, 16 * 16, 1, 0, 700, 48, 5];
 
 fn name(i: usize) -> String {
@@ -51,7 +50,7 @@ fn name(i: usize) -> String {
     }
 }
 
-/// The tags that there are are checked with this key.
+/// Options that check tags with this key, and accept parts without a tag.
 fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     DecryptOptions {
         aes_key: Some(key),
@@ -60,7 +59,7 @@ fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     }
 }
 
-/// Parts of CTR and of GCM by turns, from memory.
+/// Parts under CTR and GCM in turn, in memory.
 fn parts(change: Option<usize>) -> AesInput {
     let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
         let message = plain(*len);
@@ -110,7 +109,7 @@ fn every_part_comes_back_by_its_name() {
         };
         assert_eq!(done[i].0, name(i));
         assert_eq!((done[i].1.bytes, done[i].1.tag), (len as u64, tag));
-        // alone
+        // this part alone
         let own = name(i);
         let options = DecryptOptions {
             part: Some(&own),
@@ -127,13 +126,13 @@ fn every_part_comes_back_by_its_name() {
         assert_eq!(report.unwrap().tag, tag);
         assert_eq!(fs::read(world.at("one")).unwrap(), plain(len), "part {i}");
     }
-    // what is there already stays, and what is missing comes
+    // existing files stay, the missing one is written
     let last = name(7);
     fs::remove_file(world.at("all").join(&last)).unwrap();
     let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
     assert_eq!(again.unwrap(), done);
     assert_eq!(fs::read(world.at("all").join(&last)).unwrap(), plain(5));
-    // other bytes are not replaced, and then nothing else appears
+    // a file with other contents is not replaced, and nothing else is written
     fs::remove_file(world.at("all").join(&last)).unwrap();
     for other in [plain(699), plain(20), [&plain(699)[..], b"x"].concat()] {
         let file = world.at("all").join(name(5));
@@ -147,7 +146,7 @@ fn every_part_comes_back_by_its_name() {
     assert_eq!(fs::read(world.at("all").join(name(5))).unwrap(), plain(700));
 }
 
-/// Without leave for what has no tag, a part whose mode has none is refused before anything is written.
+/// Unless `unauthenticated` is set, a part whose mode has no tag is refused before anything is written.
 #[test]
 fn with_a_key_every_part_needs_a_tag() {
     let world = World::new();
@@ -172,7 +171,7 @@ fn with_a_key_every_part_needs_a_tag() {
 }
 
 #[test]
-fn one_part_is_asked_for_or_a_folder() {
+fn parts_need_a_name_or_a_folder() {
     let world = World::new();
     world.run(parts(None), "o.hct");
     let secret = &world.keys.secret;
@@ -214,12 +213,12 @@ fn one_part_is_asked_for_or_a_folder() {
     );
     assert!(matches!(all.unwrap_err(), Error::NoParts { .. }));
     assert!(!world.at("all").exists());
-    // of one file, version 1: byte 8; of parts, version 2
+    // format version, byte 8: 1 for one file, 2 for parts
     assert_eq!(fs::read(world.at("single.hct")).unwrap()[8], 1);
     assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 2);
 }
 
-/// One part in folders of its own, its tag wrong.
+/// One part in nested folders, with a wrong tag.
 fn parts_in_folder() -> AesInput {
     let mut text = gcm_of([1; 12], &plain(20), b"");
     text[12] ^= 1;
@@ -241,13 +240,13 @@ fn a_part_with_a_wrong_tag_does_not_appear() {
     let deep = secret.decrypt_parts(world.at("deep.hct"), world.at("deep"), false, options);
     assert!(matches!(deep.unwrap_err(), Error::Tag { .. }));
     assert!(!world.at("deep").exists());
-    // nor do those before it
+    // nor do the parts before it
     assert!(!world.at("all").exists());
 }
 
-/// A message of files is that of the same bytes in memory, whatever the layout.
+/// Parts read from files give the same message as parts in memory, in every layout.
 #[test]
-fn files_are_as_memory_is() {
+fn parts_in_files_equal_parts_in_memory() {
     let world = World::new();
     let mut files = Vec::new();
     let mut memory = Vec::new();

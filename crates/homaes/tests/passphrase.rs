@@ -1,4 +1,4 @@
-//! Secret keys under a passphrase, of every scheme: round trips, wrong passphrases, damage, and files that ask for too much.
+//! Secret keys under a passphrase, of every scheme: round trips, wrong passphrases, damaged files, excessive costs.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const SETS: [&str; 3] = ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"];
 
-/// As little as Argon2id takes with two lanes: tests are not to protect anything.
+/// The cheapest Argon2id cost with two lanes; protects nothing.
 const COST: KdfCost = KdfCost {
     memory_kib: 16,
     passes: 1,
@@ -27,7 +27,7 @@ struct World {
 }
 
 impl World {
-    /// `keys/` without a passphrase, and the secret key with one in `locked`.
+    /// The key pair in `keys/`, without a passphrase, and the secret key under a passphrase in `locked`.
     fn new(set: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let set = Set::named(set).unwrap();
@@ -51,7 +51,7 @@ impl World {
         SecretKey::unlock(self.at(name), &self.passphrase)
     }
 
-    /// A file with these records and right checksums.
+    /// Writes a file of these records with correct checksums.
     fn write(&self, name: &str, id: KeyId, records: &[(u16, Vec<u8>)]) {
         let bodies = records.iter().map(|(_, body)| body.len() as u64);
         let contents = bodies.fold(Contents::default(), Contents::record);
@@ -69,7 +69,6 @@ impl World {
     }
 }
 
-/// The key id and the records of a file.
 fn read(path: &Path) -> (KeyId, Vec<(u16, Vec<u8>)>) {
     let mut reader = Reader::open(path, Kind::SecretKey).unwrap();
     let id = reader.header().key_id();
@@ -92,13 +91,13 @@ fn the_right_passphrase_opens_what_was_protected() {
         let key = world.unlock("locked").unwrap();
         assert!(key.is_protected() && !key.is_exposed());
         assert_eq!(key.id(), SecretKey::open(&plain).unwrap().id());
-        // Stored without a passphrase, it is the same file again, byte for byte.
+        // stored without a passphrase, the file is again the original
         key.save(world.at("again"), false, None).unwrap();
         assert_eq!(
             fs::read(world.at("again")).unwrap(),
             fs::read(&plain).unwrap()
         );
-        // The same passphrase never gives the same file, nor a part of it.
+        // salt and nonce are fresh: no part of the encrypted file repeats
         let lock = Some((&world.passphrase, COST));
         key.save(world.at("second"), false, lock).unwrap();
         let [(_, one), (_, two)] = ["locked", "second"].map(|name| read(&world.at(name)));
@@ -156,7 +155,7 @@ fn another_key_in_the_same_place_is_not_lost() {
     let before = fs::read(&path).unwrap();
     key.protect(&path, lock).unwrap();
     assert_ne!(fs::read(&path).unwrap(), before);
-    // As when keys are made anew while a passphrase is typed.
+    // as if the keys were replaced while the passphrase is typed
     let other = KeySet::generate(&world.set).unwrap().secret;
     other.save(&path, true, None).unwrap();
     let there = fs::read(&path).unwrap();
@@ -166,7 +165,7 @@ fn another_key_in_the_same_place_is_not_lost() {
     assert!(key.protect(world.at("missing"), lock).is_err() && !world.at("missing").exists());
 }
 
-/// As a kill leaves the folder when the new secret key has its name and the new evaluation key has not.
+/// The folder if the process is killed after renaming the new secret key, but not yet the new evaluation key.
 #[test]
 fn a_protected_key_that_was_set_aside_is_put_back() {
     let world = World::new("bgv/toy-255");
@@ -198,9 +197,9 @@ fn no_passphrase_is_changed_while_keys_are_made() {
     SecretKey::unlock(&path, &world.passphrase).unwrap();
 }
 
-/// Checksums find accidents only; here they are made right again.
+/// Checksums detect accidents only, so this test makes them correct after each change.
 #[test]
-fn no_change_passes_unnoticed() {
+fn every_change_is_noticed() {
     let world = World::new("tfhe/toy");
     let (id, good) = read(&world.at("locked"));
     world.write("bad", id, &good);
@@ -212,7 +211,7 @@ fn no_change_passes_unnoticed() {
     };
     let wrong = "the passphrase does not open this secret key";
     refused(KeyId([1; 16]), &good, wrong);
-    // Salt, nonce, the first and the last byte of the encrypted key, and its tag.
+    // salt, nonce, first and last byte of the encrypted key, and its tag
     let last = good[1].1.len() - 1;
     for (record, at) in [
         (0, 13),
@@ -228,7 +227,7 @@ fn no_change_passes_unnoticed() {
         bad[record].1[at] ^= 1;
         refused(id, &bad, wrong);
     }
-    // A cost that is allowed, but not the one it was made with.
+    // an allowed cost, but not the one of this file
     let mut bad = good.clone();
     bad[0].1[5] = 2;
     refused(id, &bad, wrong);
@@ -254,9 +253,9 @@ fn no_change_passes_unnoticed() {
     }
 }
 
-/// Whoever changes the file must not make the one who opens or inspects it run out of memory or time.
+/// A changed file must not make those who open or inspect it run out of memory or time.
 #[test]
-fn what_a_file_can_ask_for_is_bounded() {
+fn the_cost_that_a_file_asks_for_is_bounded() {
     let world = World::new("tfhe/toy");
     let (id, good) = read(&world.at("locked"));
     let malformed = "cost of Argon2id is malformed, expected 1 lane and 1 pass at least";
@@ -296,7 +295,7 @@ fn what_a_file_can_ask_for_is_bounded() {
             let error = error.to_string();
             assert!(error.contains(words), "{words}: {error}");
         }
-        // Nor is such a file written.
+        // such a file cannot be written either
         let key = world.unlock("locked").unwrap();
         let cost = KdfCost {
             memory_kib: memory,
@@ -308,7 +307,7 @@ fn what_a_file_can_ask_for_is_bounded() {
     }
 }
 
-/// What the most expensive file that is read costs the one who opens it: gibibytes of memory and seconds.
+/// Time to open the most expensive files that are accepted: 1 GiB of memory and seconds.
 ///
 /// `cargo test --release -p homaes --test all passphrase:: -- --ignored --nocapture`
 #[test]

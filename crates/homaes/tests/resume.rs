@@ -1,4 +1,4 @@
-//! Runs that go on after a stop, and shards: the bytes are those of a run without either.
+//! Resumed and sharded runs give the bytes of an uninterrupted run.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -21,7 +21,7 @@ impl World {
         run.reproducible(true)
     }
 
-    /// What a run writes that nobody stops.
+    /// Output of an uninterrupted run.
     fn whole(&self) -> Vec<u8> {
         let (output, buffer) = Output::memory();
         self.transcipher().run(message(0), output).unwrap();
@@ -37,7 +37,7 @@ impl World {
         Ok((report, all))
     }
 
-    /// A run that is stopped after this many further batches.
+    /// Starts or resumes a run and stops it after this many batches.
     fn stopped(&self, batches: u64) {
         let cancel = Cancel::new();
         let run = self.transcipher().cancel(cancel.clone());
@@ -56,7 +56,7 @@ impl World {
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-        // the journal of a complete output outlives it
+        // the journal of a complete output remains
         let names = names.filter(|name| !name.ends_with(".homaes-done"));
         let mut names: Vec<_> = names.collect();
         names.sort_unstable();
@@ -90,7 +90,7 @@ fn output_in_memory_and_streamed_is_that_of_a_file() {
         reader.join().unwrap()
     });
     assert!(streamed == file);
-    // of a run that fails, nothing is in the buffer
+    // a failed run leaves the buffer empty
     let cancel = Cancel::new();
     cancel.cancel();
     let (output, buffer) = Output::memory();
@@ -122,11 +122,11 @@ fn a_run_goes_on_after_every_batch() {
         assert_eq!(world.names(), ["o.hct"]);
         fs::remove_file(world.at("o.hct")).unwrap();
     }
-    // stopped again and again
+    // stopped after every batch
     (1..BATCHES).for_each(|_| world.stopped(1));
     world.resume(message(0)).unwrap();
     assert!(fs::read(world.at("o.hct")).unwrap() == whole);
-    // a complete output stays, and is not replaced by another
+    // a complete output stays; another message does not replace it
     let (report, kept) = world.resume(message(0)).unwrap();
     assert_eq!((report.resumed, kept.len()), (BATCHES, 0));
     let error = world.resume(message(1)).unwrap_err();
@@ -134,7 +134,7 @@ fn a_run_goes_on_after_every_batch() {
 }
 
 #[test]
-fn what_another_run_left_is_refused() {
+fn files_of_another_run_are_refused() {
     let world = World::new();
     world.stopped(3);
     let refused = |run: &Transcipher<'_>, message: AesFile| {
@@ -152,7 +152,7 @@ fn what_another_run_left_is_refused() {
             AesFile::of(Memory::new(bytes.clone(), "m"), mode).unwrap(),
         );
     }
-    // the same AES key, wrapped once more; and another evaluation key of the same secret key is another file
+    // the same AES key, wrapped again, is another file
     let key = AesKey::from_bytes(&KEY).unwrap();
     let again = WrappedKey::encrypt(&world.keys.secret, &key, &WrapOptions::default()).unwrap();
     refused(
@@ -162,7 +162,7 @@ fn what_another_run_left_is_refused() {
     let (report, _) = world.resume(message(0)).unwrap();
     assert_eq!(report.resumed, 3);
     fs::remove_file(world.at("o.hct")).unwrap();
-    // begun anew where that is asked for
+    // `force` starts again from batch 0
     world.stopped(3);
     let how = Resume {
         force: true,
@@ -180,7 +180,7 @@ fn what_another_run_left_is_refused() {
 }
 
 #[test]
-fn damage_costs_batches_or_is_named_and_changes_no_byte() {
+fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     let world = World::new();
     let whole = world.whole();
     world.stopped(5);
@@ -209,7 +209,7 @@ fn damage_costs_batches_or_is_named_and_changes_no_byte() {
                 assert!(own, "{error}");
                 named += 1;
                 fs::remove_file(&part).unwrap();
-                // an empty one is not kept
+                // an empty journal is deleted
                 let _ = fs::remove_file(&journal);
             }
         }
@@ -225,19 +225,19 @@ fn damage_costs_batches_or_is_named_and_changes_no_byte() {
         tried([&good[0], &bad[1]]);
         tried([&good[0], &good[1][..at]]);
     }
-    // somebody else's file under the name of the part is not written over
+    // a foreign file with the name of the part is not overwritten
     fs::write(&part, b"precious").unwrap();
     let _ = fs::remove_file(&journal);
     let error = world.resume(message(0)).unwrap_err();
     assert!(matches!(error, Error::Journal { .. }), "{error}");
     assert_eq!(fs::read(&part).unwrap(), b"precious");
-    // more than the journal knows of, which is given up
+    // bytes after the last batch in the journal are dropped
     let longer = [&good[0][..], b"what was not on the disk"].concat();
     tried([&longer, &good[1]]);
     let lines: Vec<&[u8]> = good[1].split_inclusive(|&byte| byte == b'\n').collect();
     tried([&good[0], &[lines[0], lines[4], lines[2]].concat()]);
     assert!(anew > 0 && named > 0 && rest > 5, "{anew} {named} {rest}");
-    // how much is lost is told: of a journal without its last three lines, of one with a flipped bit in the third, of a part without its end
+    // `lost` counts batches: journal without its last three lines, with a flipped bit in the third, part cut short
     let lost = |part_bytes: &[u8], lines: &[u8], expected: (u64, u64)| {
         fs::write(&part, part_bytes).unwrap();
         fs::write(&journal, lines).unwrap();
@@ -256,11 +256,11 @@ fn damage_costs_batches_or_is_named_and_changes_no_byte() {
 }
 
 #[test]
-fn a_run_that_was_killed_when_its_file_had_its_name_is_done() {
+fn a_run_killed_after_the_final_rename_is_complete() {
     let world = World::new();
     let path = world.at("o.hct");
     let journal = journal_path(&path);
-    // the journal as it is in the moment of the last batch; the part gets its name after one more line
+    // the journal at the last batch; one more line precedes the rename
     let mut text = Vec::new();
     let own = world.transcipher();
     let mut kept = |_| text = fs::read(&journal).unwrap();
@@ -276,7 +276,7 @@ fn a_run_that_was_killed_when_its_file_had_its_name_is_done() {
     assert_eq!((report.batches, report.resumed), (BATCHES, BATCHES));
     assert!(fs::read(&path).unwrap() == whole);
     assert_eq!(world.names(), ["o.hct"]);
-    // what is damaged is not
+    // a damaged output is not taken for complete
     fs::write(&journal, &text).unwrap();
     let mut damaged = whole.clone();
     damaged[1000] ^= 1;
@@ -284,7 +284,7 @@ fn a_run_that_was_killed_when_its_file_had_its_name_is_done() {
     let error = world.resume(message(0)).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
     fs::write(&path, &whole).unwrap();
-    // of another message it is not
+    // nor is that of another message
     let error = world.resume(message(1)).unwrap_err();
     assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
 }
@@ -293,7 +293,6 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// All shards of a plan.
 fn shards(run: &Transcipher<'_>, plan: &Plan, id: RunId, batches: u64) -> Vec<Vec<u8>> {
     let numbers = 0..BATCHES.div_ceil(batches);
     let one = |number| {
@@ -331,7 +330,7 @@ fn shards_of_every_size_make_the_file() {
         let shards = shards(&run, &plan, id, batches);
         assert!(merged(&plan, id, batches, &shards).unwrap() == whole);
     }
-    // as a stream of bytes
+    // read as a stream
     let five = shards(&run, &plan, id, 5);
     let all = five.clone();
     let fetch = move |number: u64| Ok((all[number as usize].clone(), "s".into()));
@@ -339,7 +338,7 @@ fn shards_of_every_size_make_the_file() {
     let mut read = Vec::new();
     merge.read_to_end(&mut read).unwrap();
     assert!(read == whole);
-    // on one thread too
+    // on one thread
     let one = Transcipher::with_threads(&world.keys.eval, &world.wrapped, 1.try_into().unwrap());
     assert!(one.unwrap().shard(&plan, &plan.shard(id, 1, 5)).unwrap().0 == five[1]);
 }
@@ -383,7 +382,7 @@ fn shards_that_are_not_wanted_are_named() {
         }
     }
     assert!(Shard::read(Vec::new(), Path::new("s")).is_err());
-    // more than there is, and with other keys than those of the plan
+    // a shard beyond the end, and keys other than the plan's
     assert!(run.shard(&plan, &plan.shard(id, 3, 5)).is_err());
     assert!(plan.shard_bytes(&plan.shard(id, u64::MAX, u64::MAX)) > 0);
     let stranger = World::new();
@@ -406,7 +405,7 @@ fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     let own = id(&run, message(0));
     assert_eq!(own, id(&run, message(0)));
     assert_ne!(own, id(&run, message(1)));
-    // keys of a file are those that were written to it
+    // keys in memory and the same keys from files give one id
     let folder = world.at("keys");
     let set = Set::named("bgv/toy-255").unwrap();
     let keys = KeySet::create(&set, &folder, false).unwrap();

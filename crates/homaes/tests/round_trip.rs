@@ -13,7 +13,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Wraps after two blocks.
+/// The counter wraps after two blocks.
 const IV: Block = {
     let mut iv = [0xff; 16];
     iv[15] = 0xfe;
@@ -126,7 +126,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
         files.push(fs::read(world.at("o.hct")).unwrap());
     }
     assert!(files[1..].windows(2).all(|pair| pair[0] == pair[1]));
-    // The first one has times in its last record, which is a head, eleven steps of 26 bytes and a checksum.
+    // the first file has times in its last record: a head, eleven steps of 26 bytes, a checksum
     assert!(files[0] != files[1]);
     for file in &mut files {
         file.truncate(file.len() - (18 + 11 * 26 + 16));
@@ -162,7 +162,7 @@ fn what_is_read_is_not_replaced() {
     let own = secret.decrypt(world.at("o.hct"), world.output("o.hct"));
     refused(own.map(drop));
     refused(Computed::new(&eval).write(world.output("keys/eval.hek")));
-    // in memory, and where nothing was
+    // outputs in memory and new files are fine
     let (output, _) = Output::memory();
     transcipher.run(part(), output).unwrap();
     transcipher.run(part(), world.output("new.hct")).unwrap();
@@ -185,7 +185,7 @@ fn keys_from_files_serve_as_those_from_memory() {
     assert_eq!(wrapped.file_bytes(), size("key.hwk"));
     let card = eval.set().card();
     assert_eq!(card.eval_key_bytes, size("keys/eval.hek"));
-    // The card's is for the largest AES key.
+    // the card states the size for the largest AES key
     let largest = AesKey::from_bytes(&[1; 32]).unwrap();
     let largest = WrappedKey::encrypt(&secret, &largest, &WrapOptions::default()).unwrap();
     assert_eq!(card.wrapped_key_bytes, largest.file_bytes());

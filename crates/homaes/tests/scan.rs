@@ -1,4 +1,4 @@
-//! A search finds patterns wherever they begin, and what cannot be searched is refused before anything is computed.
+//! Search finds patterns at every position; impossible searches are refused before any work.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -47,7 +47,7 @@ fn patterns_are_found_wherever_they_begin() {
     let scan = Scan::new(keys.eval.set(), patterns(all)).unwrap();
     let mut message = vec![b'.'; 16 * 125 + 70];
     let end = message.len() - 20;
-    // the second run begins at block 126
+    // the second run begins at block 126: one occurrence straddles its start
     for at in [0, 9, 16 * 126 - 5, end] {
         message[at..at + 20].copy_from_slice(all[1].1);
     }
@@ -60,7 +60,7 @@ fn patterns_are_found_wherever_they_begin() {
             .map(|(at, _)| at)
             .collect()
     };
-    // more levels than slots can be moved at
+    // starts at more levels than rotations work at
     let computed = searched(&scan, &keys, &wrapped(&keys, 12), part(&message)).unwrap();
     let (output, buffer) = Output::memory();
     computed.write(output).unwrap();
@@ -75,7 +75,7 @@ fn patterns_are_found_wherever_they_begin() {
         assert_eq!(starts, &clear(pattern));
         assert!(starts.len() > 1);
     }
-    // answers of another search, or not all of them
+    // answers of another search, and incomplete ones
     let refused = |scan: &Scan, answers: &[(&str, &[u64])]| {
         let error = scan.starts(answers).unwrap_err();
         assert!(

@@ -1,4 +1,4 @@
-//! The pipeline with TFHE: from AES ciphertext to FHE ciphertext and back, on the toy sets.
+//! From AES ciphertext to TFHE ciphertext and back, on the toy sets.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -24,7 +24,6 @@ struct World {
 }
 
 impl World {
-    /// One for each toy set.
     fn all() -> Vec<Self> {
         let names = Set::names().into_iter();
         let sets = names.map(|name| Set::named(name).unwrap());
@@ -53,7 +52,7 @@ impl World {
         WrappedKey::create(&self.keys.secret, &key, wrapping, path, true).unwrap()
     }
 
-    /// Evaluates `message` under CTR into `o.hct`.
+    /// Transciphers `message` under CTR into `o.hct`.
     fn run(&self, run: &Transcipher<'_>, message: &[u8]) -> Report {
         let mut bytes = message.to_vec();
         ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut bytes);
@@ -84,7 +83,7 @@ fn messages_come_back_and_the_last_batch_is_as_short_as_its_blocks() {
         let full = run.set().blocks_per_batch(world.layout) as usize;
         let mut file_bytes = Vec::new();
         let lengths = [0, 1, 17, 16 * full, 16 * full + 3];
-        // long messages with the first set alone
+        // long messages with the first set only
         let lengths = &lengths[..if i == 0 { 5 } else { 3 }];
         for &len in lengths {
             let message = message(len);

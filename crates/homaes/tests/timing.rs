@@ -1,12 +1,13 @@
-//! Whether secrets show in running times, by statistics: Reparaz, Balasch, Verbauwhede, *Dude, is my code constant time?*, 2017.
+//! Statistical tests for secrets in running times: Reparaz, Balasch, Verbauwhede, *Dude, is my code constant time?*,
+//! 2017.
 //!
-//! Two classes of inputs, one fixed and one random, are measured in random order. Every input is made anew just before it is measured, with
-//! the same work for both classes: its place in memory, which tells in its time by more than a leak would, is then as random as its class.
-//! Welch's t-test asks whether their mean times differ. It is done for all times and, as the long tail of what else a machine does hides small
-//! differences, for the times below many percentiles; and for squared deviations. The greatest |t| counts: beyond 10, as in that paper, a leak is
-//! likely; below 5 there is no evidence of one.
+//! Inputs of two classes, one fixed and one random, are measured in random order. Every input is created just before
+//! its measurement, with the same work for both classes: its address affects the time more than a leak would, and so is
+//! independent of the class. Welch's t-test compares the mean times: of all runs, of the runs below each of many
+//! percentiles (other load on the machine hides small differences in a long tail), and the squared deviations. The
+//! largest |t| counts: above 10, the threshold of the paper's program, a leak is likely; below 5 there is no evidence.
 //!
-//! `cargo test --release -p homaes --test all timing:: -- --ignored --nocapture --test-threads=1`: some minutes, best on a quiet machine.
+//! `cargo test --release -p homaes --test all timing:: -- --ignored --nocapture --test-threads=1` takes some minutes.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -17,12 +18,12 @@ use rand_core::{Rng, SeedableRng};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A likely leak.
+/// |t| from which a leak is likely.
 const LIKELY: f64 = 10.0;
-/// Percentiles at which times are cut.
+/// Number of percentiles.
 const CUTS: i32 = 100;
 
-/// Mean, variance and number of some values.
+/// Mean, variance and count.
 fn statistics(values: &[f64]) -> [f64; 3] {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -30,7 +31,7 @@ fn statistics(values: &[f64]) -> [f64; 3] {
     [mean, square / (count - 1.0), count]
 }
 
-/// Welch's t of two classes.
+/// Welch's t of two classes; 0 if one has fewer than 500 values.
 fn welch(classes: &[Vec<f64>; 2]) -> f64 {
     let [a, b] = classes.each_ref().map(|c| statistics(c));
     if a[2] < 500.0 || b[2] < 500.0 {
@@ -44,11 +45,11 @@ fn welch(classes: &[Vec<f64>; 2]) -> f64 {
     }
 }
 
-/// The greatest |t| of all cuts.
+/// The largest |t| over all percentiles and the squared deviations.
 fn greatest(times: &[(bool, f64)]) -> f64 {
     let mut sorted: Vec<f64> = times.iter().map(|t| t.1).collect();
     sorted.sort_by(f64::total_cmp);
-    // dense towards the fastest times: 1 - 2^(-10 i/100)
+    // denser towards the slowest times: the fraction 1 - 2^(-10 i/100) of the runs
     let cuts = (1..=CUTS).map(|i| {
         let share = 1.0 - 0.5f64.powf(10.0 * f64::from(i) / f64::from(CUTS));
         sorted[(share * sorted.len() as f64) as usize]
@@ -63,7 +64,7 @@ fn greatest(times: &[(bool, f64)]) -> f64 {
     for below in cuts.chain([f64::INFINITY]) {
         worst = worst.max(welch(&split(below)).abs());
     }
-    // the second moment, of all times but the slowest tenth
+    // second moment, without the slowest tenth
     let classes = split(sorted[sorted.len() * 9 / 10]);
     let squares = classes.map(|c| {
         let [mean, ..] = statistics(&c);
@@ -72,7 +73,7 @@ fn greatest(times: &[(bool, f64)]) -> f64 {
     worst.max(welch(&squares).abs())
 }
 
-/// Measures `run` on inputs of `make(class, number)`, class 0 being the fixed one, prints and returns the greatest |t|.
+/// Times `run` on inputs `make(class, number)`, class `false` being the fixed one; returns the largest |t|.
 fn measure<I>(
     what: &str,
     count: usize,
@@ -87,7 +88,7 @@ fn measure<I>(
         let start = Instant::now();
         run(&mut input);
         let time: Duration = start.elapsed();
-        // the first ones warm up
+        // the first runs warm up
         if i >= count / 10 {
             times.push((class, time.as_nanos() as f64));
         }
@@ -112,16 +113,15 @@ fn constant<I>(
     assert!(worst < LIKELY, "{what}: |t| = {worst}");
 }
 
-/// One thread for everything, which is then woken for every run alike.
+/// Runs everything on one thread of a pool, so that every run wakes it alike.
 fn one_thread(f: impl FnOnce() + Send) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(f);
 }
 
-/// A seed that is the same for all inputs of the fixed class.
+/// A seed that is the same for all inputs of the fixed class, drawn with the same work in both classes.
 fn seed(class: bool, number: usize) -> [u8; 32] {
     let mut seed = [0; 32];
-    // the same work for both classes
     ChaCha20Rng::seed_from_u64(if class { number as u64 } else { 77 }).fill_bytes(&mut seed);
     seed
 }
@@ -130,7 +130,7 @@ fn generator(class: bool, number: usize) -> ChaCha20Rng {
     ChaCha20Rng::from_seed(seed(class, number))
 }
 
-/// What must be found: a sum that skips the words whose last bit is 0.
+/// A leak that the test must find: the sum skips words whose last bit is 0.
 #[test]
 #[ignore = "measures times"]
 fn a_leak_is_found() {
@@ -152,14 +152,14 @@ fn a_leak_is_found() {
         black_box(sum);
     });
     assert!(worst > LIKELY, "|t| = {worst}");
-    // and nothing is found where there is nothing
+    // no leak, none found
     let worst = measure("no leak", 20_000, words, |words| {
         black_box(words.iter().fold(0u64, |sum, x| sum.wrapping_add(*x)));
     });
     assert!(worst < LIKELY, "|t| = {worst}");
 }
 
-/// Draws of keys: the same ones again and again, and others every time.
+/// Key sampling: one seed for the fixed class, fresh seeds for the other.
 #[test]
 #[ignore = "measures times"]
 fn sampling() {
@@ -182,7 +182,6 @@ fn sampling() {
     });
 }
 
-/// A key of AES, fixed or random.
 fn aes_key(class: bool, number: usize) -> [u8; 16] {
     let seed = seed(class, number);
     core::array::from_fn(|i| seed[i])
@@ -260,7 +259,7 @@ fn tfhe_on_one_thread() {
         let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
         drop(black_box(wrapped));
     });
-    // any words are ciphertexts of bits
+    // any words are valid ciphertexts of bits
     let mut body = vec![0; batch_bytes(&params, 1) as usize];
     rng.fill_bytes(&mut body);
     body[..8].copy_from_slice(&(-10f64).to_le_bytes());
@@ -271,7 +270,7 @@ fn tfhe_on_one_thread() {
         |class, number| SecretKey::generate(&params, &mut generator(class, number)).unwrap(),
         |secret| drop(black_box(secret.decrypt_blocks(&state))),
     );
-    // the same block and others under AES, evaluated beforehand
+    // AES of one block or of varying blocks, evaluated in advance
     let params = Params::new(&sets::TOY).unwrap();
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);

@@ -1,4 +1,4 @@
-//! Files of computed values: what a program wrote is what the owner of the key reads, and nothing else passes.
+//! Files of computed values: the key owner reads what a program wrote; malformed files are refused.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -16,7 +16,7 @@ use std::fs;
 /// Blocks of the message: three batches of `bgv/toy-255`.
 const BLOCKS: usize = 40;
 
-/// Keys of a set, and results of a message.
+/// Keys of a set, and the FHE ciphertext of a message.
 struct World {
     folder: tempfile::TempDir,
     keys: KeySet,
@@ -106,7 +106,7 @@ fn what_a_program_computed_comes_back() {
     let found: Vec<_> = found.collect();
     let mut computed = Computed::new(&world.keys.eval);
     computed.add("found é", BLOCKS as u64, 1, &found).unwrap();
-    // the first batch alone
+    // first batch only
     let few = &states[0].ciphertexts()[..8];
     computed.add("words", 3, 64, few).unwrap();
     let path = world.at("x.hcv");
@@ -131,7 +131,7 @@ fn what_a_program_computed_comes_back() {
         (described.kind, described.values),
         (Kind::Computed, Some(metas))
     );
-    // and none at all
+    // no values at all
     let none = world.written(&Computed::new(&world.keys.eval));
     assert!(world.opened(&none).unwrap().is_empty());
 }
@@ -160,13 +160,13 @@ fn bytes_of_tfhe_come_back() {
     );
     let error = computed.add("n", 32, 8, [&0_u8]).unwrap_err();
     assert!(matches!(error, Error::OtherState { .. }), "{error}");
-    // no program computes with digits
+    // there are no computed values of digits
     let keys = KeySet::generate(&Set::named("tfhe/nibble-toy").unwrap()).unwrap();
     let error = Computed::new(&keys.eval).add("n", 32, 8, [state]);
     assert!(matches!(error, Err(Error::OtherState { .. })));
 }
 
-/// Sums whose summands depend on each other: every value is right, or the sum is refused.
+/// Summands share noise: a sum is either right or refused.
 #[test]
 fn sums_of_tfhe_are_right_or_refused() {
     let world = World::new("tfhe/toy", 2, None);
@@ -185,7 +185,7 @@ fn sums_of_tfhe_are_right_or_refused() {
     };
     assert!(refused.ends_with("expected at most 2^-64"), "{refused}");
     let values = world.opened(&world.written(&computed)).unwrap();
-    // multiples of the result: 2, 3, 5, 8, …
+    // the values are the multiples 2, 3, 5, 8, … of the result
     let (mut before, mut multiple) = (1, 2);
     for value in values {
         let expected = world
@@ -198,7 +198,7 @@ fn sums_of_tfhe_are_right_or_refused() {
         );
         (before, multiple) = (multiple, before + multiple);
     }
-    // a file that states more noise than that
+    // a file that states more noise than the bound
     let good = world.written(&computed);
     let mut parts = Parts::of(world, &good);
     parts.bodies[1][..8].copy_from_slice(&0_f64.to_le_bytes());
@@ -210,7 +210,7 @@ fn sums_of_tfhe_are_right_or_refused() {
 }
 
 #[test]
-fn what_is_no_value_is_refused() {
+fn malformed_values_are_refused() {
     let world = World::bgv();
     let states = world.states::<homaes_bgv::State>();
     let c = &states[0].ciphertexts()[0];
@@ -242,10 +242,10 @@ fn what_is_no_value_is_refused() {
     let other = KeySet::generate(world.keys.secret.set()).unwrap();
     let error = Computed::new(&other.eval).add("c", 16, 8, [c]);
     assert!(matches!(error, Err(Error::Keys(_))));
-    // nothing of what was refused is there
+    // refused values are absent
     let values = world.opened(&world.written(&computed)).unwrap();
     assert_eq!(values.len(), 2);
-    // a width that the program was wrong about
+    // the ciphertext holds more bits than the stated width
     computed.add("bit", 16, 1, [c]).unwrap();
     let error = world.opened(&world.written(&computed)).unwrap_err();
     assert!(
@@ -298,7 +298,7 @@ fn damaged_and_foreign_files_are_refused() {
             .to_string()
             .contains("file is for parameter set bgv/toy-255")
     );
-    // one kind is not the other
+    // results and values are not interchangeable
     let error = world.opened(&world.results).unwrap_err();
     assert!(error.to_string().contains("wrong kind of file"), "{error}");
     let error = Ciphertexts::of_read(&good[..], "x").unwrap_err();
@@ -310,7 +310,7 @@ type Entry<'e> = (&'e str, &'e str, u64, u8, u64);
 
 const SLOTS: &str = "bgv slots";
 
-/// A good file, taken apart.
+/// A valid file, taken apart.
 struct Parts {
     world: World,
     header: Header,
@@ -347,7 +347,7 @@ impl Parts {
         bodies.map(|(i, body)| (2, i, &body[..])).collect()
     }
 
-    /// The file of these, with right checksums.
+    /// A file of this table and these records, with correct checksums.
     fn written(&self, table: &[u8], records: &[(u16, u64, &[u8])]) -> Vec<u8> {
         let contents = Contents::default().record(table.len() as u64);
         let lengths = records.iter().map(|record| record.2.len() as u64);
@@ -363,7 +363,7 @@ impl Parts {
         writer.finish().unwrap()
     }
 
-    /// Both that read it must say these words.
+    /// Inspecting and opening `file` must give the same error, with these words.
     #[track_caller]
     fn refused(&self, file: &[u8], words: &str) {
         let path = self.world.at("bad");
@@ -421,7 +421,7 @@ fn tables_that_lie_are_refused() {
     refused(1, &[one, two], "table of values has");
 }
 
-/// Their records begin with the level, as those of batches do.
+/// Records without the leading 0 byte: they start with the level, like those of batches.
 #[test]
 fn values_of_older_versions_are_read() {
     let parts = Parts::new();
@@ -469,7 +469,7 @@ fn ciphertexts_that_lie_are_refused() {
     let mut tagged = parts.records();
     tagged[2].0 = 3;
     parts.refused(&parts.written(&parts.table, &tagged), "tag 3, expected 2");
-    // residues in range: only decryption can tell
+    // residues in range: only decryption can notice
     let file = changed(&|body| {
         let middle = body.len() / 2;
         for byte in &mut body[middle..middle + 24] {

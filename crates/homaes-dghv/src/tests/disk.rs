@@ -1,10 +1,12 @@
-//! A level at a set whose whole run takes hours, with keys that `homaes keygen` made.
+//! One level, with keys on disk, of a set whose whole run takes hours.
 
 use super::*;
 use std::path::PathBuf;
 
-/// `HOMAES_KEYS=DIR cargo test --release -p homaes-dghv --lib -- --ignored --nocapture a_level_with_the_key_on_disk`, with an unprotected `secret.hsk` and the `eval.hek`
-/// of any set in DIR: 128 products of random bits, converted in one pass over the key, every bit and its noise checked.
+/// `HOMAES_KEYS=DIR cargo test --release -p homaes-dghv --lib -- --ignored --nocapture a_level_with_the_key_on_disk`
+///
+/// DIR has an unprotected `secret.hsk` and the `eval.hek` of any set, from `homaes keygen`. Converts 128 products of
+/// random bits in one pass over the key, and checks every bit and the noise.
 #[test]
 #[ignore = "needs a folder of keys"]
 fn a_level_with_the_key_on_disk() {
@@ -51,7 +53,7 @@ fn a_level_with_the_key_on_disk() {
     tell("all bits are right");
     let noise = secret.measure_noise(&converted[0]);
     let model = converted[0].noise().r_log2;
-    // over the model, as squares of the noise itself are too large for a float
+    // relative to the model: squares of the noise exceed a float
     let squares = noise.iter().map(|(r, _)| (2.0 * (r - model)).exp2());
     let found = model + 0.5 * (squares.sum::<f64>() / noise.len() as f64).log2();
     println!("log2 of the root mean square of r: {found:.2}, model {model:.2}");

@@ -1,4 +1,4 @@
-//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+//! Valgrind looks for branches and addresses that depend on secrets; see `homaes_math::memcheck`.
 
 use super::*;
 use homaes_math::memcheck::{Poisoned, findings, poison};
@@ -7,7 +7,7 @@ use homaes_scheme::Records;
 use homaes_wire::KeyId;
 use zeroize::Zeroizing;
 
-/// Keys, wrapping, encryption and decryption, with everything secret undefined.
+/// Keys, wrapping, encryption and decryption, with all secrets undefined.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
@@ -46,7 +46,8 @@ fn poison_words(words: &mut Zeroizing<Vec<u64>>) {
     }
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+/// Needs valgrind. Run with
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {
@@ -55,9 +56,9 @@ fn secrets_under_memcheck() {
         return;
     };
     let told = [
-        // whether a decryption failed is told
+        // decryption reveals whether it failed
         "homaes-dghv/src/ciphertext.rs: match margin_bits < 1.0 {",
-        // whether the primes of a file are odd and different is told, and their number of bits
+        // reading a file reveals whether the primes are odd and distinct, and their number of bits
         "homaes-dghv/src/crt.rs: prime.set_cofactor(cofactor).ok_or(number)?;",
         "homaes-dghv/src/prime.rs: let inverse: Option<FixedMontyForm<SQUARE_WORDS>> = form.invert().into();",
         "homaes-dghv/src/prime.rs: let odd = Option::from(Odd::new(narrow(&p)))?;",

@@ -1,4 +1,4 @@
-//! A conversion by the book, with numbers of a library: what the key's records say, element by element.
+//! The conversion by the paper's formulas, with a big-integer library, from the key's records.
 
 use super::*;
 use crate::eval_key::{Part, t_words, terms_of, z_words};
@@ -21,13 +21,11 @@ fn power(bits: usize) -> BigUint {
     BigUint::from(1u8) << bits
 }
 
-/// The evaluation key as CLT14 has it.
 struct Plain {
     x0: BigUint,
     /// z_i times 2^κ
     z: Vec<BigUint>,
     kappa: usize,
-    /// σ by digit and i
     sigma: Vec<BigUint>,
 }
 
@@ -40,7 +38,7 @@ impl Plain {
         let fraction = params.fraction_bits();
         let whole = big(&z_words(params, &key.seed));
         let (kappa, target) = (params.row_fraction(), set.digits.target);
-        // with all bits that z has
+        // with all bits of z
         let mut z: Vec<BigUint> = Vec::new();
         let groups = params.row_groups();
         let rows: Vec<_> = (0..groups)
@@ -108,7 +106,7 @@ impl Plain {
     }
 }
 
-/// The fast conversion gives the number that the paper's formulas give, but for the rounding of ⌊σ·2^(iD)⌋, which is far below the noise.
+/// The fast conversion gives the number of the paper's formulas, up to the rounding of ⌊σ·2^(iD)⌋, far below the noise.
 #[test]
 fn conversions_are_those_of_the_paper() {
     for set in [&sets::SINGLE, &sets::MICRO, &sets::MICRO_PAPER] {
@@ -133,7 +131,6 @@ fn conversions_are_those_of_the_paper() {
             let distance = forth.min(back).bits() as usize;
             assert!(distance <= most, "{}: {distance} bits", set.name);
             assert!(most < set.rho + set.digits.word);
-            // and so do the bits
             let mut by_the_book = fast.clone();
             by_the_book.words = words(&expected, fast.words.len());
             let both = [fast, by_the_book].map(|c| found_bits(&secret, &c));
@@ -146,7 +143,7 @@ fn found_bits(secret: &SecretKey, c: &Ciphertext) -> Vec<bool> {
     found(&secret.decrypt(c).unwrap())
 }
 
-/// Σ s_(j,i) z_i is 2^η'/p_j² modulo 2^η', for secret vectors that begin with a unit vector: conversions of multiples of p_j² show it.
+/// A fresh ciphertext is the bit times (p_j - 1)/2 modulo each p_j², up to ρ bits of noise.
 #[test]
 fn fresh_ciphertexts_decrypt_under_all_primes() {
     let mut rng = rng(6);

@@ -1,4 +1,5 @@
-//! The block calls of the NIST AESAVS files and of SP 800-38A: a key of its own in every slot, so that a batch holds as many vectors as blocks.
+//! Block calls of the NIST AESAVS files and of SP 800-38A, with a different key per slot: a batch holds one call per
+//! block.
 
 use super::*;
 use crate::element::{compressed, half_prime};
@@ -13,7 +14,7 @@ mod nist;
 
 use nist::{KeyedCall as Call, block_calls};
 
-/// A wrapped key that holds the key of call b in slot b.
+/// A wrapped key with the key of call b in slot b.
 fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> WrappedKey {
     let schedules = calls.iter().map(|call| {
         let keys = RoundKeys::expand(&call.0).unwrap();
@@ -42,7 +43,7 @@ fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> Wrapp
     }
 }
 
-/// Every `step`-th call, of all key sizes that the set carries.
+/// Checks every `step`-th call, for all key sizes of the set.
 fn vectors(set: &sets::ParamSet, step: usize) -> usize {
     let w = World::new(set);
     let mut count = 0;

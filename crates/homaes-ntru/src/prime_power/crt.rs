@@ -1,4 +1,4 @@
-//! Between integers of several limbs and their residues modulo auxiliary primes.
+//! Multi-limb integers to residues modulo auxiliary primes, and back.
 
 use super::wide::{BLOCK, EXCESS, LIMB_BITS, Wide, WideModulus, limbs};
 use homaes_math::kernel::{self, Combination};
@@ -7,17 +7,14 @@ use homaes_rns::{Meter, RnsContext, Stage};
 use num_bigint::BigUint;
 use zeroize::Zeroize;
 
-/// Sources of one base conversion.
 const SOURCES: usize = 16;
 
-/// Residues of integers modulo the primes of a context: powers of 2^46, as base conversion wants them.
+/// Powers of 2^46 modulo the primes of a context, for residues of multi-limb integers.
 pub(super) struct Reduction {
-    /// by prime
     powers: Vec<Vec<u64>>,
 }
 
 impl Reduction {
-    /// Of integers of so many limbs.
     pub(super) fn new(context: &RnsContext, limbs: usize) -> Self {
         let powers = (0..context.count()).map(|i| {
             let m = context.modulus(i);
@@ -30,7 +27,7 @@ impl Reduction {
         }
     }
 
-    /// Residues modulo prime `i` of the integers that have these limbs, in evaluation form.
+    /// Residues modulo prime `i` of the integers with limbs `x`, in evaluation form.
     pub(super) fn of(
         &self,
         context: &RnsContext,
@@ -64,22 +61,22 @@ impl Reduction {
     }
 }
 
-/// Integers modulo q from residues modulo the first primes of a context, whose product M is more than twice their size; or sums of such integers times powers of 2.
+/// From residues modulo the first primes of a context to integers modulo q, or to sums of such integers times powers of
+/// 2. The product M of the primes exceeds twice the size of an integer.
 pub(super) struct Crt {
-    /// (M/m_i)⁻¹, out of stored form
+    /// (M/m_i)⁻¹, which also removes the stored form
     scale: Vec<Shoup>,
     inverses: Vec<f64>,
-    /// integer by integer: M/m_i modulo q for all primes, then -M modulo q, all times the integer's power of 2
+    /// by integer: M/m_i modulo q for all primes, then -M modulo q, all times the integer's power of 2
     constants: Vec<Vec<u64>>,
 }
 
 impl Crt {
-    /// For one integer.
     pub(super) fn new(context: &RnsContext, primes: usize, q: &BigUint, count: usize) -> Self {
         Self::of_sums(context, primes, q, count, &[0])
     }
 
-    /// For sums of integers times 2^46 to these powers; `count` limbs are those of q.
+    /// For sums of integers times 2^46 to these `powers`; q has `count` limbs.
     pub(super) fn of_sums(
         context: &RnsContext,
         primes: usize,
@@ -108,22 +105,22 @@ impl Crt {
             inverses: inverses.collect(),
             constants: constants.collect(),
         };
-        // what `WideModulus::reduce` takes
+        // the most that `WideModulus::reduce` accepts
         assert!(out.constants.len() <= 64);
         out
     }
 
-    /// Number of primes.
     pub(super) fn primes(&self) -> usize {
         self.scale.len()
     }
 
-    /// Residues of all integers, in number.
+    /// Number of residues of all integers.
     pub(super) fn residues(&self) -> usize {
         self.constants.len() / (self.primes() + 1) * self.primes()
     }
 
-    /// The sums, every integer centred; `residues`, integer by integer, are in coefficient form, stored and lazy, and are overwritten.
+    /// The sums of centred integers. `residues`, by integer, are in coefficient form, stored and lazy, and are
+    /// overwritten.
     pub(super) fn apply(
         &self,
         context: &RnsContext,
@@ -156,7 +153,7 @@ impl Crt {
                 q.reduce(&mut block);
                 out.set_block(start, &block);
             }
-            // decryption comes here too
+            // decryption uses this too
             block.iter_mut().for_each(Zeroize::zeroize);
             quotients.iter_mut().for_each(Zeroize::zeroize);
         });

@@ -1,6 +1,6 @@
-//! Integers of several limbs, one for each coefficient: limb k of all coefficients is one buffer.
+//! One multi-limb integer per coefficient; limb k of all coefficients is one buffer.
 //!
-//! A limb has 46 bits, so that words are sources of `kernel::combine` and `kernel::limb_sums`. Nothing here branches on values.
+//! A limb has 46 bits, as `kernel::combine` and `kernel::limb_sums` need. Nothing here branches on values.
 
 use homaes_math::Words;
 use num_bigint::BigUint;
@@ -8,17 +8,14 @@ use zeroize::Zeroize;
 
 pub(super) use homaes_math::kernel::LIMB_BITS;
 pub(super) const MASK: u64 = (1 << LIMB_BITS) - 1;
-/// Coefficients that are worked on at a time.
 pub(super) const BLOCK: usize = 32;
-/// Limbs by which a number may exceed the modulus that it is reduced by.
+/// Limbs by which a number may exceed its modulus.
 pub(super) const EXCESS: usize = 2;
 
-/// Limbs of a number of so many bits.
 pub(super) fn limbs_of(bits: f64) -> usize {
     (bits / f64::from(LIMB_BITS)).floor() as usize + 1
 }
 
-/// The limbs of a number.
 pub(super) fn limbs(x: &BigUint, count: usize) -> Vec<u64> {
     (0..count)
         .map(|k| {
@@ -28,7 +25,7 @@ pub(super) fn limbs(x: &BigUint, count: usize) -> Vec<u64> {
         .collect()
 }
 
-/// One integer for each coefficient.
+/// One integer per coefficient.
 #[derive(Clone)]
 pub struct Wide {
     pub(super) limbs: Vec<Words>,
@@ -41,13 +38,11 @@ impl Wide {
         }
     }
 
-    /// With more limbs.
     pub(super) fn widen(&mut self, count: usize) {
         let n = self.limbs[0].len();
         self.limbs.resize_with(count, || Words::zeroed(n));
     }
 
-    /// The coefficients from `start` on.
     pub(super) fn block(&self, start: usize) -> Vec<[u64; BLOCK]> {
         let limbs = self.limbs.iter();
         limbs
@@ -55,7 +50,7 @@ impl Wide {
             .collect()
     }
 
-    /// Writes coefficients from `start` on; limbs of the block beyond those that there are must be 0.
+    /// Writes coefficients from `start` on; excess limbs of the block must be 0.
     pub(super) fn set_block(&mut self, start: usize, block: &Block) {
         for (limb, own) in self.limbs.iter_mut().zip(block) {
             limb[start..start + BLOCK].copy_from_slice(own);
@@ -67,16 +62,14 @@ impl Wide {
     }
 }
 
-/// A modulus q, and what reduction by it needs.
 pub(super) struct WideModulus {
     pub(super) limbs: Vec<u64>,
     /// 2^(46 (L - 2))/q for L limbs of q
     inverse: f64,
-    /// ⌊q/2⌋
     half: Vec<u64>,
 }
 
-/// The values of a block of coefficients, limb by limb.
+/// A block of coefficients, limb by limb.
 pub(super) type Block = [[u64; BLOCK]];
 
 impl WideModulus {
@@ -85,7 +78,7 @@ impl WideModulus {
         let limbs_q = limbs(q, count);
         let half = limbs(&(q >> 1u32), count);
         let top = |k: usize| limbs_q[count - 1 - k] as f64;
-        // three limbs from the top, of which one at least is not 0
+        // the top three limbs, of which at least one is not 0
         let scale = f64::from(LIMB_BITS).exp2();
         let leading = match count {
             1 => top(0) * scale,
@@ -103,7 +96,7 @@ impl WideModulus {
         self.limbs.len()
     }
 
-    /// Reduces what has [`EXCESS`] limbs more than q and is below 2^52 q, all limbs below 2^46: the result is below q.
+    /// Reduces x < 2^52 q with [`EXCESS`] limbs more than q, all below 2^46, to below q.
     pub(super) fn reduce(&self, x: &mut Block) {
         let count = self.count();
         assert_eq!(x.len(), count + EXCESS);
@@ -114,7 +107,7 @@ impl WideModulus {
             let low = if count >= 2 { at(count - 2) } else { 0.0 };
             let leading =
                 (at(count + 1) * scale + at(count)) * scale * scale + at(count - 1) * scale + low;
-            // never too large, as 1.5 is more than the rounding of quotients up to 2^52, and so at most four too small
+            // 1.5 exceeds the rounding error, so the quotient is never too large, and at most four too small
             *quotient = floor((leading * self.inverse - 1.5).max(0.0));
         }
         subtract_product(x, &self.limbs, &quotient);
@@ -123,7 +116,7 @@ impl WideModulus {
         }
     }
 
-    /// x + y modulo q, of numbers below q.
+    /// x + y modulo q, for x, y < q.
     pub(super) fn add(&self, x: &mut Vec<[u64; BLOCK]>, y: &Block) {
         let mut carried = [0u64; BLOCK];
         for (x, y) in x.iter_mut().zip(y) {
@@ -137,7 +130,7 @@ impl WideModulus {
         self.subtract_if_not_less(x);
     }
 
-    /// x - q where that is not negative.
+    /// x - q where that is not negative, else x.
     pub(super) fn subtract_if_not_less(&self, x: &mut Block) {
         let mut borrow = [0u64; BLOCK];
         let mut difference = vec![[0u64; BLOCK]; x.len()];
@@ -158,13 +151,13 @@ impl WideModulus {
         difference.iter_mut().for_each(Zeroize::zeroize);
     }
 
-    /// Reduces numbers of any length: from above, a limb at a time.
+    /// Reduces a number of any length, one limb at a time from above.
     pub(super) fn reduce_long(&self, x: &mut Vec<[u64; BLOCK]>) {
         let count = self.count();
         if x.len() < count {
             x.resize(count, [0; BLOCK]);
         }
-        // one limb fewer than q has is below q, so that with the next one it is below 2^46 q
+        // one limb fewer than q is below q; with the next limb it is below 2^46 q
         let rest = x.len() - (count - 1);
         let mut window: Vec<[u64; BLOCK]> = x[rest..].to_vec();
         window.resize(count + EXCESS, [0; BLOCK]);
@@ -177,11 +170,11 @@ impl WideModulus {
         x.copy_from_slice(&window[..count]);
     }
 
-    /// Numbers from -1 to q, all limbs of which were computed modulo 2^46, to those below q; limbs above those of q are dropped.
+    /// Reduces numbers from -1 to q, with limbs computed modulo 2^46, to below q; drops limbs above those of q.
     pub(super) fn settle(&self, x: &mut Vec<[u64; BLOCK]>) {
         let count = self.count();
         let negative = x.last().expect("limbs").map(|limb| {
-            // of a number up to q only -1 has all ones on top
+            // among numbers up to q, only -1 has a top limb of all ones
             u64::from(limb == MASK).wrapping_neg()
         });
         x.resize(count, [0; BLOCK]);
@@ -196,7 +189,7 @@ impl WideModulus {
         self.subtract_if_not_less(x);
     }
 
-    /// q - x for those that are marked by 1.
+    /// q - x where `marked` is 1.
     pub(super) fn negate_where(&self, x: &mut Block, marked: &[u64; BLOCK]) {
         let mut borrow = [0u64; BLOCK];
         for (x, &q) in x.iter_mut().zip(&self.limbs) {
@@ -209,7 +202,7 @@ impl WideModulus {
         }
     }
 
-    /// x/q for x up to q/2, in units of 2^-63, to 2^-50 or so.
+    /// x/q for x ≤ q/2, in units of 2^-63, precise to about 2^-50.
     pub(super) fn fraction(&self, x: &Block) -> [u64; BLOCK] {
         let (count, scale) = (self.count(), f64::from(LIMB_BITS).exp2());
         core::array::from_fn(|c| {
@@ -219,7 +212,7 @@ impl WideModulus {
         })
     }
 
-    /// 1 where x, below q, is above q/2.
+    /// 1 where q/2 < x < q, else 0.
     pub(super) fn above_half(&self, x: &Block) -> [u64; BLOCK] {
         let mut borrow = [0u64; BLOCK];
         for (k, x) in x.iter().enumerate() {
@@ -239,13 +232,13 @@ fn floor(x: f64) -> u64 {
     (near.to_bits() - TWO_52.to_bits()) - u64::from(near - TWO_52 > x)
 }
 
-/// x - q·quotient, which is not negative.
+/// x - q·quotient, which must not be negative.
 fn subtract_product(x: &mut Block, q: &[u64], quotient: &[u64; BLOCK]) {
     let mut borrow = [0u128; BLOCK];
     for (k, x) in x.iter_mut().enumerate() {
         let q = u128::from(q.get(k).copied().unwrap_or(0));
         for ((x, borrow), &quotient) in x.iter_mut().zip(&mut borrow).zip(quotient) {
-            // what is to be taken from here upwards
+            // still to be subtracted from here upwards
             let take = q * u128::from(quotient) + *borrow;
             let low = take as u64 & MASK;
             let t = x.wrapping_sub(low);
@@ -255,12 +248,12 @@ fn subtract_product(x: &mut Block, q: &[u64], quotient: &[u64; BLOCK]) {
     }
 }
 
-/// (x - δ)/p for x ≡ δ modulo p, δ small and even, limb by limb from below; modulo 2^46L.
+/// (x - δ)/p modulo 2^(46 L) for x ≡ δ modulo p, δ small and even, limb by limb from below.
 pub(super) fn divide_exactly(x: &mut Block, delta: &[i64; BLOCK], p: u64, inverse: u64) {
     let mut carried = delta.map(i128::from);
     for x in x.iter_mut() {
         for (x, carried) in x.iter_mut().zip(&mut carried) {
-            // what is still to be taken
+            // q·p matches t modulo 2^46
             let t = i128::from(*x) - *carried;
             let q = (t as u64).wrapping_mul(inverse) & MASK;
             *carried = (i128::from(q) * i128::from(p) - t) >> LIMB_BITS;

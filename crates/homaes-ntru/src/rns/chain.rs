@@ -1,12 +1,13 @@
-//! The primes of a set and which of them make up the modulus of every level.
+//! The primes of a set, and those in the modulus of each level.
 //!
-//! **RNS** (DHS14 §4, with q = ∏ p_i in place of p^L). The modulus of level ℓ is the product of the first ℓ primes, so every modulus divides
-//! those above it: a ciphertext of a higher level comes down by leaving limbs out. All primes are the largest below 2^32, which lets two residues share a
-//! word at rest; there are 41 between 2^27.7 and 2^32 for m = 65535. Levels whose products are small drop the small ones. The next smaller prime is special:
-//! without it the noise of relinearisation, 2^25.6 at an embedding, is 2^28 times that of the paper's 1271 digits of one bit, so close to what 31 bits a level allow that
-//! it runs away in the third round of AES at n = 32768.
+//! **RNS** (DHS14 §4, with q = ∏ p_i for p^L). The modulus of level ℓ is the product of the first ℓ primes, so each
+//! modulus divides those above, and a ciphertext comes down by dropping limbs. The primes are the largest below 2^32,
+//! so that two residues share a word in memory: 41 between 2^27.7 and 2^32 for m = 65535. Levels with small products
+//! drop small primes. The next smaller prime is special: without it, relinearisation adds 2^25.6 at an embedding, 2^28
+//! times as much as the paper's 1271 digits of one bit, and at 31 bits per level noise runs away in the third round of
+//! AES (n = 32768).
 //!
-//! **Hybrid.** Level 4r + 1 is where a state stands with r rounds left:
+//! **Hybrid.** A state with r rounds left is at level 4r + 1:
 //!
 //! ```text
 //! level 4r + 1   b_1 … b_2r · high        level 4r - 1   b_1 … b_{2r-1} · high
@@ -14,36 +15,35 @@
 //! level 1        low
 //! ```
 //!
-//! so that two base primes are dropped in a round and the tail makes four drops of them: 22.1, 20.7, 22.1 and 24.3 bits. The transform wants primes between
-//! 2^24 and 2^47, which is why levels of 22 bits cannot each have a prime of their own. Keys are made modulo base, tail and special primes.
+//! Two base primes are dropped per round, and the tail makes four drops of them: 22.1, 20.7, 22.1 and 24.3 bits. The
+//! transform needs primes between 2^24 and 2^47, so levels of 22 bits cannot have one prime each. Keys are modulo base,
+//! tail and special primes.
 
 use crate::sets::{ParamSet, Variant};
 use homaes_math::prime::largest_primes;
 use std::ops::Range;
 
-/// log2 of the bounds below which the primes of a hybrid chain are the largest.
+/// log2 of the bounds of a hybrid chain's tail primes.
 const LOW: f64 = 24.0;
 const HIGH: f64 = 46.1;
-/// Base primes b_1, b_3, … and b_2, b_4, ….
+/// log2 of the bounds of base primes b_1, b_3, … and b_2, b_4, …, and of special primes.
 const BASE_ODD: f64 = 46.4;
 const BASE_EVEN: f64 = 42.8;
 const SPECIAL: f64 = 44.07;
-/// Special primes, and other primes of a digit.
+/// Number of special primes, and of other primes per digit.
 const SPECIALS: usize = 7;
 const DIGIT: usize = 7;
 
-/// Primes and levels.
 pub(crate) struct Chain {
     pub(crate) primes: Vec<u64>,
-    /// primes of every level, index 0 unused
+    /// primes of each level; index 0 is unused
     pub(crate) levels: Vec<Vec<usize>>,
     pub(crate) special: Range<usize>,
-    /// of every prime that is not special
+    /// for every prime that is not special
     pub(crate) digit_of: Vec<usize>,
 }
 
 impl Chain {
-    /// The chain of a set whose primes are 1 modulo `step`.
     pub(crate) fn new(set: &ParamSet, step: u64) -> Self {
         match set.variant {
             Variant::Rns => Self::rns(set, step),
@@ -52,7 +52,6 @@ impl Chain {
         }
     }
 
-    /// The primes of a level and the first special prime.
     pub(crate) fn with_special(&self, level: usize) -> Vec<usize> {
         let own = self.levels[level].iter().copied();
         own.chain([self.special.start]).collect()
@@ -63,7 +62,7 @@ impl Chain {
         let mut sorted = largest_primes(1 << 32, step, top + 1);
         let special = sorted.pop();
         sorted.sort_unstable();
-        // places of a round by what they need, least first: sums of up to 40 products come last, products of bits of norms first
+        // levels of a round by the bits they need: products of bits of norms least, sums of up to 40 products most
         let order: &[usize] = match depth {
             4 => &[1, 2, 0, 3],
             _ => &[1, 0, 2],
@@ -138,7 +137,7 @@ mod tests {
         let log2 = |primes: &[u64]| primes.iter().map(|&p| (p as f64).log2()).sum::<f64>();
         let all = log2(&chain.primes);
         assert!((1265.0..1271.0).contains(&all), "{all}");
-        // three digits, none much above the special modulus
+        // three digits, at most slightly above the special modulus
         let special = log2(&chain.primes[chain.special.clone()]);
         for digit in 0..3 {
             let own = chain.levels[41]

@@ -1,7 +1,8 @@
-//! Relinearisation in sets whose digits are residues modulo single primes ([`homaes_rns::grouped`]).
+//! Relinearisation for sets whose digits are residues modulo single primes ([`homaes_rns::grouped`]).
 //!
-//! At level ℓ: ℓ transforms for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, four for every group of primes, and ℓ - 1 for the result, which is
-//! divided by the special prime and by the one that is dropped while it is in coefficients. Extending the digits to all primes would take ℓ² + 2ℓ + 1.
+//! Transforms at level ℓ: ℓ for the coefficients of the product, 4ℓ for its digits modulo four auxiliary primes, four
+//! per group of primes, and ℓ - 1 for the result, which is divided by the special prime and the dropped one in
+//! coefficient form. Extending digits to all primes would take ℓ² + 2ℓ + 1.
 
 use super::Residues;
 use super::Rns;
@@ -17,17 +18,15 @@ use homaes_rns::grouped::{Shape, inner_products};
 use homaes_rns::{Coefficients, Meter, Poly, RnsContext, ScaledRemainder, Stage};
 use homaes_scheme::Cancel;
 
-/// Primes of a group, and log2 of the bound of auxiliary primes.
+/// Primes per group, and bits of auxiliary primes.
 const GROUP: usize = 4;
 const AUXILIARY_BITS: u32 = 47;
 
-/// The groups of a chain.
 pub(super) struct Groups {
     auxiliary: RnsContext,
     groups: Vec<Group>,
 }
 
-/// Some primes of the chain.
 struct Group {
     primes: Vec<usize>,
     to: Conversion,
@@ -35,7 +34,7 @@ struct Group {
 }
 
 impl Groups {
-    /// The special prime and the first three, then four at a time.
+    /// The special prime with the first three, then four at a time.
     pub(super) fn new(context: &RnsContext, chain: &Chain) -> Result<Self, ParamsError> {
         let ring = context.ring();
         let order: Vec<usize> = chain
@@ -47,7 +46,7 @@ impl Groups {
         let log2 = |primes: &[usize]| context.log2(primes.iter().copied());
         let group = groups.clone().map(log2).fold(0.0, f64::max);
         let single = (0..context.count()).map(|i| log2(&[i])).fold(0.0, f64::max);
-        // both factors are at most half their modulus, and the sum at most half of what the primes represent, with a bit to spare
+        // factors are at most half their modulus, sums at most half of what the primes represent, with one bit to spare
         let digits = (chain.special.start as f64).log2();
         let bits = single + group + ring.product_log2() + digits;
         let count = (bits / f64::from(AUXILIARY_BITS)).ceil() as usize;
@@ -74,7 +73,7 @@ impl Groups {
         })
     }
 
-    /// A polynomial of the key modulo the auxiliary primes, group by group, canonical, from its limbs modulo all primes, lazy.
+    /// A key polynomial modulo the auxiliary primes, by group, canonical, from its lazy limbs modulo all primes.
     pub(super) fn key(&self, context: &RnsContext, mut poly: Poly) -> Vec<Words> {
         let (ring, meter) = (context.ring(), Meter::default());
         for (i, limb) in poly.limbs.iter_mut().enumerate() {
@@ -105,7 +104,6 @@ impl Groups {
 }
 
 impl Rns {
-    /// Products of one level, all at once.
     pub(super) fn relinearize_grouped(
         &self,
         meter: &Meter,
@@ -136,7 +134,7 @@ impl Rns {
             });
             meter.time(Stage::Transform, || auxiliary.transform(t).forward(out));
         };
-        // those that have primes of this level
+        // groups with primes of this level
         let count = (level + context.count() - self.chain.special.start).div_ceil(GROUP);
         let shape = Shape {
             elements: digits.len(),
@@ -154,7 +152,7 @@ impl Rns {
         Ok(lowered.collect())
     }
 
-    /// The division of relinearisation, from coefficients modulo the extended basis.
+    /// The division of relinearisation, on coefficients modulo the extended basis.
     fn divided(&self, meter: &Meter, level: usize, mut residues: Vec<Words>) -> Residues {
         let (context, down) = (&self.context, &self.plan(level).down);
         let dropped = down.dropped().iter().enumerate().map(|(k, &at)| {
@@ -177,7 +175,7 @@ impl Rns {
 }
 
 impl Groups {
-    /// Coefficients modulo the primes of `extended` from the sums of all groups that have any of them.
+    /// Coefficients modulo the primes of `extended`, from the sums of the groups that contain any of them.
     fn residues(
         &self,
         ring: &Ring,
@@ -220,7 +218,7 @@ mod tests {
     use crate::{Params, sets};
     use homaes_math::sample;
 
-    /// The sums in groups are those that digits extended to all primes give, bit for bit, at every level.
+    /// Grouped sums are bit-identical to those of digits extended to all primes, at every level.
     #[test]
     fn groups_change_nothing() {
         let params = Params::<Rns>::new(&sets::TOY_RNS).unwrap();

@@ -1,4 +1,4 @@
-//! Limbs at rest: two residues to a word where all primes are below 2^32.
+//! Stored limbs: two residues per word if all primes are below 2^32.
 
 use crate::sets::Variant;
 use homaes_math::{Modulus, Ring, Words, kernel, packed_limbs};
@@ -7,12 +7,12 @@ use homaes_math::{Modulus, Ring, Words, kernel, packed_limbs};
 pub(super) enum Limb {
     /// lazy
     Full(Words),
-    /// as [`packed_limbs`] packs them
+    /// packed by [`packed_limbs`]
     Half(Words),
 }
 
 impl Limb {
-    /// From lazy words.
+    /// Packs lazy words if the variant does.
     pub(super) fn of(variant: Variant, ring: &Ring, m: &Modulus, words: Words) -> Self {
         match variant {
             Variant::Rns => {
@@ -24,7 +24,7 @@ impl Limb {
         }
     }
 
-    /// Lazy words, in `scratch` if they are packed.
+    /// Lazy words, unpacked to `scratch` if necessary.
     pub(super) fn open<'a>(&'a self, ring: &Ring, scratch: &'a mut Words) -> &'a [u64] {
         match self {
             Self::Full(words) => words,
@@ -35,7 +35,6 @@ impl Limb {
         }
     }
 
-    /// Lazy words.
     pub(super) fn into_words(self, ring: &Ring) -> Words {
         match self {
             Self::Full(words) => words,
@@ -47,7 +46,6 @@ impl Limb {
         }
     }
 
-    /// The sum.
     pub(super) fn plus(&self, ring: &Ring, m: &Modulus, other: &Self) -> Self {
         let (Self::Full(a) | Self::Half(a), Self::Full(b) | Self::Half(b)) = (self, other);
         let mut out = Words::scratch(a.len());
@@ -63,7 +61,7 @@ impl Limb {
         }
     }
 
-    /// Σ x_i·y_i, or with `add` plus what `out` held, lazy.
+    /// Σ x_i·y_i, plus `out` if `add`; lazy.
     pub(super) fn dot(
         ring: &Ring,
         m: &Modulus,
@@ -82,7 +80,6 @@ impl Limb {
         }
     }
 
-    /// One sum for each row.
     pub(super) fn sums(
         ring: &Ring,
         m: &Modulus,

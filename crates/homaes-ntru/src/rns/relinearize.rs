@@ -1,10 +1,10 @@
-//! Relinearisation merged with the modulus switch: `c ↦ Σ_j d_j(c) ζ_j`, divided by P and by what the level drops.
+//! Relinearisation merged with the modulus switch: `c ↦ Σ_j d_j(c) ζ_j`, divided by P and the dropped primes.
 //!
-//! With ζ_j = h s_j + 2e_j + P G_j f and Σ d_j(c) G_j = c the sum decrypts under f to P f² c and an even error. Prime by prime, those that are dropped
-//! first, so that every other sum goes to its final value while it is in the cache.
+//! With ζ_j = h s_j + 2e_j + P G_j f and Σ d_j(c) G_j = c, the sum decrypts under f to P f² c and an even error. Prime
+//! by prime, dropped ones first, so that every other sum becomes final while it is in the cache.
 //!
-//! Cost with L source, K special and L' target primes, and D digits: D(L + K) + K + L' + d transforms if d primes of the level are dropped. `groups` has a shorter way for sets
-//! whose digits are single primes.
+//! Cost with L source, K special and L' target primes, D digits, and d dropped primes: D(L + K) + K + L' + d
+//! transforms. `groups` is faster for sets whose digits are single primes.
 
 use super::{Residues, Rns};
 use crate::rns::limb::Limb;
@@ -12,10 +12,9 @@ use homaes_math::transform::Source;
 use homaes_math::{Words, kernel};
 use homaes_rns::{Axes, Coefficients, Meter, ScaledRemainder, Stage, SwitchPlan};
 
-/// Digits extended at a time: their words and the sum stay in the second-level cache.
+/// Digits extended together: their words and the sum stay in the second-level cache.
 const GROUP: usize = 2;
 
-/// One product on its way.
 struct Job<'a> {
     rns: &'a Rns,
     meter: &'a Meter,
@@ -113,7 +112,7 @@ impl Job<'_> {
             }
             let terms = buffers.iter().zip(numbers).map(|(buffer, &number)| {
                 let digit = &plan.digits[number];
-                // its residue modulo a prime of its own is the element's
+                // a digit modulo its own prime is the element's limb
                 let own = digit.owns(at);
                 let x: &[u64] = if own { &self.limbs[at] } else { buffer };
                 (x, &self.key[digit.number].limbs[prime])

@@ -1,11 +1,11 @@
-//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+//! Valgrind looks for branches and addresses that depend on secrets; see `homaes_math::memcheck`.
 
 use super::*;
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample;
 use homaes_wire::KeyId;
 
-/// Keys, wrapping, encryption and decryption, with everything secret undefined.
+/// Keys, wrapping, encryption and decryption, with all secrets undefined.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
@@ -38,7 +38,8 @@ fn undefined<A: Arithmetic>(set: &sets::ParamSet) {
     core::hint::black_box(secret.decrypt(&c).unwrap());
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+/// Needs valgrind. Run with
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {
@@ -47,11 +48,11 @@ fn secrets_under_memcheck() {
         return;
     };
     let told = [
-        // whether a decryption was made of bits is told
+        // decryption reveals whether all slots are bits
         "homaes-ntru/src/ciphertext.rs: if bytes.iter().fold(0, |all, &byte| all | byte) > 1 {",
-        // whether a secret is invertible is told
+        // key generation reveals whether a secret is invertible
         "homaes-ntru/src/rns.rs: if product == 0 {",
-        // of the evaluation key, which is public
+        // the evaluation key is public
         "homaes-wire/src/bits.rs: assert!(seen >> bits == 0, \"a value does not fit in {bits} bits\");",
     ];
     assert_eq!(found, told);

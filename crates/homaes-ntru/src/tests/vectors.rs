@@ -1,4 +1,5 @@
-//! The block calls of the NIST AESAVS files and of SP 800-38A at toy sets of all variants: a key of its own in every slot, so that a batch holds as many vectors as blocks.
+//! Block calls of the NIST AESAVS files and of SP 800-38A on toy sets of all variants, with a different key per slot: a
+//! batch holds one call per block.
 
 use super::*;
 use crate::ciphertext::plaintext;
@@ -14,7 +15,7 @@ mod nist;
 
 use nist::{KeyedCall as Call, block_calls};
 
-/// A wrapped key that holds the key of call b in slot b.
+/// A wrapped key with the key of call b in slot b.
 fn wrap<A: Arithmetic>(
     w: &World<A>,
     direction: Direction,
@@ -50,7 +51,7 @@ fn wrap<A: Arithmetic>(
     }
 }
 
-/// Every `step`-th call, of all key sizes that the set carries.
+/// Checks every `step`-th call, for all key sizes of the set.
 fn vectors<A: Arithmetic>(set: &sets::ParamSet, step: usize) -> usize {
     let w = World::<A>::new(set);
     let mut count = 0;

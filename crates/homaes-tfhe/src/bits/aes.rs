@@ -1,8 +1,7 @@
-//! AES over encrypted bits: the rounds of a batch of blocks.
+//! AES on encrypted bits: the rounds of a batch of blocks.
 //!
-//! Blocks of a batch that agree in bytes share the work on these until the linear layer has mixed them with others. In
-//! counter mode the blocks of a run of 256 differ in one byte: of round 1 they share all look-ups but one per
-//! block, of round 2 those of twelve bytes.
+//! Blocks that agree in a byte share its work until the linear layer mixes it with others. Counter blocks of a run of
+//! 256 differ in one byte: they share all look-ups of round 1 but one per block, and those of twelve bytes in round 2.
 
 use crate::bits::engine::{BYTES_PER_TASK, Engine, Ggsw, LweByte, bytes_per_task};
 use crate::bits::expand::expand;
@@ -24,9 +23,9 @@ use std::sync::Arc;
 pub(crate) struct BitsAes<'k> {
     pub(crate) engine: Engine<'k>,
     direction: Direction,
-    /// 128 bits each; those of round key 0 serve the observer of round 0 alone
+    /// 128 bits each; round key 0 serves only the observer of round 0
     round_keys: Arc<Vec<Vec<Lwe<Big>>>>,
-    /// the bits of round key 0
+    /// GGSW bits of round key 0
     first: Arc<Vec<Ggsw>>,
     entries: Arc<Vec<Entry>>,
     /// tables of the middle rounds and of the last one
@@ -34,9 +33,8 @@ pub(crate) struct BitsAes<'k> {
 }
 
 impl<'k> BitsAes<'k> {
-    /// Takes the bits of the key, or of all round keys of `direction`.
-    ///
-    /// Costs 128 circuit bootstraps, and the key schedule if it is to be run here.
+    /// Takes the bits of the key, or of all round keys of `direction`. Costs 128 circuit bootstraps, and the key
+    /// schedule if only the key is given.
     pub(crate) fn new(
         engine: Engine<'k>,
         (size, direction): (KeySize, Direction),
@@ -64,8 +62,8 @@ impl<'k> BitsAes<'k> {
         }
     }
 
-    /// The words of the state of all blocks; `observe` is called with those after every round. The last bytes of a round
-    /// are looked up beside the first ones of the next.
+    /// Returns the words of the state of all blocks; `observe` sees them after every round. The last look-ups of a
+    /// round overlap the first ones of the next.
     pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
         if let Some(observe) = &mut observe {
             observe(0, self.key_addition(blocks));
@@ -83,7 +81,7 @@ impl<'k> BitsAes<'k> {
             .iter()
             .map(|bytes| bytes.iter().map(|(_, sources)| sources.to_vec()).collect())
             .collect();
-        // a byte of layer l is SubBytes of round l + 2, whose input is the state after round l + 1
+        // a byte of layer l is a look-up of round l + 2, on the state after round l + 1
         let prepare = |(layer, number): (usize, usize), sources: &[Arc<Glwe>]| {
             let (i, _) = middle[layer][number];
             self.mix(sources, layer + 1, i)
@@ -116,7 +114,6 @@ impl<'k> BitsAes<'k> {
         out
     }
 
-    /// Public blocks plus round key 0.
     fn key_addition(&self, blocks: &[Block]) -> Words {
         let key = &self.round_keys[0];
         let lwes: Vec<&Lwe<Big>> = blocks.iter().flat_map(|_| key).collect();
@@ -128,7 +125,7 @@ impl<'k> BitsAes<'k> {
         out
     }
 
-    /// SubBytes of the first round: the index is public but for the key, whose bits are GGSW ciphertexts already.
+    /// SubBytes of round 1: GGSW bits of the key index tables that are permuted by the public byte.
     fn first_round(&self, bytes: &[(usize, u8)]) -> Vec<Glwe> {
         let bytes = bytes.par_iter().map(|&(i, x)| {
             let table = polynomials(&self.entries, x);
@@ -138,7 +135,7 @@ impl<'k> BitsAes<'k> {
         bytes.collect()
     }
 
-    /// Byte i of MixColumns from four results of look-ups, plus that of a round key.
+    /// Byte i of MixColumns from four look-ups, plus the round key.
     fn mix(&self, sources: &[Arc<Glwe>], round: usize, i: usize) -> LweByte {
         self.engine.meter.time(Stage::Linear, || {
             let mut sum = self.engine.zero();
@@ -152,7 +149,7 @@ impl<'k> BitsAes<'k> {
         })
     }
 
-    /// Coefficients 0 … 7 plus byte i of a round key.
+    /// Coefficients 0 … 7 plus byte i of the round key.
     fn extracted(&self, glwe: &Glwe, round: usize, i: usize) -> LweByte {
         core::array::from_fn(|bit| {
             let mut out = glwe.extract(bit);
@@ -162,22 +159,21 @@ impl<'k> BitsAes<'k> {
     }
 }
 
-/// The words of a state of the bytes of all blocks.
 fn words_of_bytes<'b>(byte: impl Fn(usize) -> &'b LweByte, blocks: &[[usize; 16]]) -> Words {
     let places = blocks.as_flattened().iter();
     let lwes: Vec<&Lwe<Big>> = places.flat_map(|&i| byte(i)).collect();
     words_of(&lwes)
 }
 
-/// By block and byte: index into the layer's distinct bytes.
+/// By block and byte: index of a distinct byte of the layer.
 type Places = Vec<[usize; 16]>;
 
-/// The different bytes, i-th of a block, that the first round looks up.
+/// The distinct look-ups of round 1: position in the block, and public byte.
 fn first_layer(blocks: &[Block]) -> (Vec<(usize, u8)>, Places) {
     distinct(blocks, |block, i| (i, block[i]))
 }
 
-/// ShiftRows and MixColumns: byte i from four bytes of the layer before.
+/// ShiftRows and MixColumns: position i, and its four bytes of the previous layer.
 fn mixed(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, [usize; 4])>, Places) {
     distinct(before, |block, i| {
         let source = |j| block[shift_source(direction, mix_source(i, j))];
@@ -185,12 +181,11 @@ fn mixed(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, [usize; 4
     })
 }
 
-/// ShiftRows alone.
 fn shifted(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, usize)>, Places) {
     distinct(before, |block, i| (i, block[shift_source(direction, i)]))
 }
 
-/// The inputs of all blocks without repetitions, and the place of each byte among them.
+/// The distinct inputs of all blocks, and the index of each byte among them.
 fn distinct<B, K: Copy + Eq + Hash>(
     blocks: &[B],
     key: impl Fn(&B, usize) -> K,
@@ -203,7 +198,7 @@ fn distinct<B, K: Copy + Eq + Hash>(
     (distinct.keys, places)
 }
 
-/// Adds a public block to the 128 LWE ciphertexts of a block of a state, `len` words each.
+/// Adds a public block to the 128 LWE ciphertexts of a block, of `len` words each.
 pub(crate) fn add_public(lwes: &mut [u64], len: usize, block: &Block) {
     for (i, lwe) in lwes.chunks_exact_mut(len).enumerate() {
         if block[i / 8] >> (i % 8) & 1 == 1 {

@@ -1,6 +1,7 @@
 //! Bootstrapping of bits: key switch, blind rotation, trace, scheme switch, look-up.
 //!
-//! Notation in the text: N, k of the GLWE ring; n of the LWE key; v = 2^log2_values values per blind rotation. In the code `n` is the degree N.
+//! In comments N and k belong to the GLWE ring, n to the LWE key, and a blind rotation has v = 2^log2_values values. In
+//! code `n` is the degree N.
 
 use crate::bits::table::OUTPUTS;
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
@@ -15,17 +16,17 @@ use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
-/// Most bytes whose bits are rotated together. The accumulators of 32 bits (768 KiB) and the keys of two steps (720 KiB) fit
-/// a second-level cache of 2 MiB.
+/// Most bytes whose bits are rotated together: accumulators of 32 bits (768 KiB) and the keys of two steps (720 KiB)
+/// fit a second-level cache of 2 MiB.
 pub(crate) const BYTES_PER_TASK: usize = 4;
 
-/// Bytes of a task where the threads of the pool share `bytes`.
+/// Bytes per task if the threads of the pool share `bytes`.
 pub(crate) fn bytes_per_task(bytes: usize) -> usize {
     let share = bytes.div_ceil(rayon::current_num_threads());
     share.clamp(1, BYTES_PER_TASK)
 }
 
-/// Everything that bootstrapping needs. Cheap to clone.
+/// The bootstrapping keys of a set. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k BitsSet,
@@ -34,16 +35,15 @@ pub(crate) struct Engine<'k> {
     key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
     pub(crate) meter: Arc<Meter>,
-    /// once thrown, look-ups give nothing of use, and at once
+    /// after cancellation, look-ups return garbage immediately
     pub(crate) cancel: Cancel,
 }
 
-/// The bits of a byte, the lowest first.
+/// The bits of a byte, lowest first.
 pub(crate) type LweByte = [Lwe<Big>; 8];
 
-/// A bit as GGSW ciphertext.
 pub(crate) struct Ggsw {
-    /// of (k + 1) · levels rows, k + 1 columns
+    /// (k + 1) · levels rows, k + 1 columns
     spectra: Reals,
 }
 
@@ -64,17 +64,15 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// 0 without noise.
     pub(crate) fn zero(&self) -> Glwe {
         Glwe::zeroed(self.set.rank, self.set.degree)
     }
 
-    /// A ciphertext to be overwritten.
+    /// Arbitrary content, to be overwritten.
     pub(crate) fn scratch(&self) -> Glwe {
         Glwe::scratch(self.set.rank, self.set.degree)
     }
 
-    /// 0 without noise.
     fn zero_ggsw(&self) -> Ggsw {
         let (columns, levels) = (self.columns(), self.set.ggsw.levels);
         Ggsw {
@@ -82,12 +80,10 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// Spectra of a GLWE ciphertext.
     fn columns(&self) -> usize {
         self.set.rank + 1
     }
 
-    /// Switches LWE ciphertexts to the LWE key.
     pub(crate) fn key_switch(&self, lwes: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
         let switch = KeySwitch {
             fourier: self.small,
@@ -100,8 +96,8 @@ impl<'k> Engine<'k> {
         out
     }
 
-    /// Blind rotation: X^-phase times a public test polynomial for every LWE ciphertext, the phase being rounded to multiples of
-    /// 2^grid of its 2N steps. Ciphertext i uses test polynomial i modulo their number.
+    /// X^-phase · test for each ciphertext, with phases rounded to multiples of 2^grid steps of 1/(2N). Ciphertext i
+    /// takes test polynomial i modulo their number.
     pub(crate) fn blind_rotate(
         &self,
         lwes: &[Lwe<Small>],
@@ -136,12 +132,12 @@ impl<'k> Engine<'k> {
         out
     }
 
-    /// Bits to blind rotations whose first coefficients hold bit · g for the units g of the GGSW gadget.
+    /// Blind rotations of bits; coefficient j holds bit · g_j for unit g_j of the GGSW gadget.
     fn rotate_for_ggsw(&self, bits: &[&Lwe<Big>]) -> Vec<Glwe> {
         let set = self.set;
         let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
         self.meter.time(Stage::Rotation, || {
-            // ±g/2 by the sign of the phase, then g/2 on top
+            // ±g/2 by the sign of the phase, plus g/2
             let values = 1 << set.log2_values;
             let mut test = vec![0; set.degree];
             let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
@@ -162,9 +158,8 @@ impl<'k> Engine<'k> {
         })
     }
 
-    /// The same bits with the noise of one blind rotation.
-    ///
-    /// A bit 1 comes out as `units[i mod len]` in output i; AES itself passes 2^63 alone.
+    /// Refreshes bits to the noise of one blind rotation. A bit 1 of input i becomes `units[i mod len]`; AES takes
+    /// 2^63.
     pub(crate) fn refresh(&self, bits: &[&Lwe<Big>], units: &[u64]) -> Vec<Lwe<Big>> {
         let set = self.set;
         let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
@@ -183,17 +178,18 @@ impl<'k> Engine<'k> {
         })
     }
 
-    /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
+    /// X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
         let memory = [&mut work.rows[..], &mut work.sums];
         let transforms = self.automorphisms.apply(t, x, out, memory);
         self.meter.transforms(transforms);
     }
 
-    /// The packed trace: from a ciphertext whose coefficients 0 … v - 1 hold values, v ciphertexts of these as constants.
+    /// The packed trace: turns coefficients 0 … v - 1 of a ciphertext into v ciphertexts of constants.
     ///
-    /// Each of the log2(v N) steps x ± ψ(x) doubles a value, so the ciphertext is divided by v N first. The steps merge the v values into one
-    /// ciphertext, at multiples of N/v, cancel the coefficients between once for all of them, and split the values again.
+    /// It merges the values into one ciphertext at multiples of N/v, cancels the other coefficients once for all
+    /// values, and splits. Each of the log2(v N) steps x ± ψ(x) on the way doubles a value, so the input is divided by
+    /// v N first.
     fn trace(&self, acc: &Glwe, work: &mut Work) -> Vec<Glwe> {
         let (log_values, n) = (self.set.log2_values, self.set.degree);
         let log = n.trailing_zeros();
@@ -243,9 +239,8 @@ impl<'k> Engine<'k> {
 
     /// The GGSW ciphertext of a bit from its blind rotation.
     ///
-    /// The body rows are the traced ciphertexts; the mask rows are these times -s_i, by external products with
-    /// GGSW ciphertexts of -s_i. Those products stay spectra: they are used as such only, and numbers of 2^20 lose no
-    /// precision that counts beside the digits' noise.
+    /// Body rows are the traced ciphertexts; mask rows are their external products with GGSW ciphertexts of -s_i. The
+    /// products stay spectra: they are used only as such, and the loss of precision is far below the digits' noise.
     fn ggsw(&self, acc: &Glwe, out: &mut Ggsw, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
@@ -278,11 +273,11 @@ impl<'k> Engine<'k> {
         });
     }
 
-    /// CMux: a + bit (b - a), into a. If b is public, so is a: it has no mask then, and no noise.
+    /// CMux: adds bit · (b - a) to a. If b is public, a must be public too, without mask or noise.
     fn select(&self, bit: &Ggsw, a: &mut Glwe, b: Polynomial<'_>, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
-        // public polynomials have no mask: then there are digits of the body alone, which meet the last rows of the matrix
+        // public polynomials have digits of the body alone, which meet the last rows of the matrix
         let b = b.words();
         let own = &a.words()[a.words().len() - b.len()..];
         let difference = &mut work.difference[..b.len()];
@@ -307,8 +302,8 @@ impl<'k> Engine<'k> {
         self.meter.transforms(polys * levels + columns);
     }
 
-    /// One bit of a look-up, 7 first: the upper ones choose among the table's polynomials, the lower ones
-    /// rotate the entry to the front.
+    /// Descends by one bit, 7 first: high bits select among the table's polynomials, low bits rotate the entry to the
+    /// front.
     fn descend(&self, tree: &mut Tree<'_>, i: usize, bit: &Ggsw, work: &mut Work) {
         let (rank, n) = (self.set.rank, self.set.degree);
         let entries = (n / OUTPUTS).trailing_zeros() as usize;
@@ -335,7 +330,7 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// Looks bytes up, byte i in `tables[i]`. Coefficients 0 … 31 of a result are the entry's bits.
+    /// Looks up byte i in `tables[i]`. Coefficients 0 … 31 of a result are the bits of the entry.
     pub(crate) fn look_up(&self, bytes: &[&LweByte], tables: &[&[u64]]) -> Vec<Glwe> {
         if self.cancel.is_cancelled() {
             return tables.iter().map(|_| self.zero()).collect();
@@ -358,7 +353,7 @@ impl<'k> Engine<'k> {
         .collect()
     }
 
-    /// Bits as GGSW ciphertexts, for look-ups of other bytes with the same key byte.
+    /// GGSW ciphertexts of bits that serve many look-ups.
     pub(crate) fn circuit_bootstrap(&self, bits: &[&Lwe<Big>]) -> Vec<Ggsw> {
         if self.cancel.is_cancelled() {
             return bits.iter().map(|_| self.zero_ggsw()).collect();
@@ -373,7 +368,7 @@ impl<'k> Engine<'k> {
         each.collect()
     }
 
-    /// Looks up the byte of eight GGSW bits.
+    /// [`look_up`](Self::look_up) of a byte of GGSW bits.
     pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Glwe {
         if self.cancel.is_cancelled() {
             return self.zero();
@@ -389,11 +384,10 @@ impl<'k> Engine<'k> {
     }
 }
 
-/// A look-up on its way.
 struct Tree<'t> {
-    /// public polynomials, one after the other
+    /// concatenated public polynomials
     table: &'t [u64],
-    /// ciphertexts still to choose among; none before the first bit
+    /// remaining candidates; empty before the first bit
     nodes: Vec<Glwe>,
 }
 
@@ -406,7 +400,6 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// Working memory of one thread.
 struct Work {
     /// spectra of digits
     rows: Reals,
@@ -432,8 +425,8 @@ impl Work {
     }
 }
 
-/// Adds 1/4 to the phases of LWE ciphertexts of bit/2, so that the half of the torus tells the bit, and subtracts half a step of 2^grid,
-/// because rounding to the nearest step shifts every boundary down by that much.
+/// Adds 1/4, so that the sign of the phase tells the bit, and subtracts half a step of 2^grid: rounding to the nearest
+/// step moves every boundary down by that much.
 fn turn_by_a_quarter(set: &BitsSet, lwes: &mut [Lwe<Small>], grid: u32) {
     let half_step = 1 << (step_log(set.degree) + grid - 1);
     for lwe in lwes {
@@ -441,7 +434,7 @@ fn turn_by_a_quarter(set: &BitsSet, lwes: &mut [Lwe<Small>], grid: u32) {
     }
 }
 
-/// Copies spectra `from` … `from + count - 1` between interleaved arrays.
+/// Copies `count` spectra between arrays that interleave `sources` and `targets` of them.
 fn copy(
     source: &[f64],
     (from, sources): (usize, usize),

@@ -1,9 +1,8 @@
 //! The AES key schedule under encryption.
 //!
-//! Every bit of every round key is a sum of key bits and of bits that SubWord yields; the sums are kept as sets of variables
-//! modulo 2, and only the sets that are needed become ciphertexts. The result of each SubWord goes through one more blind
-//! rotation, which takes it back to the noise of a single one; without it noise would add up from round to round, and with repeated sums it
-//! would multiply.
+//! Every bit of a round key is a sum of key bits and SubWord result bits. Sums are sets of variables modulo 2, and only
+//! the needed ones become ciphertexts. Each SubWord result is refreshed by one more blind rotation; otherwise noise
+//! would grow from round to round.
 
 use crate::bits::engine::{Engine, LweByte, bytes_per_task};
 use crate::bits::table::{HALF, entries, polynomials};
@@ -11,7 +10,7 @@ use crate::ciphertext::{Big, Lwe};
 use homaes_aes::{Direction, KeySize, gf256};
 use rayon::prelude::*;
 
-/// A sum of variables, modulo 2, and of a constant.
+/// A sum of variables and a constant modulo 2.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     variables: Vec<u64>,
@@ -37,7 +36,6 @@ impl Form {
         self.one ^= other.one;
     }
 
-    /// The ciphertext of the sum.
     fn evaluate(&self, variables: &[Lwe<Big>]) -> Lwe<Big> {
         let mut out = Lwe::zeroed(variables[0].dimension());
         for (w, mut word) in self.variables.iter().copied().enumerate() {
@@ -53,12 +51,11 @@ impl Form {
     }
 }
 
-/// A byte of forms, bit 0 first.
+/// A byte, bit 0 first.
 type Byte = [Form; 8];
 
-/// All round keys of `direction`, 128 bits each, from the bits of the key.
-///
-/// Costs 64 blind rotations per SubWord: 10, 8 or 13 of them.
+/// All round keys of `direction`, 128 bits each, from the bits of the key. Costs 64 blind rotations per SubWord;
+/// AES-128/192/256 have 10, 8 and 13.
 pub(crate) fn expand(
     engine: &Engine<'_>,
     size: KeySize,
@@ -129,7 +126,6 @@ fn inverse_mix(bytes: &mut Vec<Byte>) {
     *bytes = mixed.collect();
 }
 
-/// The S-box on four bytes at once.
 struct SubWord<'e, 'k> {
     engine: &'e Engine<'k>,
     table: Vec<u64>,
@@ -144,7 +140,7 @@ impl<'e, 'k> SubWord<'e, 'k> {
         }
     }
 
-    /// Its result as new variables.
+    /// Appends the result bits as new variables.
     fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Lwe<Big>>) -> [Byte; 4] {
         let engine = self.engine;
         let fresh: Vec<Lwe<Big>> = word

@@ -1,7 +1,7 @@
 //! Look-up tables as public polynomials.
 //!
-//! A byte x is looked up for 32 bits at once. With E = N/32, polynomial p of 256/E holds the entries x = E p, E p + 1, …,
-//! 32 coefficients each: bit o of entry x is coefficient 32 (x mod E) + o, as 0 or 1/2.
+//! A look-up of byte x gives 32 bits at once. With E = N/32, polynomial p holds the entries x = E p, E p + 1, …: bit o
+//! of entry x is coefficient 32 (x mod E) + o, encoded as 0 or 1/2.
 
 use homaes_aes::gf256;
 use homaes_aes::state::circulant;
@@ -13,10 +13,10 @@ pub(crate) const OUTPUTS: usize = 32;
 /// 1/2 of the torus.
 pub(crate) const HALF: u64 = 1 << 63;
 
-/// The four bytes that a look-up yields, least significant first: multiples of S(x).
+/// The four bytes of an entry, least significant first: multiples of S(x).
 pub(crate) type Entry = u32;
 
-/// The factors of a round: all that its linear layer takes, or 1 alone in the last round; zeros complete them.
+/// The distinct factors of the round's linear layer, or 1 in the last round; padded with zeros.
 fn factors(direction: Direction, last: bool) -> [u8; 4] {
     match (direction, last) {
         (_, true) => [1, 0, 0, 0],
@@ -25,13 +25,12 @@ fn factors(direction: Direction, last: bool) -> [u8; 4] {
     }
 }
 
-/// Where the result byte for each factor of the linear layer is: number of its first bit.
+/// First bit of the result byte for each factor of the linear layer.
 pub(crate) fn offsets(direction: Direction) -> [usize; 4] {
     let factors = factors(direction, false);
     circulant(direction).map(|c| 8 * factors.iter().position(|&f| f == c).unwrap_or(0))
 }
 
-/// The entries of a round's table.
 pub(crate) fn entries(direction: Direction, last: bool) -> Vec<Entry> {
     let factors = factors(direction, last);
     let entry = |x: u8| {
@@ -41,7 +40,7 @@ pub(crate) fn entries(direction: Direction, last: bool) -> Vec<Entry> {
     (0..=255).map(entry).collect()
 }
 
-/// The polynomials of a table, one after the other, whose index is the byte looked up plus `mask`.
+/// The concatenated polynomials of a table indexed by the byte XOR `mask`.
 pub(crate) fn polynomials(entries: &[Entry], mask: u8) -> Vec<u64> {
     let mut out = vec![0; entries.len() * OUTPUTS];
     for (x, out) in out.chunks_exact_mut(OUTPUTS).enumerate() {

@@ -1,4 +1,4 @@
-//! Files come back as they were, and every damage has a name.
+//! Files round-trip, and every kind of damage is detected.
 use super::*;
 use crate::{Aes, BitsSet, NibbleSet, ParamSet, Variant, sets};
 use homaes_aes::{Direction, RoundKeys};
@@ -52,7 +52,7 @@ fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
     WrappedKey::read(params, Reader::from_slice(bytes, Kind::WrappedKey)?)
 }
 
-/// Cuts and bit flips in steps of `step` must be seen by the container.
+/// The container must detect cuts and bit flips, tried in steps of `step`.
 fn damaged<T>(good: &[u8], step: usize, read: impl Fn(&[u8]) -> Result<T>) {
     for len in (0..good.len()).step_by(step) {
         let error = read(&good[..len]).err();
@@ -101,7 +101,7 @@ fn keys_come_back(mut f: Fixture) {
         assert_eq!((back.size, back.wrapping), (keys.size(), wrapping));
         assert_eq!((back.seed, &back.bodies), (wrapped.seed, &wrapped.bodies));
 
-        // results of keys from files are those of the keys in memory, and survive their own record
+        // keys from files give the same results as keys in memory, and results survive their record
         let blocks = [[5; 16], [6; 16]];
         let state = Aes::new(&eval_read, &back)
             .unwrap()
@@ -121,9 +121,9 @@ fn keys_come_back(mut f: Fixture) {
     }
 }
 
-/// A secret key of independent bits in the file of one in blocks.
+/// A key of independent bits in the file of a block binary key.
 #[test]
-fn keys_that_are_not_in_blocks_are_refused() {
+fn keys_that_are_not_block_binary_are_refused() {
     let f = fixture(&sets::TOY_BLOCKS);
     let mut bits = f.secret.bits().to_vec();
     bits[3..6].copy_from_slice(&[0, 1, 1]);
@@ -132,13 +132,13 @@ fn keys_that_are_not_in_blocks_are_refused() {
     assert!(matches!(error, Error::NotInBlocks { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the secret key is not in blocks of three bits with at most one 1, as keys of set tfhe/toy-blocks are: it was not made for this set"
+        "secret key is not block binary (at most one 1 in three bits), as set tfhe/toy-blocks requires: it is of another set"
     );
 }
 
 #[test]
 fn fields_out_of_range_are_named() {
-    // bodies of a wrapped AES-128 key: one word for each bit, or digit of four bits
+    // bytes of the bodies of a wrapped AES-128 key: one word per bit, or per digit of four bits
     for (set, len) in [(&sets::TOY, 1024), (&sets::NIBBLE_TOY, 256)] {
         fields_are_named(&fixture(set), len);
     }
@@ -168,7 +168,7 @@ fn fields_are_named(f: &Fixture, len: usize) {
             "{error:?}"
         );
     }
-    // another length than the size of the key asks for
+    // a length that does not match the key size
     for (bits, expansion) in [(256, 0), (128, 1)] {
         let error = wrapped(bits, 0, expansion).err();
         let named = matches!(error, Some(Error::Field(FieldError { what: "length", .. })));
@@ -199,7 +199,6 @@ fn fields_are_named(f: &Fixture, len: usize) {
     assert!(matches!(error, Some(Error::Field(_))), "{error:?}");
 }
 
-/// Sets whose noise is too large at one step, and keys of them.
 #[test]
 fn too_noisy_sets_are_refused_before_work() {
     let noisy = |set: &ParamSet| {
@@ -269,7 +268,6 @@ fn other_keys_are_refused() {
             expected: 1
         })
     ));
-    // a set of the same name with other numbers
     let mut changed = sets::TOY.clone();
     if let Variant::Bits(set) = &mut changed.variant {
         set.unroll = 1;
@@ -278,7 +276,6 @@ fn other_keys_are_refused() {
     let bytes = file(&EvalKeyFile::generate(&f.secret, &mut f.rng));
     let error = read_eval(&changed, &bytes).err();
     assert!(matches!(error, Some(Error::Wire(_))), "{error:?}");
-    // a header of another set
     let p64 = Params::new(&sets::P64).unwrap();
     let bytes = file(&f.secret);
     let error = read_secret(&p64, &bytes).err();
@@ -288,7 +285,7 @@ fn other_keys_are_refused() {
     );
 }
 
-/// Streams of keys have the names of what they encrypt, in one set.
+/// Streams of keys are named by the record, and differ between sets.
 #[test]
 fn streams_of_keys_have_names() {
     for set in sets::ALL {
@@ -297,14 +294,14 @@ fn streams_of_keys_have_names() {
         let parts = params.shape().parts();
         assert!(parts.iter().all(|part| names.insert(part.name())));
     }
-    // by `docs/FORMAT.md`, computed with OpenSSL and the package `blake3` of Python
+    // computed from `docs/FORMAT.md` with OpenSSL and the package `blake3` of Python
     let masks = Part::Automorphism(3).masks(toy().params.id(), &[7; 32]);
     let mut word = [0];
     homaes_math::torus::uniform(&masks.seed, masks.first + 2, &mut word);
     assert_eq!(word, [0x2d5b_f647_04c6_110d]);
     let named = [Part::Step(5), Part::KeySwitch].map(Part::name);
     assert_eq!(named, [[0, 5], [3, 0]]);
-    // of another digest, with the same keys
+    // another digest, with the same keys
     let mut set = sets::TOY.clone();
     if let Variant::Bits(bits) = &mut set.variant {
         bits.ggsw.levels -= 1;

@@ -12,7 +12,7 @@ use tfhe::prelude::{FheDecrypt, FheMax};
 use tfhe::shortint::parameters::v1_8::V1_8_PARAM_MESSAGE_1_CARRY_1_KS_PBS_TUNIFORM_2M128;
 use tfhe::{ConfigBuilder, generate_keys, set_server_key};
 
-/// Keys of the default parameters of `tfhe`, made once.
+/// Keys of the default parameters of `tfhe`, generated once.
 fn user() -> &'static (ClientKey, ServerKey) {
     static KEYS: OnceLock<(ClientKey, ServerKey)> = OnceLock::new();
     KEYS.get_or_init(|| generate_keys(ConfigBuilder::default().build()))
@@ -41,7 +41,6 @@ impl Fixture {
         }
     }
 
-    /// A state without content.
     fn state(&self, log2_sigma: f64) -> State {
         State {
             lwes: Words::zeroed(self.secret.params().state_words(1)),
@@ -57,7 +56,7 @@ impl Fixture {
     }
 }
 
-/// The noise of the blocks of a value of `byte`.
+/// The noise of the blocks of an encryption of `byte`.
 fn errors(value: &FheUint8, byte: u8) -> Vec<f64> {
     let integer: &tfhe::integer::ClientKey = user().0.as_ref();
     let shortint: &tfhe::shortint::ClientKey = integer.as_ref();
@@ -77,7 +76,7 @@ fn errors(value: &FheUint8, byte: u8) -> Vec<f64> {
         .collect()
 }
 
-/// AES in counter mode, its bytes as values of `tfhe`, and a computation with them.
+/// AES in counter mode, conversion to values of `tfhe`, and a computation on these.
 fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let mut keys = Fixture::new(set, 5);
     let (client, server) = user();
@@ -105,7 +104,6 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
         let found: u8 = value.decrypt(client);
         assert_eq!(found, want);
     }
-    // noise
     let errors = values.iter().zip(&want).flat_map(|(v, &b)| errors(v, b));
     let squares: Vec<f64> = errors.map(|e| e * e).collect();
     let found = log2_sigma(squares.iter().sum::<f64>() / squares.len() as f64);
@@ -116,7 +114,7 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let switch = log2_sigma(keys.export.variance());
     println!("blocks: 2^{found:.2}, by the model 2^{model:.2}, of which the switch 2^{switch:.2}");
     assert!(found < model + 0.5 && found > model - 3.0);
-    // and on with tfhe
+    // values work in tfhe
     set_server_key(server.clone());
     let (a, b) = (&values[0], &values[1]);
     let max: u8 = a.max(b).decrypt(client);
@@ -205,7 +203,7 @@ fn noise_is_refused() {
     let server = &user().1;
     let found = keys.convert(&keys.state(-3.0), server);
     assert!(matches!(found, Err(Error::Unreliable { .. })));
-    // keys so noisy that blind rotation alone is above what tfhe leaves
+    // so noisy that blind rotation alone exceeds the nominal noise of tfhe
     let Variant::Bits(bits) = &sets::TOY.variant else {
         unreachable!()
     };

@@ -1,9 +1,7 @@
-//! AES over encrypted digits: the rounds of a batch of blocks.
+//! AES on encrypted digits: the rounds of a batch of blocks. Blocks share work as in [`crate::bits::aes`].
 //!
-//! Blocks of a batch that agree in bytes share the work on these, as in [`crate::bits::aes`].
-//!
-//! Rotations of one block, encrypting: 16 · 6 for the look-ups of the first round, whose multi-value bootstraps belong to the key, and 16 · 7
-//! for those of each further one (16 · 3 in the last); per round of MixColumns 32 · (6 - 1/2), the half by sharing; 32 per round key.
+//! Rotations of one block, encrypting: look-ups take 16 · 6 in round 1, whose multi-value bootstraps are made once per
+//! key, then 16 · 7 (16 · 3 in the last round); MixColumns 32 · (6 - 1/2), the half by sharing; a round key 32.
 
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
 use crate::distinct::Distinct;
@@ -25,33 +23,30 @@ pub(crate) struct NibbleAes<'k> {
     pub(crate) engine: Engine<'k>,
     direction: Direction,
     first: Arc<FirstKey>,
-    /// test polynomials of exclusive or with the digits of round keys 1, 2, …: 32 each
+    /// test polynomials for XOR with the digits of round keys 1, 2, …: 32 each
     round_keys: Arc<Vec<Glwe>>,
-    /// of exclusive or, alone
     xor: Arc<Vec<Table>>,
-    /// of the middle rounds and of the last one
+    /// tables of the middle rounds, and of the last one
     tables: Arc<[Vec<Table>; 2]>,
 }
 
-/// Round key 0.
 struct FirstKey {
-    /// multi-value bootstraps of its digits
+    /// multi-value bootstraps of the digits
     rotated: Vec<Glwe>,
-    /// for blind rotation by the high digit of each byte
+    /// high digit of each byte, for blind rotation
     exponents: Vec<Exponents>,
 }
 
-/// Results of look-ups: low and high digit for each table, byte by byte.
+/// Results of look-ups: byte by byte, low and high digit for each table.
 struct Found {
     digits: Vec<Lwe<Big>>,
-    /// which byte the bytes of every block are
+    /// by block and byte: index of a distinct byte
     blocks: Vec<[usize; 16]>,
 }
 
 impl<'k> NibbleAes<'k> {
-    /// Takes the digits of the key, or of all round keys of `direction`; low digits first.
-    ///
-    /// Costs one rotation for each digit of the round keys, and the key schedule if it is to be run here.
+    /// Takes the digits of the key, or of all round keys of `direction`, low digits first. Costs one rotation per digit
+    /// of the round keys, and the key schedule if only the key is given.
     pub(crate) fn new(
         engine: Engine<'k>,
         (size, direction): (KeySize, Direction),
@@ -69,7 +64,7 @@ impl<'k> NibbleAes<'k> {
         } else {
             (key, Vec::new())
         };
-        // those of round key 0 are not needed
+        // round key 0 is used without test polynomials
         round_keys.drain(..round_keys.len().min(32));
         let rest: Vec<&Lwe<Big>> = digits[32 + round_keys.len()..].iter().collect();
         round_keys.extend(engine.all_test_polynomials(&rest, &xor));
@@ -93,7 +88,7 @@ impl<'k> NibbleAes<'k> {
         }
     }
 
-    /// The words of the state of all blocks; `observe` is called with those after every round.
+    /// Returns the words of the state of all blocks; `observe` sees them after every round.
     pub(crate) fn evaluate(&self, blocks: &[Block], mut observe: Option<Observe<'_>>) -> Words {
         let mut show = |round, state: &dyn Fn() -> Words| {
             if let Some(observe) = &mut observe {
@@ -124,7 +119,7 @@ impl<'k> NibbleAes<'k> {
         out
     }
 
-    /// Public blocks plus round key 0: functions of the key's digits, without a rotation.
+    /// The public blocks plus round key 0: functions of the key's digits, without a rotation.
     fn key_addition(&self, blocks: &[Block]) -> Words {
         let mut distinct = Distinct::default();
         let blocks = blocks
@@ -141,7 +136,7 @@ impl<'k> NibbleAes<'k> {
         })
     }
 
-    /// SubBytes of the first round: tables permuted by the public byte, on the key.
+    /// SubBytes of round 1: look-ups of the key in tables permuted by the public byte.
     fn first_round(&self, blocks: &[Block]) -> Found {
         let mut distinct = Distinct::default();
         let blocks = blocks
@@ -175,7 +170,7 @@ impl<'k> NibbleAes<'k> {
         }
     }
 
-    /// SubBytes of all other rounds, with the multiples that the linear layer takes.
+    /// SubBytes of the other rounds, with the multiples that the linear layer needs.
     fn looked_up(&self, state: &Pool, tables: &[Table]) -> Found {
         let mut distinct = Distinct::default();
         let blocks = state
@@ -200,7 +195,6 @@ impl<'k> NibbleAes<'k> {
         }
     }
 
-    /// ShiftRows.
     fn shifted(&self, found: &Found) -> Vec<[usize; 16]> {
         let shift =
             |block: &[usize; 16]| core::array::from_fn(|i| block[shift_source(self.direction, i)]);
@@ -227,7 +221,7 @@ impl<'k> NibbleAes<'k> {
         }
     }
 
-    /// Adds public blocks to the words of a state of as many blocks: one rotation for each digit that is not zero.
+    /// Adds public blocks to a state of as many blocks: one rotation per nonzero digit.
     pub(crate) fn xor_public(&self, state: &mut [u64], blocks: &[Block]) {
         let set = self.engine.set;
         let tests: Vec<Vec<u64>> = (0..16)
@@ -258,14 +252,12 @@ impl<'k> NibbleAes<'k> {
     }
 }
 
-/// The words of a state of these digits.
 fn words_of_pool(state: &Pool) -> Words {
     let digits = state.blocks.as_flattened().iter();
     let digits: Vec<&Lwe<Big>> = digits.map(|&digit| &state.digits[digit]).collect();
     words_of(&digits)
 }
 
-/// Digit d of a block.
 pub(crate) fn digit(block: &Block, d: usize) -> u8 {
     block[d / 2] >> (4 * (d % 2)) & 15
 }

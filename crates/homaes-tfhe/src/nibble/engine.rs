@@ -1,22 +1,22 @@
 //! Tree-based bootstrapping of digits: key switch, blind rotation, packing.
 //!
-//! Notation in the text: N of the GLWE ring, n of the LWE key, v values of a digit, u what a digit of 1 is on the torus. In the code `n` is the
-//! degree N.
+//! In comments N belongs to the GLWE ring and n to the LWE key, a digit has v values, and u encodes digit 1 on the
+//! torus. In code `n` is the degree N.
 //!
 //! # Packing
 //!
-//! A node of the tree needs, from the rotation by a digit x, an encrypted test polynomial whose block y is u f(x, y). The original packs
-//! f(x, 0) … f(x, v - 1), extracted as LWE ciphertexts, by the functional key switch (Chillotti, Gama, Georgieva, Izabachène 2020;
-//! Guimarães, Borin, Aranha 2021): N · t rows of keys, for each table anew. Here the values are packed before they are combined:
-//! all of them, in all tables, are combinations Σ_j c_j e_j of v - 1 coefficients of one rotation ([`crate::nibble::table`]). Those
-//! coefficients are made constant ciphertexts E_j, by the trace of ring packing (Chen, Dai, Kim, Song 2021), and
+//! A node of the tree turns the rotation by a digit x into an encrypted test polynomial whose block y is u f(x, y). The
+//! original packs f(x, 0) … f(x, v - 1), extracted as LWE ciphertexts, by the functional key switch (CGGI20; Guimarães,
+//! Borin, Aranha 2021): N · t rows of keys, for each table anew. Here packing comes before combining. The values of all
+//! tables are combinations Σ_j c_j e_j of v - 1 coefficients of one rotation ([`crate::nibble::table`]); the trace of
+//! ring packing (Chen, Dai, Kim, Song 2021) turns these into constant ciphertexts E_j, and
 //!
 //! ```text
 //! Σ_y X^(y N/v) (1 + X + … + X^(N/v - 1)) Σ_j c_{y,j} E_j  =  Σ_j E_j · (public polynomial)
 //! ```
 //!
-//! costs v - 1 products of transforms for each table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and N = 2048: less
-//! than 5 % of one blind rotation, under log2 N keys in place of N · t.
+//! costs v - 1 products of transforms per table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and
+//! N = 2048: less than 5 % of a blind rotation, under log2 N keys in place of N · t.
 
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
 use crate::meter::{Meter, Stage};
@@ -30,16 +30,15 @@ use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Mask polynomials of a GLWE ciphertext.
 const RANK: usize = 1;
 
-/// Accumulators of one pass over the key.
+/// Accumulators per pass over the key.
 const BATCH: usize = 32;
 
-/// First digits of one task: as many rotations share a pass over the key, and several times as many follow.
+/// Most first digits per task: their rotations share a pass over the key, and each leads to several more.
 const DIGITS_PER_TASK: usize = 16;
 
-/// Everything that bootstrapping needs. Cheap to clone.
+/// The bootstrapping keys of a set. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k NibbleSet,
@@ -48,11 +47,11 @@ pub(crate) struct Engine<'k> {
     key: &'k Spectra,
     automorphisms: Automorphisms<'k>,
     pub(crate) meter: Arc<Meter>,
-    /// once thrown, rotations give nothing of use, and at once
+    /// after cancellation, rotations return garbage immediately
     pub(crate) cancel: Cancel,
 }
 
-/// Functions of a first digit, and second digits. All pairs of a function and a second digit are evaluated.
+/// Evaluates every table at the first digit paired with every second digit.
 pub(crate) struct Group<'a> {
     pub(crate) first: &'a Lwe<Big>,
     pub(crate) seconds: Vec<&'a Lwe<Big>>,
@@ -60,7 +59,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl<'k> Engine<'k> {
-    /// `fourier` and `small` are the transforms of the set's degree and of its key switch's.
+    /// `fourier` and `small`: transforms of the GLWE ring and of the key-switch ring.
     pub(crate) fn new(
         set: &'k NibbleSet,
         [fourier, small]: [&'k Fourier; 2],
@@ -78,7 +77,7 @@ impl<'k> Engine<'k> {
         }
     }
 
-    /// A ciphertext to be overwritten.
+    /// Arbitrary content, to be overwritten.
     fn scratch(&self) -> Glwe {
         Glwe::scratch(RANK, self.set.degree)
     }
@@ -93,7 +92,6 @@ impl<'k> Engine<'k> {
         1 << unit_log(self.set)
     }
 
-    /// Switches digits to the LWE key.
     fn key_switch(&self, digits: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
         let switch = KeySwitch {
             fourier: self.small,
@@ -106,8 +104,8 @@ impl<'k> Engine<'k> {
         out
     }
 
-    /// What blind rotation is to do for digits: their phases, moved by half a digit so that noise of either sign leaves a digit in its
-    /// block, and by half a step because exponents are rounded, as exponents of X.
+    /// Phases of digits as exponents of X, moved by half a digit, so that noise of either sign stays in a digit's
+    /// block, and by half a step, because exponents are rounded.
     pub(crate) fn rotation_exponents(&self, digits: &[&Lwe<Big>]) -> Vec<Exponents> {
         self.meter.time(Stage::KeySwitch, || {
             let mut small = match self.cancel.is_cancelled() {
@@ -123,7 +121,7 @@ impl<'k> Engine<'k> {
         })
     }
 
-    /// Blind rotation: X^-phase times the test polynomial, for at most [`BATCH`] in one pass over the key.
+    /// X^-phase · test for at most [`BATCH`] rotations, in one pass over the key.
     fn blind_rotate(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
         let set = self.set;
         let key = BlindRotation {
@@ -142,7 +140,7 @@ impl<'k> Engine<'k> {
         out
     }
 
-    /// Blind rotations for a multi-value bootstrap: coefficient j N/v of a result is e_j of [`crate::nibble::table`], for j from 1 on.
+    /// Multi-value bootstraps: coefficient j N/v of a result is e_j of [`crate::nibble::table`], for j ≥ 1.
     pub(crate) fn multi_value(&self, exponents: &[Exponents]) -> Vec<Glwe> {
         let test = vec![self.unit() / 2; self.set.degree];
         let test = Polynomial::Public(&test);
@@ -151,9 +149,8 @@ impl<'k> Engine<'k> {
         self.rotated(&rotations.collect::<Vec<_>>())
     }
 
-    /// A function of the digit of a multi-value bootstrap: Σ_j c_j e_j and a constant.
-    ///
-    /// Noise: that of the rotation times √[`norm`](crate::nibble::table::norm).
+    /// A function of the digit of a multi-value bootstrap: Σ_j c_j e_j plus a constant. Noise: that of the rotation
+    /// times √[`norm`](crate::nibble::table::norm).
     pub(crate) fn function(&self, rotated: &Glwe, f: &[u8]) -> Lwe<Big> {
         let n = self.set.degree;
         let mut sum = Lwe::zeroed(n);
@@ -166,7 +163,7 @@ impl<'k> Engine<'k> {
         sum
     }
 
-    /// Test polynomials for second digits, one for every table, from a multi-value bootstrap.
+    /// Test polynomials for a second digit, one per table, from a multi-value bootstrap.
     pub(crate) fn test_polynomials(
         &self,
         rotated: &Glwe,
@@ -206,8 +203,8 @@ impl<'k> Engine<'k> {
 
     /// E_0 … E_(v-1): coefficients j N/v of a ciphertext as constants.
     ///
-    /// Divided by N first, the ciphertext is doubled by each of log2 N sums x ± ψ(x): the trace cancels all coefficients but those,
-    /// and the others separate them, by the bits of j from the last to the first.
+    /// Each of log2 N steps x ± ψ(x) doubles the ciphertext, so it is divided by N first. The trace cancels all other
+    /// coefficients; the last steps separate these by the bits of j, highest first.
     fn constants(&self, rotated: &Glwe, work: &mut Work) -> Vec<Glwe> {
         let (n, bits) = (self.set.degree, self.set.digit_bits);
         let log = n.trailing_zeros();
@@ -233,14 +230,14 @@ impl<'k> Engine<'k> {
                 next.push(even);
                 odds.push(odd);
             }
-            // position of j: its bits so far, the one found last on top
+            // index of j: its bits so far, the newest on top
             next.append(&mut odds);
             parts = next;
         }
         parts
     }
 
-    /// x ↦ ψ(x) for X -> X^(2^t + 1), switched back to the key.
+    /// X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
         if self.cancel.is_cancelled() {
             return;
@@ -250,7 +247,6 @@ impl<'k> Engine<'k> {
         self.meter.transforms(transforms);
     }
 
-    /// X^-phase times the test polynomial, for any number of rotations.
     fn rotated(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
         let passes = rotations.chunks(BATCH);
         let each = passes.flat_map(|rotations| {
@@ -260,17 +256,17 @@ impl<'k> Engine<'k> {
         each.collect()
     }
 
-    /// Leaves of trees: the block of a test polynomial that the second digit chooses.
+    /// Leaves of trees: the block of the test polynomial at the second digit.
     pub(crate) fn choose(&self, rotations: &[Rotation<'_>]) -> Vec<Lwe<Big>> {
         let rotated = self.rotated(rotations);
         rotated.iter().map(|acc| acc.extract(0)).collect()
     }
 
-    /// Inner nodes of trees of more than two digits: the same, and test polynomials for a further digit from every v of
-    /// them in a row, by ring packing.
+    /// Inner nodes of trees of more than two digits: like [`choose`](Self::choose), then packs every v results in a row
+    /// into a test polynomial for a further digit.
     ///
-    /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients;
-    /// the trace cancels what is between them, and block polynomials fill it.
+    /// For x and y, divided first, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients. The trace
+    /// cancels the coefficients between them, and block polynomials fill these.
     pub(crate) fn choose_test_polynomials(
         &self,
         rotations: &[Rotation<'_>],
@@ -288,7 +284,7 @@ impl<'k> Engine<'k> {
             let mut next = Vec::with_capacity(parts.len() / 2);
             let stride = self.values() >> t;
             for tree in parts.chunks_exact(2 * stride) {
-                // the pairs that are apart by N/2^t in the end
+                // pairs that end up N/2^t apart
                 for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
                     y.rotate(n >> t, &mut turned);
                     let mut difference = x.clone();
@@ -314,9 +310,8 @@ impl<'k> Engine<'k> {
         parts
     }
 
-    /// f(x, y) for all groups: for every second digit y of a group, all its tables f. Results in that order.
-    ///
-    /// Costs 1 + (second digits) · (tables) rotations per group.
+    /// f(x, y) for each group, each second digit y, and each table f, in this order. Costs 1 + (second digits) ·
+    /// (tables) rotations per group.
     pub(crate) fn combine(&self, groups: &[Group<'_>]) -> Vec<Lwe<Big>> {
         let tasks = groups.par_chunks(self.share(groups.len()));
         let found = tasks.flat_map_iter(|groups| {
@@ -342,7 +337,7 @@ impl<'k> Engine<'k> {
         found.collect()
     }
 
-    /// Test polynomials of one table for many first digits.
+    /// Test polynomials of `table` for each of `firsts`.
     pub(crate) fn all_test_polynomials(&self, firsts: &[&Lwe<Big>], table: &[Table]) -> Vec<Glwe> {
         let tasks = firsts.par_chunks(self.share(firsts.len()));
         let found = tasks.flat_map_iter(|firsts| {
@@ -356,7 +351,7 @@ impl<'k> Engine<'k> {
         found.collect()
     }
 
-    /// For every digit the block of its test polynomial: one rotation each.
+    /// For each digit, the block of its test polynomial: one rotation each.
     pub(crate) fn apply(&self, pairs: &[(&Lwe<Big>, Polynomial<'_>)]) -> Vec<Lwe<Big>> {
         let tasks = pairs.par_chunks(self.share(pairs.len()));
         let found = tasks.flat_map_iter(|pairs| {
@@ -369,7 +364,7 @@ impl<'k> Engine<'k> {
         found.collect()
     }
 
-    /// How many of `count` items one task takes: all threads have the same to do, as far as possible.
+    /// Items per task out of `count`, so that all threads do about the same work.
     pub(crate) fn share(&self, count: usize) -> usize {
         let threads = rayon::current_num_threads();
         let waves = count.div_ceil(threads * DIGITS_PER_TASK).max(1);
@@ -377,13 +372,10 @@ impl<'k> Engine<'k> {
     }
 }
 
-/// Working memory of one task.
 pub(crate) struct Work {
-    /// spectra of digits of an automorphism
     rows: Reals,
-    /// spectra of its result
     sums: Reals,
-    /// spectra of E_1 …
+    /// spectra of E_1 … E_(v-1)
     constants: Reals,
 }
 
@@ -401,7 +393,7 @@ impl Work {
 /// Multiplies a polynomial by 1 + X + … + X^(len - 1).
 fn blocks(poly: &mut [u64], len: usize) {
     let n = poly.len();
-    // the window that ends at coefficient -1: X^-j is -X^(N - j)
+    // the window that ends at coefficient -1; X^-j is -X^(N - j)
     let mut sum = poly[n - len..]
         .iter()
         .fold(0u64, |sum, x| sum.wrapping_sub(*x));

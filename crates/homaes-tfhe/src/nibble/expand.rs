@@ -6,21 +6,20 @@ use crate::nibble::linear::mix;
 use crate::nibble::table::{Table, byte_tables, factors};
 use homaes_aes::{Direction, KeySize, clear, gf256};
 
-/// Round keys of a direction.
 pub(crate) struct Expanded {
     /// 32 per round key
     pub(crate) digits: Vec<Lwe<Big>>,
-    /// test polynomials of exclusive or with the first of them, as far as the schedule made them
+    /// test polynomials for XOR with the first digits, as far as the schedule made them
     pub(crate) tests: Vec<Glwe>,
 }
 
 /// All round keys of `direction` from the digits of the key (FIPS-197 section 5.2).
 ///
-/// A word is w\[i\] = w\[i - Nk\] ⊕ t: with a test polynomial of w\[i - Nk\] as the first digit, which can be made long before, the chain is one
-/// rotation per digit; and encryption needs these test polynomials again.
+/// A word is w\[i\] = w\[i - Nk\] ⊕ t. Test polynomials of w\[i - Nk\] can be made early, so the chain has one rotation
+/// per digit; encryption uses the same test polynomials again.
 ///
 /// Rotations for AES-128: 10 · 12 for SubWord, 40 · 8 for the sums, 40 · 8 for test polynomials. The equivalent inverse
-/// cipher takes 16 (1 + 8 + 12) more for every key but the first and the last.
+/// cipher takes 16 (1 + 8 + 12) more for every round key but the first and the last.
 pub(crate) fn expand(
     engine: &Engine<'_>,
     xor: &[Table],
@@ -67,7 +66,7 @@ pub(crate) fn expand(
     }
 }
 
-/// In reverse order and with InvMixColumns applied to all but the first and the last (FIPS-197 section 5.3.5).
+/// Reverses the round keys, and applies InvMixColumns to all but the first and the last (FIPS-197 section 5.3.5).
 fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Lwe<Big>>) -> Vec<Lwe<Big>> {
     let direction = Direction::Decrypt;
     let tables = byte_tables(&factors(direction, false), |x| x, 0);
@@ -102,7 +101,6 @@ fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Lwe<Big>>) -> Vec<Lwe
     rounds.concat()
 }
 
-/// The S-box on the bytes of a word.
 struct SubWord<'e, 'k> {
     engine: &'e Engine<'k>,
     tables: Vec<Table>,
@@ -116,7 +114,6 @@ impl<'e, 'k> SubWord<'e, 'k> {
         }
     }
 
-    /// S(x) ⊕ constant.
     fn tables(engine: &Engine<'_>, constant: u8) -> Vec<Table> {
         let sbox = |x| clear::sbox(Direction::Encrypt, x) ^ constant;
         byte_tables(&[1], sbox, 0)
@@ -125,7 +122,7 @@ impl<'e, 'k> SubWord<'e, 'k> {
             .collect()
     }
 
-    /// The S-box on a word whose bytes are turned by `turn`, and the constant added to its first byte.
+    /// SubWord after a rotation by `turn` bytes, with the constant added to the first byte.
     fn apply(&self, word: &[Lwe<Big>], turn: usize, constant: u8) -> Vec<Lwe<Big>> {
         let first = Self::tables(self.engine, constant);
         let groups: Vec<Group<'_>> = (0..4)

@@ -1,4 +1,4 @@
-//! Exclusive or of digits, and MixColumns with it.
+//! XOR of digits, and MixColumns.
 
 use crate::ciphertext::{Big, Lwe};
 use crate::distinct::Distinct;
@@ -7,15 +7,15 @@ use crate::nibble::table::{Table, factors};
 use homaes_aes::Direction;
 use homaes_aes::state::{circulant, mix_source};
 
-/// Digits of blocks, each stored once: digit 2 i is the low one of byte i.
+/// The distinct digits of blocks. Digit 2 i of a block is the low one of byte i.
 pub(crate) struct Pool {
     pub(crate) digits: Vec<Lwe<Big>>,
-    /// which of them the digits of every block are
+    /// by block and digit: index in `digits`
     pub(crate) blocks: Vec<[usize; 32]>,
 }
 
-/// The exclusive or of pairs of digits, given by number. Pairs with the same first digit share its multi-value bootstrap:
-/// one rotation for each first digit and one for each pair.
+/// XOR of pairs of digits, given by index. One rotation per distinct first digit, for its multi-value bootstrap, and
+/// one per pair.
 pub(crate) fn xor(
     engine: &Engine<'_>,
     table: &[Table],
@@ -40,17 +40,16 @@ pub(crate) fn xor(
         })
         .collect();
     let found = engine.combine(&groups);
-    // back to the order of the pairs
     let mut numbered: Vec<(usize, Lwe<Big>)> = members.into_iter().flatten().zip(found).collect();
     numbered.sort_unstable_by_key(|&(i, _)| i);
     numbered.into_iter().map(|(_, digit)| digit).collect()
 }
 
-/// MixColumns on multiples of bytes: `found` has, for every byte, low and high digit for each of the
-/// [`factors`]; `blocks` names the bytes of a block.
+/// MixColumns: `found` has low and high digit of each byte for each of [`factors`]; `blocks` has the index of each
+/// byte.
 ///
-/// Costs three exclusive ors per digit. Encrypting, S of a byte is needed twice in the column, and one multi-value bootstrap serves both if
-/// it is the first digit both times: that of an even row is.
+/// Costs three XORs per digit. Encrypting, a column needs S of each byte twice. Both share a multi-value bootstrap if S
+/// is the first digit both times, which holds in even rows.
 pub(crate) fn mix(
     engine: &Engine<'_>,
     table: &[Table],

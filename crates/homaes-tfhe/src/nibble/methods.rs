@@ -1,12 +1,11 @@
-//! The poster's comparison of methods: bases, the tree-based method and the chaining method.
+//! The poster's comparison of bases and methods; `examples/nibble_methods.rs` prints the table.
 //!
-//! - **Tree**: a byte is digits of base v, and a node of the tree takes one of them. The first level is one multi-value bootstrap, level
-//!   i has v^(L - i) rotations for each of L digits of the result, and results are packed to test polynomials for the next level.
-//! - **Chaining** (Guimarães, Borin, Aranha 2021): two digits are one number a + v b of v² values, with one bootstrap for
-//!   any function of it; so the plaintext space is 2 v². A look-up of four digits of base 4 is not a chain; here, with low and high half
-//!   as such numbers, every result digit is Σ_h \[high = h\] · f(low, h): two multi-value bootstraps, and for each h one bootstrap per digit.
-//!
-//! `examples/nibble_methods.rs` prints the table.
+//! - **Tree**: a byte is L digits of base v; each level of the tree takes one. Level 1 is one multi-value bootstrap;
+//!   level i takes v^(L - i) rotations per result digit, packed into test polynomials for the next level.
+//! - **Chaining** (Guimarães, Borin, Aranha 2021): two digits are one number a + v b of v² values, and one bootstrap
+//! gives any function of it, so the plaintext space is 2 v². A look-up of four digits of base 4 is no chain; here, with
+//! low and high half as such numbers, a result digit is Σ_h \[high = h\] · f(low, h): two multi-value bootstraps, and
+//! one bootstrap per digit for each h.
 
 use crate::ciphertext::{Big, Lwe, Polynomial};
 use crate::meter::Meter;
@@ -30,44 +29,44 @@ pub enum Method {
     Chaining,
 }
 
-/// A row of the poster's tables.
+/// A row of the poster's table.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// the method
     pub method: Method,
     /// log2 of the base
     pub digit_bits: u32,
-    /// bootstraps of an exclusive or of bytes and of a byte look-up, by the poster
+    /// the poster's bootstraps of a byte XOR and of a byte look-up
     pub poster_bootstraps: Option<[u32; 2]>,
-    /// seconds for one bootstrap and one byte look-up, by the poster
+    /// the poster's seconds for one bootstrap and one byte look-up
     pub poster_seconds: Option<[f64; 2]>,
     set: NibbleSet,
 }
 
-/// What [`Row::measure`] finds.
+/// Result of [`Row::measure`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// blind rotations of an exclusive or of two bytes
+    /// blind rotations of a byte XOR
     pub xor_rotations: u64,
     /// blind rotations of a byte look-up
     pub look_up_rotations: u64,
-    /// seconds for one bootstrap: key switch and blind rotation, of sixteen digits shared out to all threads
+    /// seconds per bootstrap (key switch and blind rotation), for sixteen digits shared by all threads
     pub bootstrap_seconds: f64,
-    /// seconds for an exclusive or of two bytes
+    /// seconds for a byte XOR
     pub xor_seconds: f64,
     /// seconds for a byte look-up
     pub look_up_seconds: f64,
     /// result digits that were checked
     pub checked: u32,
-    /// and those that were wrong
+    /// wrong ones among them
     pub wrong: u32,
 }
 
-/// The rows whose parameters this crate can run: all of the tree-based method up to base 16, and base 4 of the chaining method.
+/// The rows whose parameters this crate can run: tree up to base 16, and chaining in base 4.
 ///
 /// - Base 256 has N = 32768, beyond [`homaes_math::fourier::MAX_DEGREE`].
 /// - Chaining in bases 8 and 16 has plaintext spaces of 128 and 512 values, N = 8192 and 32768, and noise of
-///   10^-45 and 10^-248: such a torus takes 150 to 830 bits, far beyond words of 64.
+///   10^-45 and 10^-248, which needs a torus of 150 to 830 bits.
 pub fn rows() -> Vec<Row> {
     let gadget = |base_log, levels| Gadget { base_log, levels };
     let base16 = nibble_paper();
@@ -115,7 +114,7 @@ impl Row {
         [self.set.lwe_dimension, self.set.degree]
     }
 
-    /// Runs exclusive ors and S-box look-ups of `bytes` bytes under a fresh key from `seed`, and checks the results.
+    /// Runs XORs and S-box look-ups of `bytes` bytes under a key from `seed`, and checks the results.
     pub fn measure(&self, bytes: u8, seed: [u8; 32]) -> Measured {
         let keys = Keys::new(&self.set, seed);
         let engine = keys.engine();
@@ -173,12 +172,12 @@ impl Row {
     }
 }
 
-/// Digit i of S(x), x being complete with zeros.
+/// Digit i of S(x mod 256), padded with zeros.
 fn sbox_digit(bits: u32, i: u32, x: usize) -> u8 {
     clear::sbox(Direction::Encrypt, x as u8) >> (i * bits) & ((1 << bits) - 1)
 }
 
-/// A method on bytes as digits, the lowest first.
+/// A method on bytes of digits, lowest first.
 trait Bytes {
     fn xor(&self, a: &[Lwe<Big>], b: &[Lwe<Big>]) -> Vec<Lwe<Big>>;
     fn look_up(&self, byte: &[Lwe<Big>]) -> Vec<Lwe<Big>>;
@@ -211,7 +210,7 @@ impl Bytes for Tree<'_, '_> {
         let values = 1usize << bits;
         let mut work = Work::new(engine);
         let exponents = engine.rotation_exponents(&byte.iter().collect::<Vec<_>>());
-        // for every result digit, a test polynomial for each choice of all digits but the first two
+        // per result digit, one test polynomial for each choice of all digits but the first two
         let choices = values.pow(byte.len() as u32 - 2);
         let tables: Vec<Table> = (0..byte.len() as u32)
             .flat_map(|i| (0..choices).map(move |c| (i, c)))
@@ -234,13 +233,12 @@ impl Bytes for Tree<'_, '_> {
     }
 }
 
-/// In base 4, on sixteen values.
+/// Chaining in base 4, on sixteen values.
 struct Chaining<'e, 'k> {
     engine: &'e Engine<'k>,
 }
 
 impl Chaining<'_, '_> {
-    /// a + 4 b.
     fn joined(a: &Lwe<Big>, b: &Lwe<Big>) -> Lwe<Big> {
         let mut out = a.clone();
         out.add_multiple(4, b);
@@ -289,7 +287,6 @@ impl Bytes for Chaining<'_, '_> {
     }
 }
 
-/// Keys of a set, for measurements.
 pub(crate) struct Keys {
     pub(crate) set: NibbleSet,
     pub(crate) trial: Trial,
@@ -312,14 +309,13 @@ impl Keys {
         Engine::new(&self.set, fouriers.each_ref(), spectra, self.meter.clone())
     }
 
-    /// Digits with fresh noise; the same every time.
+    /// Encrypts digits with fresh noise. Deterministic.
     pub(crate) fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Lwe<Big>> {
         let log = unit_log(&self.set);
         let messages = digits.into_iter().map(|digit| u64::from(digit) << log);
         self.trial.encrypt(messages)
     }
 
-    /// The digit of a phase, and its noise.
     pub(crate) fn decrypt(&self, lwe: &Lwe<Big>) -> (u8, f64) {
         let phase = lwe.phase(&self.trial.glwe);
         let log = unit_log(&self.set);
@@ -333,7 +329,7 @@ impl Keys {
 mod tests {
     use super::*;
 
-    /// Every row's circuit at a ring large enough for it and with little noise.
+    /// Every row's circuit, in a smaller ring with little noise.
     #[test]
     fn methods_are_right() {
         for row in rows() {

@@ -1,4 +1,4 @@
-//! Noise of AES on digits: what every step adds, and how often the result is wrong.
+//! Noise of AES on digits: what each step adds, and how often a result is wrong.
 //!
 //! Variances are of phases, in units of the torus squared, as in [`crate::noise`]; k = 1.
 //!
@@ -8,17 +8,18 @@
 //!                                   rotation          poly   rotation ─► f(x, y)
 //! ```
 //!
-//! A digit is read wrongly if its noise, with key and modulus switch, passes 1/(4 v): half a block of v in half of the torus.
+//! A digit is misread if its noise after key switch and modulus switch exceeds 1/(4 v): half a block of v in half of
+//! the torus.
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
 use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps};
 use crate::set::{LweKey, NibbleSet};
 use homaes_aes::{Direction, KeySize};
 
-/// Factors by which functions of a first digit multiply the variance of its rotation.
+/// Factors by which functions of the first digit multiply the variance of its rotation.
 struct Norms {
     each: Vec<f64>,
-    /// by tables, what the trace's noise sees of all blocks
+    /// mean over all blocks, which multiplies the trace's noise
     mean: f64,
 }
 
@@ -30,19 +31,15 @@ impl Norms {
     }
 }
 
-/// The noise of AES on digits under one set: the variance of each step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NibbleNoise {
-    /// Blind rotation, see [`crate::noise::rotation`].
+    /// Blind rotation; see [`crate::noise::rotation`].
     pub(crate) rotation: Rotation,
-    /// One automorphism of packing.
     pub(crate) automorphism: f64,
-    /// Key switch.
     pub(crate) key_switch: f64,
-    /// Switch of the modulus.
     pub(crate) modulus_switch: f64,
     degree: f64,
-    /// Noise that is read wrongly.
+    /// Noise at which a digit is misread.
     pub(crate) threshold: f64,
 }
 
@@ -63,22 +60,23 @@ impl NibbleNoise {
 
     /// A function of a first digit, in one block of an encrypted test polynomial.
     ///
-    /// The coefficients e_j of the rotation enter with their differences: `norm` V_rotation. An automorphism with r of log2 N doublings to
-    /// come adds 4^r V to the constant coefficient of every E_j and N 2^r V to the sum over all coefficients; together
-    /// (N² - 1)/3 V and N (N - 1) V. The constants enter as the e_j do. The others, 2/3 N V each on average, meet all
-    /// coefficients of the public polynomials: Σ_j |Q_j|² N/v = N · (mean norm of the blocks).
+    /// The coefficients e_j of the rotation enter with the differences of the function: `norm` · V_rotation. An
+    /// automorphism with r of log2 N doublings to come adds 4^r V to the constant coefficient of each E_j, and N 2^r V
+    /// to the sum over all coefficients: (N² - 1)/3 V and N (N - 1) V in all. Constants enter like the e_j. The others,
+    /// 2/3 N V each on average, meet all coefficients of the public polynomials: Σ_j |Q_j|² N/v = N · (mean norm of the
+    /// blocks).
     pub(crate) fn test(&self, norm: f64, mean: f64) -> f64 {
         let square = self.degree * self.degree;
         norm * self.rotation.total() + (norm + 2.0 * mean) / 3.0 * square * self.automorphism
     }
 
-    /// A function of two digits: a block of a test polynomial, and another rotation.
+    /// A function of two digits: a block of a test polynomial, plus one rotation.
     pub(crate) fn leaf(&self, norm: f64, mean: f64) -> f64 {
         self.test(norm, mean) + self.rotation.total()
     }
 
-    /// log2 of the probability that a result of one of these tables, in its worst block, is read wrongly when the next rotation
-    /// begins; or when it is decrypted.
+    /// log2 of the probability that a result of these tables, in its worst block, is misread by the next rotation or by
+    /// decryption.
     fn log2_p_digit(&self, norms: &Norms, decrypted: bool) -> f64 {
         let reading = if decrypted {
             0.0
@@ -99,14 +97,14 @@ impl NibbleNoise {
         )
     }
 
-    /// log2 of the probability that one block comes out wrong, as a sum over every digit that is read: with R rounds, 32 K results of
-    /// look-ups and 128 sums in each of R - 1, and 32 of both in the last. Those of the key are taken as right.
+    /// log2 of the probability that a block comes out wrong, summed over all digits read: 32 K look-up results and 128
+    /// XORs in each round but the last, 32 of both in the last. The round keys are assumed right.
     pub(crate) fn log2_p_block(&self, size: KeySize, direction: Direction) -> f64 {
         let (middle, last) = (size.rounds() as f64 - 1.0, 32.0);
         let tables = sbox_tables(direction, false, 0);
         let found = middle * 16.0 * tables.len() as f64 + last;
         let read = self.log2_p_sum(found, 128.0 * middle, &tables);
-        // modes of operation may add public digits, which reads the result once more
+        // modes of operation add public digits, which reads the result once more
         let xor = Norms::new(&[exclusive_or()]);
         let output = log2_sum(
             self.log2_p_digit(&xor, true),
@@ -115,8 +113,8 @@ impl NibbleNoise {
         log2_sum(read, output + last.log2())
     }
 
-    /// log2 of the probability that round keys come out wrong: for the schedule 8 sums per word and 8 results for each
-    /// SubWord; decrypting, the linear layer of all but two keys; test polynomials of all digits.
+    /// log2 of the probability that a round key comes out wrong: 8 XORs and 8 test polynomials per word, 8 results per
+    /// SubWord; decrypting, also the linear layer of all round keys but two.
     pub(crate) fn log2_p_expansion(&self, size: KeySize, direction: Direction) -> f64 {
         let words = size.key_bytes() / 4;
         let all = 4 * size.round_keys();
@@ -135,7 +133,7 @@ impl NibbleNoise {
         log2_sum(schedule, linear)
     }
 
-    /// The greater of the two directions' [`log2_p_block`](Self::log2_p_block) and
+    /// The larger, over both directions, of [`log2_p_block`](Self::log2_p_block) and of
     /// [`log2_p_expansion`](Self::log2_p_expansion).
     pub(crate) fn log2_p(&self, size: KeySize) -> [f64; 2] {
         let greater = |p: [f64; 2]| p[0].max(p[1]);
@@ -145,8 +143,8 @@ impl NibbleNoise {
         ]
     }
 
-    /// log2 of the standard deviation of a state's noisiest digits after a round: functions of the key's digits in round 0, results of an
-    /// exclusive or with test polynomials of the key afterwards.
+    /// log2 of the standard deviation of a state's noisiest digits: functions of the key's digits in round 0,
+    /// afterwards XORs with test polynomials of the key.
     pub(crate) fn state_log2_sigma(&self, round: usize) -> f64 {
         let xor = Norms::new(&[exclusive_or()]);
         let worst = xor.each.iter().copied().fold(0.0, f64::max);
@@ -191,7 +189,6 @@ mod tests {
         let noise = describe("nibble128", &nibble128());
         for size in KeySize::ALL {
             let [block, key] = noise.log2_p(size);
-            // a batch of 32
             assert!(log2_sum(block + 5.0, key) < -64.0, "{size:?}");
         }
         let set = nibble128();

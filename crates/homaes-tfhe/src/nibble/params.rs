@@ -1,6 +1,7 @@
-//! Declared sets.
+//! The declared sets on digits.
 //!
-//! Blind rotation is plain in all of them, as in the paper; two key bits a step would be a third faster, with a key 1.5 times as large.
+//! Blind rotation takes one key bit per step, as in the paper. Two would be a third faster, with a key 1.5 times as
+//! large.
 //!
 //! | set | n, log2 σ | N, log2 σ | blind rotation, mask / body | packing | key switch |
 //! |---|---|---|---|---|---|
@@ -14,9 +15,9 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }
 }
 
-/// At least 129 bits on both sides; a batch of 32 blocks fails with probability below 2^-64.
+/// At least 128.5 bits on both sides; a batch of 32 blocks fails with probability below 2^-64.
 ///
-/// n = 6 · 128 is a whole number of polynomials of key switching. One digit of the body and two of the mask are enough: only the mask's
+/// n = 6 · 128 fills the polynomials of the key switch. One body digit and two mask digits suffice: only the mask's
 /// rounding meets the key.
 pub(crate) const fn nibble128() -> NibbleSet {
     NibbleSet {
@@ -34,13 +35,13 @@ pub(crate) const fn nibble128() -> NibbleSet {
     }
 }
 
-/// The poster's row "tree-based method, 16": n = 1024, N = 2048, l = 3, B_g = 2^8, B_KS = 2^10, t = 2, TRLWE noise 9.6e-11,
-/// TLWE noise 6.5e-8.
+/// The poster's row "tree-based method, 16": n = 1024, N = 2048, l = 3, B_g = 2^8, B_KS = 2^10, t = 2, TRLWE noise
+/// 9.6e-11, TLWE noise 6.5e-8.
 ///
-/// What differs: the torus has 64 bits in place of 32. The poster's key switching keys hold every multiple of a digit, so that digits do not
-/// multiply the noise, and take N t B_KS ciphertexts; here they are multiplied, so there are ten digits of two bits, of the same
-/// precision 2^-20. Packing is not the poster's either, see [`crate::nibble::engine`]: with so much noise in the ring its
-/// digits must be small.
+/// Differences: The torus has 64 bits, not 32. The poster's switching keys hold every multiple of a digit, N t B_KS
+/// ciphertexts, so digits do not multiply the noise; here they do, hence ten digits of two bits, with the same
+/// precision 2^-20. Packing differs too ([`crate::nibble::engine`]) and needs small digits with so much noise in the
+/// ring.
 pub(crate) const fn nibble_paper() -> NibbleSet {
     NibbleSet {
         digit_bits: 4,
@@ -59,7 +60,7 @@ pub(crate) const fn nibble_paper() -> NibbleSet {
     }
 }
 
-/// Without security; a block of AES-128 in about a second.
+/// Insecure; a block of AES-128 in about a second.
 pub(crate) const fn nibble_toy() -> NibbleSet {
     NibbleSet {
         digit_bits: 4,

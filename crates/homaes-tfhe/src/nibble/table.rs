@@ -1,23 +1,23 @@
 //! Functions of digits as public polynomials.
 //!
-//! With v = 2^`digit_bits` values, a digit d is d · u on the torus, u = 2^(63 - digit_bits).
+//! With v = 2^`digit_bits` values, digit d is encoded as d · u, u = 2^(63 - digit_bits).
 //!
-//! **Multi-value bootstrapping** (Carpov, Izabachène, Mollimard 2019). The test polynomials of all functions have the common
-//! factor TV0 = (u/2) Σ X^i. Blind rotation of TV0 by a digit x leaves, in coefficient j N/v,
+//! **Multi-value bootstrapping** (Carpov, Izabachène, Mollimard 2019). The test polynomials of all functions have the
+//! common factor TV0 = (u/2) Σ X^i. Blind rotation of TV0 by a digit x leaves, in coefficient j N/v,
 //!
 //! ```text
 //! e_j = +u/2 if x < v - j, else -u/2          j = 0 … v - 1
 //! ```
 //!
-//! and every function is a small combination of these: (1 - X) TV_f has the differences of f as coefficients, so that
+//! Every function is a small combination of these, because (1 - X) TV_f has the differences of f as coefficients:
 //!
 //! ```text
 //! u f(x) = (f(0) + f(v - 1)) u/2 + Σ_{j=1}^{v-1} (f(v - 1 - j) - f(v - j)) e_j
 //! ```
 //!
-//! The constant takes the place of the coefficient at the wrap (the paper's and Carpov's f(0) + f(v - 1) times e_0): it is
-//! public, and adds no noise. What remains multiplies the variance of the rotation by the *norm* Σ (f(j) - f(j - 1))², at most (v - 1)^3 and
-//! about v^3/6 for a random function: 640 for base 16.
+//! The constant replaces the coefficient at the wrap (f(0) + f(v - 1) times e_0 in the papers); it is public and adds
+//! no noise. The rest multiplies the variance of the rotation by the *norm* Σ (f(j) - f(j - 1))²: at most (v - 1)^3,
+//! and about v^3/6 for a random function, 640 for base 16.
 
 use crate::set::NibbleSet;
 use homaes_aes::state::circulant;
@@ -25,28 +25,27 @@ use homaes_aes::{Direction, clear, gf256};
 use homaes_math::fourier::Digits;
 use homaes_math::{Fourier, Reals};
 
-/// Digits that leave a coefficient x · 2^54 as x.
+/// The digit of x · 2^54 is x.
 const AS_IS: Digits = Digits {
     base_log: 10,
     levels: 1,
 };
 
-/// log2 of what a digit 1 is on the torus, in units of 2^-64.
+/// log2 of the encoding u of digit 1.
 pub(crate) fn unit_log(set: &NibbleSet) -> u32 {
     63 - set.digit_bits
 }
 
-/// A function of one digit, by values.
 pub(crate) type Values = Vec<u8>;
 
-/// The coefficients of e_1 … e_(v-1), see the module.
+/// The coefficients of e_1 … e_(v-1); see the module.
 pub(crate) fn differences(f: &[u8]) -> impl Iterator<Item = i64> {
     f.windows(2)
         .rev()
         .map(|pair| i64::from(pair[0]) - i64::from(pair[1]))
 }
 
-/// Σ (f(j) - f(j - 1))²: what a multi-value bootstrap multiplies the variance by.
+/// Σ (f(j) - f(j - 1))²: the factor of the variance in a multi-value bootstrap.
 pub(crate) fn norm(f: &[u8]) -> f64 {
     differences(f).map(|d| (d * d) as f64).sum()
 }
@@ -56,11 +55,11 @@ pub(crate) fn ends(f: &[u8]) -> u64 {
     u64::from(f[0]) + f.last().map_or(0, |&last| u64::from(last))
 }
 
-/// A function of two digits x and y, as what makes a test polynomial for y of the e_j of x.
+/// A function of two digits x and y: turns the e_j of x into a test polynomial for y.
 pub(crate) struct Table {
-    /// spectra for j = 1 … v - 1: in block y, N/v coefficients, the coefficient of e_j for f(·, y)
+    /// spectra for j = 1 … v - 1: block y has N/v times the coefficient of e_j in f(·, y)
     pub(crate) spectra: Reals,
-    /// the constants, block by block
+    /// the constants of the combinations, block by block
     pub(crate) constants: Vec<u64>,
 }
 
@@ -88,7 +87,7 @@ impl Table {
     }
 }
 
-/// The test polynomial of a public function: block x holds u f(x).
+/// The test polynomial of a function: block x is u f(x).
 pub(crate) fn public_test_polynomial(set: &NibbleSet, f: &[u8]) -> Vec<u64> {
     let block = set.degree / f.len();
     f.iter()
@@ -96,17 +95,16 @@ pub(crate) fn public_test_polynomial(set: &NibbleSet, f: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// The functions of a table indexed by x + v y.
+/// By y, the functions x ↦ f(x, y).
 pub(crate) fn of_pairs(v: usize, f: impl Fn(usize, usize) -> u8) -> Vec<Values> {
     (0..v).map(|y| (0..v).map(|x| f(x, y)).collect()).collect()
 }
 
-/// x ⊕ y.
 pub(crate) fn exclusive_or() -> Vec<Values> {
     of_pairs(16, |x, y| (x ^ y) as u8)
 }
 
-/// The factors whose multiples of S(x) a round needs: what its linear layer takes, or 1 alone in the last round.
+/// The distinct factors of the round's linear layer, or 1 in the last round.
 pub(crate) fn factors(direction: Direction, last: bool) -> Vec<u8> {
     match (direction, last) {
         (_, true) => vec![1],
@@ -115,7 +113,7 @@ pub(crate) fn factors(direction: Direction, last: bool) -> Vec<u8> {
     }
 }
 
-/// Two tables for every factor c: low and high digit of c · g(byte + mask), the byte being x + 16 y.
+/// Two tables per factor c: low and high digit of c · g(b XOR `mask`), for the byte b = x + 16 y.
 pub(crate) fn byte_tables(factors: &[u8], g: impl Fn(u8) -> u8, mask: u8) -> Vec<Vec<Values>> {
     let pairs = factors.iter().flat_map(|&c| [(c, 0), (c, 4)]);
     pairs
@@ -127,7 +125,6 @@ pub(crate) fn byte_tables(factors: &[u8], g: impl Fn(u8) -> u8, mask: u8) -> Vec
         .collect()
 }
 
-/// [`byte_tables`] of SubBytes.
 pub(crate) fn sbox_tables(direction: Direction, last: bool, mask: u8) -> Vec<Vec<Values>> {
     byte_tables(
         &factors(direction, last),
@@ -140,7 +137,7 @@ pub(crate) fn sbox_tables(direction: Direction, last: bool, mask: u8) -> Vec<Vec
 mod tests {
     use super::*;
 
-    /// The combination of the module's head, in whole numbers of u/2.
+    /// The combination in the module documentation, in units of u/2.
     fn combined(f: &[u8], x: usize) -> i64 {
         let v = f.len();
         let e = |j: usize| if x < v - j { 1 } else { -1 };

@@ -1,26 +1,25 @@
-//! How often noise is larger than a threshold, far out in its tail.
+//! The probability that noise exceeds a threshold, far in the tail.
 
 use core::f64::consts::{LN_2, LOG2_E, PI};
 
-/// Noise as the sum of a normal part and of products of two normal variables.
+/// A normal variable plus products of two normal variables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixture {
     /// Variance of the normal part.
     pub normal: f64,
     /// Variance of all products together.
     pub products: f64,
-    /// How many there are.
+    /// Number of products.
     pub terms: u32,
 }
 
 impl Mixture {
-    /// Variance of everything.
+    /// Variance of the sum.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.normal + self.products
     }
 
-    /// The same with more normal noise.
     #[must_use]
     pub(super) fn plus(self, normal: f64) -> Self {
         Self {
@@ -32,9 +31,9 @@ impl Mixture {
 
 /// log2 of the probability that noise exceeds `threshold` in absolute value.
 ///
-/// Without products it is `erfc(threshold/(√2 σ))`. With them, the saddle-point approximation of the tail from the
-/// cumulant generating function `V t²/2 - (m/2) ln(1 - s² t²)`, where `m` products have variance `s²` each; its relative
-/// error is that of the first term of the asymptotic series of erfc, some percent where the result is below `2^-20`.
+/// Without products it is `erfc(threshold/(√2 σ))`. With `m` products of variance `s²` each, it is the saddle-point
+/// approximation from the cumulant generating function `V t²/2 - (m/2) ln(1 - s² t²)`. The relative error is that of
+/// the first term of the asymptotic series of erfc: a few percent where the result is below `2^-20`.
 #[must_use]
 pub fn log2_tail(noise: &Mixture, threshold: f64) -> f64 {
     let Mixture {
@@ -47,7 +46,7 @@ pub fn log2_tail(noise: &Mixture, threshold: f64) -> f64 {
     }
     let terms = f64::from(terms);
     let each = products / terms;
-    // The derivative rises from 0 to infinity between 0 and 1/s.
+    // increases from 0 to infinity between 0 and 1/s
     let derivative = |t: f64| normal * t + products * t / (1.0 - each * t * t);
     let (mut low, mut high) = (0.0, each.sqrt().recip());
     for _ in 0..64 {
@@ -66,10 +65,10 @@ pub fn log2_tail(noise: &Mixture, threshold: f64) -> f64 {
     (ln * LOG2_E).min(0.0)
 }
 
-/// log2 of the complementary error function, also where it underflows, for `x ≥ 0`.
+/// log2 of erfc for `x ≥ 0`, also where erfc underflows. Relative error of erfc below `10^-12`.
 ///
 /// Below 2 by the Taylor series of erf, above by the continued fraction
-/// `erfc(x) = exp(-x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + …))))`. Relative error of erfc below `10^-12`.
+/// `erfc(x) = exp(-x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + …))))`.
 #[must_use]
 pub fn log2_erfc(x: f64) -> f64 {
     if x < 2.0 {

@@ -5,7 +5,7 @@ const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }
 }
 
-/// The prototype's set P64.
+/// A set near `tfhe/p64`, with measured noise.
 fn p64() -> BitsSet {
     BitsSet {
         lwe_dimension: 640,
@@ -44,7 +44,7 @@ fn close(found: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Reference values computed with 60 digits.
+/// Reference values have 60 digits.
 #[test]
 fn erfc_is_accurate_far_out() {
     for (x, expected) in [
@@ -68,14 +68,13 @@ fn erfc_is_accurate_far_out() {
 
 #[test]
 fn tails_of_products() {
-    // Two products of normal variables together have a Laplace distribution: exp(-threshold/s).
+    // two products of normal variables have a Laplace distribution: exp(-threshold/s)
     let laplace = Mixture {
         normal: 0.0,
         products: 2.0,
         terms: 2,
     };
     close(log2_tail(&laplace, 60.0), -60.0 * LOG2_E, 0.2);
-    // Many products are normal.
     let many = Mixture {
         normal: 0.5,
         products: 0.5,
@@ -102,17 +101,16 @@ fn counts() {
     assert_eq!(sizes.map(bootstraps_of_expansion), [768, 704, 1088]);
 }
 
-/// Model and measurements of a prototype: see `FFT_LOG2_VARIANCE` for the tolerance.
 #[test]
 fn rotation_as_measured() {
     let model = log2_sigma(rotation(&p64()).total());
-    // another transform, of which -17.72 was measured
+    // measured as 2^-17.72 with another transform
     close(model, -17.52, 0.35);
 }
 
-/// The rounding of a mask meets the bits of a key: the model of a key in blocks is the mean's upper bound, and that of no key less.
+/// The model of block binary keys is the maximum over keys, and above the mean.
 #[test]
-fn rounding_meets_the_worst_key_in_blocks() {
+fn rounding_counts_the_worst_block_binary_key() {
     let set = BitsSet {
         lwe_dimension: 744,
         lwe_key: LweKey::Blocks,
@@ -120,12 +118,12 @@ fn rounding_meets_the_worst_key_in_blocks() {
         ..p64()
     };
     let moment = |ones: f64| {
-        // of the bits less their mean of 1/4
+        // bits minus their mean of 1/4
         ones * (0.75f64.powi(2) + 2.0 * 0.25f64.powi(2)) + (248.0 - ones) * 3.0 * 0.25f64.powi(2)
     };
     let steps = 512.0f64.powi(2) * 12.0;
     close(modulus_switch(&set) * steps - 1.0, moment(248.0), 1e-9);
-    // on average over keys p (1 - p) for a bit
+    // mean over keys: p (1 - p) per bit
     close(moment(0.75 * 248.0), 744.0 * 3.0 / 16.0, 1e-9);
     let independent = BitsSet {
         lwe_key: LweKey::Independent,
@@ -137,7 +135,7 @@ fn rounding_meets_the_worst_key_in_blocks() {
         744.0 / 4.0,
         1e-9,
     );
-    // as many keys and cases in a step of three bits as in one of two
+    // a step of three block bits has as many keys and cases as a step of two independent bits
     let [blocks, pairs] = [&set, &independent].map(rotation);
     for (blocks, pairs) in [
         (blocks.key, pairs.key),
@@ -148,7 +146,7 @@ fn rounding_meets_the_worst_key_in_blocks() {
     }
 }
 
-/// The standard deviation over all coefficients, of the trace of one value and of four.
+/// Standard deviation over all coefficients, for the trace of one value and of four.
 #[test]
 fn trace_as_measured() {
     for (trace, standard, packed) in [
@@ -228,8 +226,7 @@ fn add(p: &[f64], q: &[f64], sign: f64) -> Poly {
     p.iter().zip(q).map(|(a, b)| a + sign * b).collect()
 }
 
-/// The packed trace of polynomials `input[i]` that have value i in coefficient 0, where `noise()` is what each
-/// automorphism adds. Returns one polynomial for each value.
+/// The packed trace of four polynomials with value i in coefficient 0 of `input[i]`; each automorphism adds `noise()`.
 fn trace_of_four(input: [Poly; 4], mut noise: impl FnMut() -> Poly) -> [Poly; 4] {
     let n = input[0].len();
     let mut automorphism = |p: &[f64], exponent| add(&substitute(p, exponent), &noise(), 1.0);
@@ -267,7 +264,6 @@ fn the_trace_finds_its_values() {
     }
 }
 
-/// The derivation of `packed_trace` on noise of variance 1.
 #[test]
 fn trace_noise_as_derived() {
     let (n, trials) = (64, 3000);
@@ -277,7 +273,7 @@ fn trace_noise_as_derived() {
     let mut noise = || {
         (0..n)
             .map(|_| {
-                // A step of an LCG; its top bit is the sign.
+                // a step of an LCG; the top bit is the sign
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
@@ -295,7 +291,7 @@ fn trace_noise_as_derived() {
         }
     }
     for (constant, sum) in constant.iter().zip(sum) {
-        // Standard deviation of a mean square of 3000: 2.6 %.
+        // standard deviation of a mean square of 3000: 2.6 %
         close(constant / expected.constant, 1.0, 0.1);
         close(sum / expected.sum, 1.0, 0.1);
     }

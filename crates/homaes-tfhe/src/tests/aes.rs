@@ -5,7 +5,7 @@ use homaes_aes::{Block, Direction, RoundKeys};
 use homaes_scheme::{Cancel, Mismatch};
 use std::time::Instant;
 
-/// Every round of every block against the oracle, with the noise measured.
+/// Compares every round of every block with AES in the clear, and checks the noise.
 fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[Block]) {
     let round_keys = RoundKeys::expand(key).unwrap();
     let start = Instant::now();
@@ -30,7 +30,7 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[
         for (block, (found, trace)) in found.blocks.iter().zip(&traces).enumerate() {
             assert_eq!(found, &trace[round], "block {block} round {round}");
         }
-        // no error above six standard deviations of the model
+        // no error above six standard deviations
         assert!(found.margin_bits > state.capacity_bits(params) - 6f64.log2());
         since = Instant::now();
     });
@@ -45,7 +45,6 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[
     println!("{:?}", aes.meter());
 }
 
-/// Both directions, both expansions.
 fn wrappings() -> [WrapOptions; 4] {
     [0, 1, 2, 3].map(|i| WrapOptions {
         direction: [Direction::Encrypt, Direction::Decrypt][i % 2],
@@ -65,7 +64,7 @@ fn every_round_on_bits() {
 }
 
 #[test]
-fn every_round_with_a_key_in_blocks() {
+fn every_round_with_a_block_binary_key() {
     every_size_and_direction(&sets::TOY_BLOCKS);
 }
 
@@ -74,7 +73,7 @@ fn every_round_on_nibbles() {
     every_size_and_direction(&sets::NIBBLE_TOY);
 }
 
-/// The way of blind rotation that the toy sets do not take.
+/// The number of key bits per step that the toy sets do not use.
 #[test]
 fn every_round_with_the_other_unrolling() {
     for toy in [&sets::TOY, &sets::NIBBLE_TOY] {
@@ -110,10 +109,10 @@ fn every_round_at_full_size() {
     }
 }
 
-/// A block under a key in blocks and under one of independent bits, in turn on one thread: processor time.
+/// CPU time of a block under a block binary key and under independent bits, alternating on one thread.
 #[test]
 #[ignore = "prints times"]
-fn keys_in_blocks_in_turn() {
+fn time_with_a_block_binary_key() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(|| {
         let round_keys = RoundKeys::expand(&[7; 16]).unwrap();
@@ -160,7 +159,7 @@ fn nightly_every_round_of_a_full_batch() {
     }
 }
 
-/// The parts of a batch that share work give what they give alone, and threads change nothing.
+/// Neither sharing work between blocks nor the number of threads changes a result.
 #[test]
 fn sharing_and_threads_do_not_change_a_bit() {
     let mut keys = Keys::new(&sets::TOY, 3);
@@ -201,7 +200,7 @@ fn states_of_other_sets_and_keys_are_refused() {
         let other_key = |error| matches!(error, Some(Error::Mismatch(Mismatch::OtherKey { .. })));
         assert!(other_key(other.secret.decrypt_blocks(&state).err()));
         assert!(other_key(strange.xor_public(&mut state, &[[1; 16]]).err()));
-        // other numbers, though ciphertexts are of the same size
+        // another set with ciphertexts of the same size
         let mut close = set.clone();
         match &mut close.variant {
             Variant::Bits(set) => set.glwe_log2_sigma += 0.5,
@@ -213,7 +212,7 @@ fn states_of_other_sets_and_keys_are_refused() {
         assert!(other_set(close.secret.decrypt_blocks(&state).err()));
         assert!(other_set(crate::encode_batch(params, &state).err()));
         assert_eq!(state.capacity_bits(params), f64::NEG_INFINITY);
-        // states between rounds are no results
+        // states between rounds are not results
         let mut rounds = 0;
         let params = own.secret.params();
         aes.evaluate_observed(&[[3; 16]], |round, state| {
@@ -225,7 +224,7 @@ fn states_of_other_sets_and_keys_are_refused() {
         })
         .unwrap();
         assert_eq!(rounds, 11);
-        // what a cancelled addition leaves is of no key
+        // a cancelled addition leaves a state of no key
         let cancel = Cancel::new();
         cancel.cancel();
         let mut spoilt = state.clone();
@@ -236,13 +235,13 @@ fn states_of_other_sets_and_keys_are_refused() {
                 assert!(other_key(own.secret.decrypt_blocks(&spoilt).err()));
                 assert!(crate::encode_batch(params, &spoilt).is_err());
                 assert!(aes.xor_public(&mut spoilt, &[]).is_err());
-                // a bootstrap would hide that digits are lost already
+                // a bootstrap would hide lost digits
                 let mut noisy = state.clone();
                 noisy.log2_sigma = -1.0;
                 let error = aes.xor_public(&mut noisy, &[]).unwrap_err();
                 assert!(matches!(error, Error::TooNoisy { .. }), "{error}");
                 assert!(noisy.capacity_bits(params) < 0.0);
-                // what is stated is what bootstraps leave
+                // the stated noise is at least that of a bootstrap
                 let mut quiet = state.clone();
                 quiet.log2_sigma = -64.0;
                 aes.xor_public(&mut quiet, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+//! Valgrind looks for branches and addresses that depend on secrets; see `homaes_math::memcheck`.
 
 use crate::state::words_of;
 use crate::{EvalKey, Expansion, Params, SecretKey, State, WrapOptions, WrappedKey, sets};
@@ -8,7 +8,7 @@ use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// Key generation, wrapping and decryption of both variants and of a key in blocks, with everything secret undefined.
+/// Key generation, wrapping and decryption of both variants and of a block binary key, with all secrets undefined.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
@@ -29,7 +29,7 @@ fn secrets() {
                 expansion,
             };
             let wrapped = WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
-            // the front of what is wrapped is a block
+            // the first digits of a wrapped key serve as a block
             let digits = 128 / params.digit_bits() as usize;
             let lwes = wrapped.lwes();
             let lwes: Vec<_> = lwes[..digits].iter().collect();
@@ -48,7 +48,8 @@ fn secrets() {
     }
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+/// Needs valgrind. Run with
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {
@@ -56,6 +57,6 @@ fn secrets_under_memcheck() {
         println!("skipped: valgrind is not installed");
         return;
     };
-    // whether a decryption was made of digits is told
+    // decryption reveals whether all values are digits
     assert_eq!(found, ["homaes-tfhe/src/state.rs: if all >> width != 0 {"]);
 }

@@ -11,7 +11,6 @@ use homaes_scheme::Owner;
 use homaes_wire::KeyId;
 use rand_core::Rng;
 
-/// The result of AES on some blocks, and these in the clear.
 fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
     let round_keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
     let wrapping = WrapOptions::default();
@@ -21,7 +20,7 @@ fn aes(keys: &mut Keys, inputs: &[Block]) -> (State, Vec<Block>) {
     (aes.evaluate(inputs).unwrap(), clear.collect())
 }
 
-/// Blocks of random bits on the set `keys` with normal noise of a result of AES, and these in the clear.
+/// Random blocks with the noise of an AES result, and the same blocks in the clear.
 fn fresh(keys: &mut Keys, blocks: usize) -> (State, Vec<Block>) {
     let (params, key) = (keys.secret.params(), keys.secret.glwe());
     let log2_sigma = params.state_log2_sigma(1, 1);
@@ -41,14 +40,14 @@ fn fresh(keys: &mut Keys, blocks: usize) -> (State, Vec<Block>) {
     (state.unwrap(), clear)
 }
 
-/// Whether it is refused because it may be read wrongly.
+/// Whether a call was refused because it could misread bits.
 fn unreliable<T>(found: crate::Result<T>) -> bool {
     matches!(found, Err(Error::Unreliable { .. }))
 }
 
-/// Tables over bytes, sums, tables over sums, and again.
+/// Look-ups, sums of their results, and look-ups of sums.
 #[test]
-fn programs_go_on_from_aes() {
+fn programs_continue_from_aes() {
     let mut keys = Keys::new(&sets::TOY, 21);
     let (mut state, mut clear) = aes(&mut keys, &[[1; 16], [7; 16], [8; 16]]);
     let tables: [[u8; 256]; 2] = [3, 7].map(|d| core::array::from_fn(|x| (x * x / d + 5) as u8));
@@ -72,7 +71,7 @@ fn programs_go_on_from_aes() {
 }
 
 #[test]
-fn what_programs_cannot_take_is_refused() {
+fn invalid_operands_are_refused() {
     let mut keys = Keys::new(&sets::TOY, 22);
     let (state, _) = aes(&mut keys, &[[1; 16]]);
     let (two, _) = aes(&mut keys, &[[1; 16], [2; 16]]);
@@ -87,7 +86,7 @@ fn what_programs_cannot_take_is_refused() {
     for refused in refused {
         assert!(refused.to_string().contains("under key"), "{refused}");
     }
-    // sums grow until nothing reads them
+    // sums grow until they are unreadable
     let grown = (0..64).try_fold(state.clone(), |sum, _| keys.eval.xor(&sum, &sum));
     assert!(unreliable(grown));
     let params = Params::new(&sets::NIBBLE_TOY).unwrap();
@@ -102,9 +101,9 @@ fn what_programs_cannot_take_is_refused() {
     );
 }
 
-/// What is looked up is a sum of two results at most, and then read wrongly hardly more often than in AES.
+/// Look-ups accept sums of up to two results, and misread these hardly more often than AES misreads its state.
 #[test]
-fn sums_of_two_results_are_read_rightly() {
+fn sums_of_two_results_are_readable() {
     for (set, most) in [
         (&sets::P64, -64.0),
         (&sets::P128, -128.0),
@@ -119,7 +118,7 @@ fn sums_of_two_results_are_read_rightly() {
     }
 }
 
-/// Full batches of results can be written and read, and look-ups read sums of two.
+/// Full batches of results can be encoded and decoded, and look-ups accept sums of two.
 #[test]
 fn results_of_every_set_pass() {
     for set in sets::ALL {
@@ -131,7 +130,7 @@ fn results_of_every_set_pass() {
     }
 }
 
-/// Every step of random programs is right or refused, and so is its record; most operands depend on each other.
+/// Every step of random programs, and its record, is right or refused. Most operands are dependent.
 #[test]
 fn random_programs_are_right_or_refused() {
     // sums, look-ups: right, refused
@@ -179,7 +178,6 @@ fn random_programs_are_right_or_refused() {
     );
 }
 
-/// Records of both variants, and ciphertexts from elsewhere.
 #[test]
 fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
     for set in [&sets::TOY, &sets::NIBBLE_TOY] {
@@ -192,7 +190,7 @@ fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
             owner: Owner::new(params.id(), Some(id)),
             finished: true,
         };
-        // ten deviations to the distance at which a digit is another one, then nine
+        // ten, then nine standard deviations below the distance at which a digit changes
         let distance = f64::from(params.digit_shift()) - 65.0;
         let [quiet, noisy] = [10.0, 9.0].map(|deviations| distance - f64::log2(deviations));
         let good = encode_batch(&params, &state(quiet)).unwrap();
@@ -208,7 +206,6 @@ fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
                 assert!(unreliable(from(noise)), "{noise}");
             }
         }
-        // every digit counts
         let failure = |blocks| {
             State {
                 blocks,
@@ -217,7 +214,7 @@ fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
             .failure_log2(&params)
         };
         assert!((failure(32) - failure(1) - 5.0).abs() < 1e-9);
-        // words of records are rounded to 32 bits, which counts as well
+        // the rounding of records to 32 bits counts
         let exact = encode_batch(&params, &state(-64.0)).unwrap();
         let read = decode_batch(&params, None, 2, &exact).unwrap();
         let words = params.big_dimension() as f64 + 1.0;
@@ -226,7 +223,7 @@ fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
     }
 }
 
-/// x_(t+1) = x_t + x_(t-1): the deviations are 1, 1, 2, 3, 5 times that of a result.
+/// x_(t+1) = x_t + x_(t-1): standard deviations are 1, 1, 2, 3, 5 times that of a result.
 #[test]
 fn sums_of_sums_are_refused_at_full_size() {
     let mut keys = Keys::new(&sets::P64, 26);
@@ -243,6 +240,6 @@ fn sums_of_sums_are_refused_at_full_size() {
     }
     assert!(unreliable(keys.eval.xor(&last.0, &sum.0)));
     assert!(sum.0.failure_log2(&params) < -64.0);
-    // readable, but not by a bootstrapping
+    // readable, but not by a bootstrap
     assert!(unreliable(keys.eval.look_up(&sum.0, &[0; 256])));
 }

@@ -1,4 +1,4 @@
-//! The block calls of the NIST AESAVS files and of SP 800-38A.
+//! Block calls of the NIST AESAVS files and of SP 800-38A.
 
 use super::Keys;
 use crate::{Aes, Expansion, ParamSet, WrapOptions, WrappedKey, sets};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
 
-/// All different calls in one direction with keys of one size: inputs and outputs by key.
+/// The distinct calls of one direction and key size: inputs and outputs by key.
 fn calls(direction: Direction, size: KeySize) -> BTreeMap<Vec<u8>, BTreeSet<(Block, Block)>> {
     let mut all: BTreeMap<Vec<u8>, BTreeSet<_>> = BTreeMap::new();
     for (key, input, output) in nist::block_calls(direction, size.key_bytes()) {
@@ -17,7 +17,7 @@ fn calls(direction: Direction, size: KeySize) -> BTreeMap<Vec<u8>, BTreeSet<(Blo
     all
 }
 
-/// Every `step`-th key of the files with up to `most` of its calls.
+/// Checks up to `most` calls for every `step`-th key of the files.
 fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
     let mut keys = Keys::new(set, 11);
     let batch = keys.secret.params().blocks_per_batch();
@@ -26,7 +26,7 @@ fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
         for size in KeySize::ALL {
             let calls = calls(direction, size).into_iter().step_by(step);
             for (i, (key, calls)) in calls.enumerate() {
-                // the server's expansion on every eighth key: it costs most of a block
+                // the server expands every eighth key: expansion costs most of a block
                 let expansion = Expansion::ALL[usize::from(i % 8 != 0)];
                 let wrapping = WrapOptions {
                     direction,

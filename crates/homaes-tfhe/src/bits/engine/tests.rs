@@ -15,7 +15,6 @@ use homaes_aes::Direction;
 use homaes_math::torus;
 use rayon::prelude::*;
 
-/// Keys of a set, for tests of the stages.
 struct Fixture {
     set: BitsSet,
     trial: Trial,
@@ -36,7 +35,6 @@ impl Fixture {
         Engine::new(&self.set, fouriers.each_ref(), spectra)
     }
 
-    /// LWE ciphertexts of bits under the GLWE key, with fresh noise.
     fn encrypt(&self, bits: impl IntoIterator<Item = bool>) -> Vec<Lwe<Big>> {
         let messages = bits.into_iter().map(|bit| if bit { HALF } else { 0 });
         self.trial.encrypt(messages)
@@ -58,14 +56,12 @@ fn torus_of(x: u64) -> f64 {
     x as i64 as f64 * 2f64.powi(-64)
 }
 
-/// Bits by their numbers, as good as random.
 fn some_bits(count: usize) -> Vec<bool> {
     (0..count)
         .map(|i| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 & 1 == 1)
         .collect()
 }
 
-/// Errors of LWE ciphertexts of bits.
 fn lwe_errors<K>(lwes: &[Lwe<K>], key: &[u64], bits: &[bool]) -> Vec<f64> {
     lwes.iter()
         .zip(bits)
@@ -77,7 +73,7 @@ fn refs(lwes: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
     lwes.iter().collect()
 }
 
-/// Errors of every value of GLWE ciphertexts that hold bit · unit, in coefficient `at(level)`.
+/// Errors of all values of GLWE ciphertexts that hold bit · unit in coefficient `at(level)`.
 fn value_errors(
     f: &Fixture,
     ciphertexts: &[Glwe],
@@ -97,7 +93,7 @@ fn value_errors(
     all.collect()
 }
 
-/// Sample noise at most the model's plus what the number of samples leaves open, and no less than `slack` bits below.
+/// Sampled noise is at most the model's, up to sampling error, and at most `slack` bits below it.
 fn agrees(what: &str, errors: &[f64], variance: f64, slack: f64) {
     let (found, want) = (std(errors).log2(), variance.log2() / 2.0);
     println!("{what}: 2^{found:.2}, model 2^{want:.2}");
@@ -112,7 +108,7 @@ fn agrees(what: &str, errors: &[f64], variance: f64, slack: f64) {
     );
 }
 
-/// Images of ciphertexts without noise of their own: masks alone, whose phases are known exactly.
+/// Images of ciphertexts with a mask only, whose phases are known exactly.
 fn automorphisms(f: &Fixture, work: &mut Work) {
     let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
     let secret = f.trial.secrets();
@@ -136,7 +132,7 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
     agrees("automorphism", &errors, model.automorphism, 0.6);
 }
 
-/// Rows of GGSW ciphertexts: those of the body hold bit · g, those of the mask -s_i · bit · g.
+/// Rows of GGSW ciphertexts: body rows hold bit · g, mask rows -s_i · bit · g.
 fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
     let (engine, set) = (f.engine(), &f.set);
     let secret = f.trial.secrets();
@@ -160,7 +156,7 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
                     true => u64::from(j == 0),
                 };
                 let error = torus_of(x.wrapping_sub(g.wrapping_mul(factor)));
-                // the scalar of a body row counts once, not in every coefficient
+                // the scalar of a body row is in one coefficient only
                 if part < set.rank || j == 0 {
                     errors[usize::from(part == set.rank)].push(error);
                 }
@@ -168,12 +164,12 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
         }
     }
     let model = NoiseModel::new(set, Accounting::Uniform);
-    // where the key has a 0 the scalar does not count: half a bit less on average
+    // the scalar does not count where the key has a 0: half a bit less on average
     agrees("mask rows", &errors[0], model.circuit_bootstrap, 0.9);
     agrees("body rows", &errors[1], model.circuit_bootstrap, 0.5);
 }
 
-/// Every stage of a set, with its noise against the model.
+/// Compares the noise of every stage with the model.
 fn stages(set: &BitsSet, count: usize) {
     let f = Fixture::new(set, 3);
     let engine = f.engine();
@@ -201,7 +197,6 @@ fn stages(set: &BitsSet, count: usize) {
         {
             let phase = ct.phase(&f.trial.secrets().glwe);
             let want = if bit { unit(set.ggsw, level) } else { 0 };
-            // the message is a constant; a coefficient's share of the trace's noise is far smaller
             let error = torus_of(phase[0].wrapping_sub(want)).abs();
             assert!(error < 8.0 * (model.rotation.total() + model.trace.constant).sqrt());
             others.extend(phase[1..].iter().map(|&x| torus_of(x)));
@@ -212,7 +207,7 @@ fn stages(set: &BitsSet, count: usize) {
     automorphisms(&f, &mut work);
     ggsw_rows(&f, &accs[..16], &bits, &mut work);
     let fresh = engine.refresh(&refs(&lwes), &[HALF]);
-    // without 2^many the exponents are odd as well, for which monomials round once more
+    // the exponents may be odd, and those monomials round once more
     let variance = REFRESHED * model.rotation.total();
     agrees(
         "refreshed",
@@ -245,7 +240,7 @@ fn stages(set: &BitsSet, count: usize) {
 #[test]
 fn toy_stages() {
     stages(bits(&sets::TOY), 64);
-    // two mask polynomials as in the secure sets, and more polynomials than entries in a table
+    // rank 2 as in the secure sets, and more polynomials than entries in a polynomial
     let small = BitsSet {
         rank: 2,
         degree: 128,
@@ -270,23 +265,18 @@ fn nightly_stages_at_full_size() {
     stages(bits(&sets::P64_BLOCKS), 512);
 }
 
-/// What reaches blind rotation, in parts.
+/// Errors at the input of blind rotation, and of its parts.
 struct Inputs {
-    /// blind rotations for circuit bootstraps
     rotation: Vec<f64>,
-    /// sums of four look-ups
     linear: Vec<f64>,
-    /// what the key switch adds
     key_switch: Vec<f64>,
-    /// what rounding to the steps of blind rotation adds
     modulus_switch: Vec<f64>,
-    /// all together, as it is rounded
     all: Vec<f64>,
 }
 
-/// Bits as they are when blind rotation starts: sums of four look-ups of random tables, switched to the LWE key, moved and rounded to the
-/// steps of blind rotation. `OUTPUTS` of them for each of `sums`. The bytes looked up consist of `bits`, whose circuit bootstraps
-/// serve again and again.
+/// Samples the input of blind rotation: sums of four look-ups of random tables, switched to the LWE key, moved and
+/// rounded to the steps; `OUTPUTS` samples for each of `sums`. The bytes looked up consist of `bits`, whose circuit
+/// bootstraps are reused.
 fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
     let (set, engine) = (&f.set, f.engine());
     let words = bits.len() / 8;
@@ -343,7 +333,7 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
             let exponents = Exponents::new(turned, per_one, set.degree, set.log2_values);
             let products = exponents.mask.iter().zip(&f.trial.lwe);
             let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
-            // the middle of what is rounded to this step, turned back
+            // the middle of the interval that is rounded to this step, moved back
             let rounded = ((exponents.body as u64).wrapping_sub(sum as u64) << step)
                 .wrapping_add(half_step)
                 .wrapping_sub(1 << 62);
@@ -358,14 +348,14 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> Inputs {
     out
 }
 
-/// 2^16 bits as they are when blind rotation starts. The distribution must be the model's, or narrower, far into its tail.
+/// 2^16 samples: the input of blind rotation has the distribution of the model, or a narrower one, far into the tail.
 #[test]
 fn noise_at_full_size_has_the_distribution_of_the_model() {
     distribution(bits(&sets::P64));
 }
 
 #[test]
-fn noise_of_a_key_in_blocks_has_the_distribution_of_the_model() {
+fn noise_of_a_block_binary_key_has_the_distribution_of_the_model() {
     distribution(bits(&sets::P64_BLOCKS));
 }
 
@@ -387,7 +377,7 @@ fn distribution(set: &BitsSet) {
         bound.bootstrap_input.total(),
         1.0,
     );
-    // tails: beyond t standard deviations of the model not more than the normal share, with room for chance
+    // beyond t standard deviations of the model there are at most as many samples as for a normal variable
     let sigma = bound.bootstrap_input.total().sqrt();
     for t in [1.0, 2.0, 3.0, 4.0] {
         let found = all.iter().filter(|e| e.abs() > t * sigma).count() as f64;
@@ -398,13 +388,13 @@ fn distribution(set: &BitsSet) {
     assert!(all.iter().all(|e| e.abs() < 0.25));
 }
 
-/// The noise with which bits are read, under many keys, so well that an error of one bit in the exponent of the failure probability shows;
-/// see [`judge`]. Every bit that is looked up is 1: then rounding counts in every CMux, as the model takes it. Of `bytes` of them, each
-/// key's samples share the noise of circuit bootstraps.
+/// Samples the noise at which bits are read, over many keys, precisely enough to show an error of one bit in the
+/// exponent of the failure probability; see [`judge`]. All bits looked up are 1, so that rounding counts in every CMux,
+/// as in the model. Samples of a key share the circuit bootstraps of `bytes` bytes.
 ///
-/// The exact model is the structured one, with [`moments_of_digits`] for small digits and with the noise of blind rotation as it is measured
-/// here: the model has a bound on the precision of its transforms. The levels of one GGSW ciphertext are neighbouring coefficients of one
-/// rotation, whose noises are correlated, as neighbouring digits are; both count.
+/// The exact model is the structured one with [`moments_of_digits`], the measured noise of blind rotation (the model
+/// has only a bound on the transforms' precision), and the correlation of levels, which are neighbouring coefficients
+/// of one rotation, with neighbouring digits.
 fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let model = NoiseModel::new(set, Accounting::Structured);
     let bound = NoiseModel::new(set, Accounting::Uniform);
@@ -416,7 +406,7 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     };
     let sigma = declared.sigma();
     let (levels, digits) = (set.ggsw.levels, moments_of_digits(set.ggsw));
-    // Σ E[d_l d_m] e_l e_m over the levels, in the mean over the bits
+    // Σ E[d_l d_m] e_l e_m over the levels, averaged over the bits
     let in_rows = |errors: &[f64]| {
         let pairs = |e: &[f64]| -> f64 {
             let row = |(row, x): (&Vec<f64>, &f64)| {
@@ -459,7 +449,7 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     );
     let (trace, switch) = (&model.trace, model.scheme_switch);
     let product = external_product(set, Accounting::Structured, in_rows, trace, switch);
-    // the first CMux chooses between public polynomials, which takes no digits of the mask
+    // the first CMux chooses between public polynomials and has no mask digits
     let depth = f64::from(LINEAR_TERMS * (LOOK_UP_DEPTH - 1));
     let linear = depth * (product.rounding + moment * product.rows);
     let dimension = (set.rank * set.degree) as f64;
@@ -467,11 +457,11 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     let switched = rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded);
     describe(1, "linear layer", linear);
     describe(2, "key switch", switched);
-    // the model takes the worst key in blocks
+    // the model takes the worst block binary key
     let rounded = rounded_to(1.0 / declared.step, mean(1));
     assert!(rounded <= model.modulus_switch * (1.0 + 1e-9));
     describe(3, "modulus switch", rounded);
-    // no round key is added here
+    // the samples have no round key
     let exact = Reading {
         variance: linear + switched + rounded,
         ..declared
@@ -479,28 +469,26 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     judge("bits when read", &of_keys(4), sigma, exact, declared);
 }
 
-/// Second moments of the bits of the LWE key, less their mean, all together.
 fn moment_of_bits(f: &Fixture) -> f64 {
     let mean = 1.0 / f.set.lwe_key.bits_per_one(f.set.unroll) as f64;
     let squares = f.trial.lwe.iter().map(|&s| (s as f64 - mean).powi(2));
     squares.sum()
 }
 
-/// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`: with those of digits a quarter of an hour on two cores.
+/// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`; all of these take a quarter of an hour on
+/// two cores.
 #[test]
 #[ignore = "nightly: minutes"]
 fn nightly_reading_p64() {
     reading(bits(&sets::P64), 32, 32, 1 << 14);
 }
 
-/// As [`reading_p64`].
 #[test]
 #[ignore = "nightly: minutes"]
 fn nightly_reading_p64_blocks() {
     reading(bits(&sets::P64_BLOCKS), 32, 32, 1 << 14);
 }
 
-/// As [`reading_p64`].
 #[test]
 #[ignore = "nightly: minutes"]
 fn nightly_reading_p128() {

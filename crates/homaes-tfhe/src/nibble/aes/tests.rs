@@ -18,7 +18,7 @@ fn block(f: &Keys, state: &[u64]) -> Block {
     core::array::from_fn(|i| digits[2 * i] + 16 * digits[2 * i + 1])
 }
 
-/// Every round of `count` blocks of a counter against the oracle.
+/// Compares every round of `count` counter blocks with AES in the clear.
 fn rounds(f: &Keys, size: KeySize, direction: Direction, server: bool, count: u8) {
     let key: Vec<u8> = (0..size.key_bytes()).map(|i| (i * 29 + 3) as u8).collect();
     let keys = RoundKeys::expand(&key).unwrap();

@@ -30,15 +30,15 @@ fn log2_sigma(variance: f64) -> f64 {
     variance.log2() / 2.0
 }
 
-/// Prints measured noise; it may be that of the model or less, and not much less: digits of one bit have half the model's moment or less,
-/// and the precision of transforms is a bound. Coarse: see [`reading_nibble128`] for what failure depends on.
+/// Prints measured noise, which may be somewhat below the model: one-bit digits have a smaller moment, and the
+/// transforms' precision is a bound. [`nightly_reading_nibble128`] is the precise test.
 fn compare(what: &str, measured: f64, model: f64) {
     let [measured, model] = [measured, model].map(log2_sigma);
     println!("{what:30} {measured:.2}, model {model:.2}");
     assert!((-0.9..0.3).contains(&(measured - model)), "{what}");
 }
 
-/// Every step by itself, right and with the noise of the model.
+/// Every step gives the right result with the noise of the model.
 fn steps(set: &NibbleSet, count: u8) {
     let model = NibbleNoise::new(set);
     let f = Keys::new(set, [3; 32]);
@@ -66,7 +66,6 @@ fn steps(set: &NibbleSet, count: u8) {
     key_switch(&f, &rotated, &model);
     assert!(errors.iter().all(|e| e.abs() < 2f64.powi(-8)));
 
-    // a function by combination of coefficients
     let f_xor: Vec<u8> = (0..16).map(|x| x ^ 9).collect();
     for (acc, &d) in rotated.iter().zip(&digits) {
         assert_eq!(f.decrypt(&engine.function(acc, &f_xor)).0, d ^ 9);
@@ -75,7 +74,6 @@ fn steps(set: &NibbleSet, count: u8) {
     packing(&f, &rotated, &model);
     let mut work = Work::new(&engine);
 
-    // test polynomials
     let functions = [
         &sbox_tables(Direction::Encrypt, false, 0)[..],
         &[exclusive_or()],
@@ -104,7 +102,6 @@ fn steps(set: &NibbleSet, count: u8) {
         assert!(errors.iter().all(|e| e.abs() < 2f64.powi(-6)));
     }
 
-    // leaves
     let tests: Vec<Glwe> = rotated
         .iter()
         .flat_map(|acc| engine.test_polynomials(acc, &all[6..], &mut work))
@@ -133,8 +130,8 @@ fn steps(set: &NibbleSet, count: u8) {
     println!("{:?}", f.meter.read());
 }
 
-/// Every 16th coefficient of rotations, switched: 4096 phases of 32 rotations at N = 2048, so that the deviation is known to 1.1 %, and the
-/// errors of one key, some ten thousand, move it by 0.7 %.
+/// Switches every 16th coefficient of rotations. At N = 2048, the 4096 phases of 32 rotations give the standard
+/// deviation to 1.1 %, and the key's thirty thousand errors move it by 0.4 %.
 fn key_switch(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
     let (engine, n) = (f.engine(), f.set.degree);
     let lwes: Vec<Lwe<Big>> = rotated
@@ -164,7 +161,6 @@ fn exact_key_switch(set: &NibbleSet, model: &NibbleNoise) -> f64 {
     rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded)
 }
 
-/// Coefficients of rotations become constants.
 fn packing(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
     let (engine, secret, n) = (f.engine(), f.trial.secrets(), f.set.degree);
     let mut work = Work::new(&engine);
@@ -206,8 +202,8 @@ fn full_steps() {
     steps(&nibble128(), 32);
 }
 
-/// The noise with which digits are read, under many keys, so well that an error of one bit in the exponent of the failure probability
-/// shows; see [`judge`]. Digits are those of exclusive or, read off every 16th coefficient of a rotation, which all hold digits.
+/// Samples the noise at which digits are read, over many keys, precisely enough to show an error of one bit in the
+/// exponent of the failure probability; see [`judge`]. The digits are XORs, from every 16th coefficient of a rotation.
 ///
 /// `cargo test --release -p homaes-tfhe reading -- --ignored --nocapture`
 #[test]
@@ -259,7 +255,7 @@ fn nightly_reading_nibble128() {
                 let exponents = engine.rotation_exponents(&refs(&lwes));
                 for ((lwe, small), exponents) in lwes.iter().zip(&switched).zip(&exponents) {
                     let before = lwe.phase(&f.trial.glwe);
-                    // the noise of a digit, negated beyond the end, is far below half a unit
+                    // the noise of a digit, which is negated beyond the end, is far below half a unit
                     let message = before.wrapping_add(engine.unit() / 2) & !(engine.unit() - 1);
                     let after = small.phase(&f.trial.lwe);
                     let products = exponents.mask.iter().zip(&f.trial.lwe);
@@ -361,7 +357,7 @@ fn public_functions() {
     for (lwe, &y) in engine.apply(&pairs).iter().zip(&square) {
         assert_eq!(f.decrypt(lwe).0, y);
     }
-    // base 4, as the comparison of methods has it
+    // base 4, as in the comparison of methods
     let set = NibbleSet {
         digit_bits: 2,
         ..nibble_toy()
