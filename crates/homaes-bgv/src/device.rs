@@ -14,7 +14,6 @@ use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
-pub use crate::params::switch_plan::SwitchPlan;
 
 /// A processor, or something beside it with a memory of its own.
 ///

@@ -28,12 +28,12 @@
 use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
-use crate::params::{KeyPart, Params, SwitchPlan, Tail};
+use crate::params::{KeyPart, Params, Tail};
 use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
 use homaes_rns::secret::{self, lots, lots_mut};
-use homaes_rns::{Poly, SecretPoly};
+use homaes_rns::{Poly, SecretPoly, SwitchPlan};
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;

@@ -17,10 +17,9 @@ mod pass;
 pub use key::{KeyPoly, SwitchKey};
 pub use pass::Pass;
 
-use crate::params::SwitchPlan;
 use homaes_math::GaloisMap;
 use homaes_math::kernel::Tensor;
-use homaes_rns::{Axes, Fault, Poly};
+use homaes_rns::{Axes, Fault, Poly, SwitchPlan};
 
 /// What all outputs of one pass have in common: the keys their pieces meet, and how addends enter.
 pub struct Shape<'a> {

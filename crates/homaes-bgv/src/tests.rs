@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aes::bits::Bits;
+use crate::chain::KeyPart;
 use homaes_aes::{Block, Bytewise, Direction, Layout, RoundKeys, Sliced, clear, gf256, laws};
 use homaes_math::Backend;
 use homaes_scheme::{Mismatch, Owner};
@@ -79,7 +80,7 @@ fn keys_switch_in_one_digit_with_the_noise_that_is_stated() {
     let mut seen = 0;
     for level in 14..=23 {
         let a = eval.lowered(&fresh, level).unwrap();
-        seen += usize::from(f.params.switching(level).part.one_digit);
+        seen += usize::from(KeyPart::ALL[f.params.switching(level).part].one_digit);
         check(&f, &eval.frobenius(&a, 1).unwrap(), &power(1), "Frobenius");
         let product = eval.mul_frobenius(&a, &a, 1).unwrap();
         let cube: Vec<u8> = x

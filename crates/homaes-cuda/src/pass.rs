@@ -27,7 +27,7 @@ use crate::memory::{Buffer, Held};
 use crate::plans::{ModSwitchTables, PassConstants, Placed, SwitchTables};
 use homaes_bgv::device::{Factors as Operands, KeyPoly, Pass, Post, Summands};
 use homaes_bgv::{Params, Result};
-use homaes_rns::{ModSwitch, Poly, SwitchPlan};
+use homaes_rns::{ModSwitch, Poly};
 use std::sync::Arc;
 
 /// Words of a term.
@@ -179,7 +179,7 @@ impl<'a> Switching<'a> {
         outputs: &'a [Summands<'a>],
         first: usize,
     ) -> Result<Self> {
-        let plan: &SwitchPlan = pass.plan;
+        let plan = pass.plan;
         let n = cuda.gpu.n();
         let (sums, elements) = (2 * outputs.len(), outputs.len() * pass.shape.uses.len());
         let limbs = [
@@ -244,7 +244,7 @@ impl<'a> Switching<'a> {
     }
 
     fn run(mut self) -> Result<Vec<[Poly; 2]>> {
-        let plan: &SwitchPlan = self.pass.plan;
+        let plan = self.pass.plan;
         let n = self.cuda.gpu.n();
         let item = |k: usize| self.sums + 8 * (k * plan.extended.len() * n) as u64;
         let sums: Vec<u64> = (0..2 * self.outputs.len()).map(item).collect();
@@ -267,7 +267,7 @@ impl<'a> Switching<'a> {
 
     /// The sums of products, those that are dropped after the columns of the way back.
     fn products(&mut self, operands: &[&Operands<'_>]) -> Result<()> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+        let (pass, plan) = (self.pass, self.pass.plan);
         let mut factors = Factors {
             x: Vec::new(),
             y: Vec::new(),
@@ -309,7 +309,7 @@ impl<'a> Switching<'a> {
 
     /// The sums of polynomials, to `sums`, those that are dropped also after the columns of the way back.
     fn stored(&mut self, sums: &[u64]) -> Result<()> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+        let (pass, plan) = (self.pass, self.pass.plan);
         let (mut pieces, mut added) = (Vec::new(), Vec::new());
         for output in self.outputs {
             if let Summands::Stored { pieces: p, addends } = output {
@@ -358,7 +358,7 @@ impl<'a> Switching<'a> {
 
     /// The words of every piece, digit and key.
     fn terms(&mut self) -> Result<Vec<u64>> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+        let (pass, plan) = (self.pass, self.pass.plan);
         let mut words = Vec::new();
         for (piece, uses) in pass.shape.uses.iter().enumerate() {
             for (d, digit) in plan.digits.iter().enumerate() {

@@ -262,7 +262,7 @@ fn pass_constants(
     addends: &[Addend<'_>],
     tables: &mut Tables,
 ) -> PassConstants {
-    let (params, plan) = (pass.params, &pass.plan.switch);
+    let (params, plan) = (pass.params, pass.plan);
     let rows = || {
         let rows = addends.iter().flat_map(|a| a.by_row.iter().zip(&plan.from));
         rows.map(|(row, &i)| (params.rns().modulus(i), row))

@@ -89,7 +89,7 @@ impl Compared {
 impl Device for Compared {
     fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
         self.count()?;
-        let (params, from) = (pass.params, &pass.plan.switch.from);
+        let (params, from) = (pass.params, &pass.plan.from);
         let made: Vec<Poly> = (0..8 * ADDENDS as u64)
             .map(|seed| edges(params, from, seed % 61))
             .collect();
@@ -143,7 +143,7 @@ impl Device for Compared {
                 .flatten()
                 .collect::<Vec<Poly>>()
         });
-        self.compare(params, pass.plan.switch.down.to(), &found, &want);
+        self.compare(params, pass.plan.down.to(), &found, &want);
         Processor.pass(pass)
     }
 

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
-use crate::params::{KeyPart, Params, SwitchPlan, Tail};
+use crate::params::{KeyPart, Params, Tail};
 use homaes_math::GaloisMap;
+use homaes_rns::SwitchPlan;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 

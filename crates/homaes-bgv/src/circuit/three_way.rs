@@ -17,10 +17,9 @@ use crate::error::{Error, Result};
 use crate::keys::Target;
 use crate::keyswitch::{Addend, Post, Shape, Summands};
 use crate::noise::bound::Bound;
-use crate::params::{Params, SwitchPlan};
+use crate::params::Params;
 use homaes_math::kernel::{self, Tensor};
-use homaes_rns::Poly;
-use homaes_rns::Stage;
+use homaes_rns::{Poly, Stage, SwitchPlan};
 
 /// Polynomials that are key-switched: those under s² and s³.
 const PIECES: usize = 2;

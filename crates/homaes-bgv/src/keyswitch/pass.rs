@@ -2,12 +2,12 @@
 
 use super::{Post, Shape, Summands, SwitchKey};
 use crate::error::Result;
-use crate::params::{Params, SwitchPlan};
+use crate::params::Params;
 use homaes_math::kernel::{self, AT_ONCE, RowTerm, Tensor, Term};
 use homaes_math::product::{Factor, OUTPUTS_AT_ONCE, ProductSums, product_sums};
 use homaes_math::transform::Source;
 use homaes_math::{GaloisMap, KeyLimb, Words};
-use homaes_rns::{Coefficients, Digit, Meter, Poly, ScaledRemainder, Stage, transposed};
+use homaes_rns::{Coefficients, Digit, Meter, Poly, ScaledRemainder, Stage, SwitchPlan, transposed};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::ops::Range;
