@@ -116,12 +116,13 @@ impl Evaluator<'_> {
             return Err(out_of_depth(1, 0));
         }
         let plan = params.staying(level);
+        let eval = self.beside(BITS - 1);
         let images = (1..BITS).into_par_iter().with_max_len(1).map(|k| {
             self.cancel.check()?;
             let target = Target::Frobenius(k);
             self.key().key_at(target, plan, level)?;
             let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, Post::None)?;
+            let mut out = eval.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
             Ok(Cow::Owned(out.pop().expect("one input, one output")))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
@@ -196,14 +197,15 @@ impl Evaluator<'_> {
         let level = first.level();
         let special = self.special_constants(plan, &[0]);
         let shape = self.product_shape(0, plan, level, &special)?;
+        let eval = self.beside(inputs.len());
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
             let left = self.quarter(x)?;
             let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
             let mut pieces: Vec<&Poly> = product.parts.iter().collect();
             let addends = pieces.drain(..2).collect();
-            let output = [Summands::Stored { pieces, addends }];
-            let parts = self.pass(plan, &shape, &output, Post::None, inputs.len())?;
+            let output = [Summands { pieces, addends }];
+            let parts = eval.sums(plan, &shape, &output, Post::None)?;
             let mut out = self.finish(plan, parts, &[product.noise], 1);
             Ok(Lifted {
                 ciphertext: out.pop().expect("one product in, one ciphertext out"),

@@ -68,12 +68,12 @@ impl Evaluator<'_> {
             addends: vec![addend(false), addend(true)],
             unscaled: false,
         };
-        let output = [Summands::Stored {
+        let output = [Summands {
             pieces: vec![&r2, &r3],
             addends: vec![&r0, &r1],
         }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.pass(&plan, &shape, &output, Post::None, 1)?;
+        let parts = self.sums(&plan, &shape, &output, Post::None)?;
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
         let mut out = out.pop().expect("one product in, one ciphertext out");
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));

@@ -418,7 +418,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
     let [power, ..] = linear.mean_powers();
     let plan = f.params.switching(7);
     let mut sum = once
-        .sum_of_images(plan, &images, &[&a], power, 1, Post::None)
+        .sum_of_images(plan, &images, &[&a], power, Post::None)
         .unwrap();
     let sum = sum.pop().unwrap();
 
