@@ -132,7 +132,7 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
     );
     for c in [1, 2, 3, 0x8f, 0xff] {
         let want: Vec<u8> = x.iter().map(|&x| gf256::mul(x, c)).collect();
-        check(&f, &eval.scale(&a, c).unwrap(), &want, "scaled");
+        check(&f, &eval.multiply_byte(&a, c).unwrap(), &want, "scaled");
     }
     for k in 0..9 {
         check(

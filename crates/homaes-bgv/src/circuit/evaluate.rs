@@ -97,11 +97,6 @@ impl<'k> Evaluator<'k> {
         self.key.id
     }
 
-    /// The secret key's id.
-    pub(crate) fn id(&self) -> KeyId {
-        self.key.id
-    }
-
     pub(crate) fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -204,12 +199,12 @@ impl<'k> Evaluator<'k> {
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
-    pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let out = self.scaled_by(&self.with_bound(a)?, c);
         self.checked("product with a byte", out)
     }
 
-    /// [`Evaluator::scale`] without looking at the result.
+    /// [`Evaluator::multiply_byte`] without looking at the result.
     pub(crate) fn scaled_by(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         let params = self.params();
         let exponents = params.slots().constant(c);

@@ -141,7 +141,7 @@ impl Evaluator<'_> {
                 .map(|(c, e)| (c.noise, row_powers(e)))
                 .collect();
             let sum = Ciphertext {
-                owner: Owner::new(params.id(), Some(self.id())),
+                owner: Owner::new(params.id(), Some(self.key_id())),
                 level,
                 parts: combined(params, level, &images, exponents)?,
                 noise: Noise::combination(&noises),
@@ -246,7 +246,7 @@ impl Evaluator<'_> {
     /// Below level [`LIFT_LEVEL`]; as [`Evaluator::bit_planes`].
     pub fn bit_pairs(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
-        a.check(params, self.id())?;
+        a.check(params, self.key_id())?;
         if params.set().chain.steps != Steps::Three {
             return Err(Error::NoLift {
                 set: params.set().name.as_str(),
@@ -311,7 +311,7 @@ impl<'p> Descent<'p> {
     /// If `a` is of another level or set.
     pub fn apply(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<[Words; 2]> {
         let params = self.params;
-        a.ciphertext.check(params, eval.id())?;
+        a.ciphertext.check(params, eval.key_id())?;
         if a.level() != self.level {
             return Err(Error::OtherShape {
                 what: "levels",

@@ -32,12 +32,7 @@ impl Evaluator<'_> {
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.
-    pub fn multiply_three(
-        &self,
-        x: &Ciphertext,
-        y: &Ciphertext,
-        z: &Ciphertext,
-    ) -> Result<Ciphertext> {
+    pub fn three_way(&self, x: &Ciphertext, y: &Ciphertext, z: &Ciphertext) -> Result<Ciphertext> {
         let params = self.params();
         let level = x.level.min(y.level).min(z.level);
         let most = params.rotation_level();
