@@ -1,6 +1,6 @@
 //! Users' own circuits on the bytes that AES leaves, with modulus switching driven by the noise (GHS12 §3.3).
 //!
-//! Every operation of [`Evaluator`] here checks its operands, decides from the noise they carry at
+//! Every operation checks its operands, decides from the noise they carry at
 //! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications left.
 //!
 //! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations, dependent operands
@@ -39,12 +39,10 @@ pub(crate) mod lift;
 mod masks;
 mod moves;
 mod three_way;
-mod views;
 
 pub use evaluate::Evaluator;
 pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
-pub use views::BgvBytes;
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::three_way::three_way_outcome;
@@ -186,7 +184,7 @@ impl Evaluator<'_> {
         self.multiply_frobenius(a, b, 0)
     }
 
-    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Evaluator::multiply`], without a key switch for the Frobenius map.
+    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Evaluator::multiply`], without a key switch for the map.
     ///
     /// # Errors
     /// As [`Evaluator::multiply`].

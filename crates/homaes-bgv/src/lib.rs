@@ -86,7 +86,7 @@ pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
-pub use circuit::{Axis, BgvBytes, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted};
+pub use circuit::{Axis, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted};
 pub use codec::{
     batch_bytes, check_value, decode_batch, encode_batch, encode_value, most_value_bytes,
 };

@@ -10,6 +10,7 @@ use homaes_wire::{Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
+use views::BgvBytes;
 
 mod aes;
 mod bounds;
@@ -19,6 +20,7 @@ mod embeddings;
 mod lift;
 mod memcheck;
 mod vectors;
+mod views;
 
 struct Fixture {
     params: Arc<Params>,

@@ -82,7 +82,7 @@ impl SlotsToLwe<'_> {
         self.crossed(eval, state.ciphertexts(), places, cancel)
     }
 
-    /// Bytes in slots, ready to be read: results of a [`Evaluator`](homaes_bgv::Evaluator), every slot of the first ciphertext, then of the next; at most 64, which is
+    /// Bytes in slots, ready to be read: results of an [`Evaluator`](homaes_bgv::Evaluator), every slot of the first ciphertext, then of the next; at most 64, which is
     /// what the bound on wrong readings is for.
     ///
     /// Cost: as [`cross`](Self::cross).

@@ -363,7 +363,9 @@ impl Circuit {
         &self,
         py: Python<'_>,
         v: &Vector,
-        work: impl FnOnce(&Evaluator<'_>, &Ciphertext) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
+        work: impl FnOnce(&Evaluator<'_>, &Ciphertext) -> homaes_bgv::Result<Ciphertext>
+        + Send
+        + 'static,
     ) -> PyResult<Vector> {
         let v = self.own(v)?;
         self.made(py, move |c| work(c, &v))

@@ -95,7 +95,6 @@ mod set;
 pub mod sets;
 mod state;
 mod switching;
-mod trial;
 mod wrapped;
 
 pub use aes::Aes;

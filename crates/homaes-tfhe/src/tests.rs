@@ -3,6 +3,7 @@
 mod aes;
 mod memcheck;
 mod programs;
+pub(crate) mod trial;
 mod vectors;
 
 use crate::{EvalKey, ParamSet, Params, SecretKey};

@@ -64,7 +64,7 @@ impl<'k> Evaluator<'k> {
         Self { device, ..self }
     }
 
-    /// The same, for one of `count` tasks side by side: if these keep all threads busy, none spreads its passes over threads.
+    /// The same, for one of `count` tasks side by side. If these keep all threads busy, none spreads its passes.
     pub(crate) fn beside(&self, count: usize) -> Self {
         let spread = count < rayon::current_num_threads();
         Self {
@@ -200,15 +200,9 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
     pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        let out = self.scaled_by(&self.with_bound(a)?, c);
-        self.checked("product with a byte", out)
-    }
-
-    /// [`Evaluator::multiply_byte`] without looking at the result.
-    pub(crate) fn scaled_by(&self, a: &Ciphertext, c: u8) -> Ciphertext {
         let params = self.params();
         let exponents = params.slots().constant(c);
-        let mut out = a.clone();
+        let mut out = self.with_bound(a)?;
         let row_len = params.ring().row_len();
         for (at, &i) in params.basis(a.level).iter().enumerate() {
             let t = params.transform(i);
@@ -228,8 +222,8 @@ impl<'k> Evaluator<'k> {
         let largest = powers.into_iter().fold(0.0, f64::max);
         out.noise = a.noise.times_constant(mean, largest);
         let by = Scalar::constant(params.ring(), &exponents);
-        out.history = a.history.one(|b| b.scaled(0.5 * largest.log2(), by));
-        out
+        out.history = out.history.one(|b| b.scaled(0.5 * largest.log2(), by));
+        self.checked("product with a byte", out)
     }
 
     /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.

@@ -1,4 +1,4 @@
-//! Keys of any shape from a seed, for measurements and tests.
+//! Keys of any shape from a seed.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::parts::{Part, Shape, Spectra};
