@@ -12,7 +12,7 @@
 //! | double-CRT, §2.3 | `Poly`: one evaluation-form limb per prime |
 //! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
-//! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
+//! | SwitchKey with special modulus, §3.1 | `keyswitch`, with digits; on one page `tests/reference.rs` |
 //! | Scale in evaluation form, §3.2 | `homaes_rns::ModSwitch`, which may also add primes |
 //! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Evaluator`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |

@@ -19,6 +19,7 @@ mod device;
 mod embeddings;
 mod lift;
 mod memcheck;
+mod reference;
 mod vectors;
 mod views;
 

@@ -28,7 +28,8 @@ use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
 use num_bigint::BigUint;
 use rayon::prelude::*;
-use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly, limbs_of};
+pub(crate) use wide::Wide;
+use wide::{BLOCK, LIMB_BITS, MASK, WideModulus, divide_exactly, limbs_of};
 use zeroize::{Zeroize, Zeroizing};
 
 /// log2 of the bound of p, and of the auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
@@ -49,11 +50,11 @@ pub struct Secret {
 
 /// Arithmetic modulo powers of a prime.
 pub struct PrimePower {
-    p: u64,
+    pub(crate) p: u64,
     /// bits of a digit
-    word: u32,
+    pub(crate) word: u32,
     /// auxiliary primes
-    context: RnsContext,
+    pub(crate) context: RnsContext,
     /// p itself
     base: RnsContext,
     /// by level, from 1
@@ -80,7 +81,7 @@ impl PrimePower {
         &self.levels[level - 1]
     }
 
-    fn top(&self) -> usize {
+    pub(crate) fn top(&self) -> usize {
         self.levels.len()
     }
 
@@ -89,7 +90,7 @@ impl PrimePower {
     }
 
     /// Digits of an element of a level.
-    fn digits(&self, level: usize) -> usize {
+    pub(crate) fn digits(&self, level: usize) -> usize {
         let bits = self.log2_modulus(level);
         (bits / f64::from(self.word)).floor() as usize + 1
     }

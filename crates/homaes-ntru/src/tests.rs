@@ -1,6 +1,7 @@
 //! The scheme by itself; every toy set goes through the conformance suite of `homaes` as well.
 
 mod memcheck;
+mod reference;
 mod vectors;
 
 use super::*;

@@ -32,7 +32,7 @@
 //! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | Chillotti, Gama, Georgieva, Izabachène 2020 ("CGGI20") §3, §4 |
 //! | polynomials, automorphisms; parts of keys and their rows | `ring`, `parts`, `rows` | the same |
 //! | key switch in a ring | `switching` | embedding of a into polynomials; GLWE key switch |
-//! | blind rotation, by one or two key bits a step, or a block | `rotation`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018; Lee, Min, Seo, Song 2023 |
+//! | blind rotation, by one or two key bits a step, or a block | `rotation`, on one page `tests/reference.rs`, [`homaes_math::Fourier::rotation_step`] | Zhou et al. 2018; Bourse et al. 2018; Lee, Min, Seo, Song 2023 |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean of rounding errors taken out | `rotation` (`Exponents::new`), `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025, mean compensation |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |

@@ -3,6 +3,7 @@
 mod aes;
 mod memcheck;
 mod programs;
+mod reference;
 pub(crate) mod trial;
 mod vectors;
 

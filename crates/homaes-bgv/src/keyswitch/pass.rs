@@ -133,7 +133,8 @@ impl<W: Work> Group<'_, W> {
             .collect()
     }
 
-    /// What `task` makes of `0..count` in groups, whose primes share the reading of what is extended; on all threads if the pass is to be spread.
+    /// The results of `task` for `0..count` in groups, whose primes share the reading of what is extended; on all
+    /// threads if the pass is spread.
     fn each<T: Send>(
         &self,
         count: usize,
@@ -193,8 +194,8 @@ impl<W: Work> Group<'_, W> {
         pieces.collect()
     }
 
-    /// All digits of all outputs modulo the primes at some places of the extended basis, in evaluation form. Digits that
-    /// own a prime are left out there: their piece is read itself.
+    /// All digits of all outputs modulo the primes at some places of the extended basis, as far transformed as they meet the
+    /// keys. A digit that owns a prime is left out there: its piece is read itself.
     fn extend(&self, places: &[usize], prepared: &[Vec<Coefficients>], buffers: &mut Buffers) {
         let (rns, plan) = (self.pass.params.rns(), self.pass.plan);
         for (output, prepared) in prepared.iter().enumerate() {

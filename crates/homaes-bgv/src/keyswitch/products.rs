@@ -36,8 +36,8 @@ impl<'a> Products<'a> {
     /// # Errors
     /// If it is cancelled.
     pub(crate) fn run(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        // groups of one or two products at the same time: threads work on the same key, so that what one has fetched the
-        // others find in the shared cache. Two read each key once, where no thread does more for it.
+        // all groups at the same time: what one thread has fetched of a key the others find in the shared cache. Two
+        // products read each key once, where no thread does more for it.
         let threads = rayon::current_num_threads();
         let groups = |size: usize| self.factors.len().div_ceil(size);
         let longest = |size: usize| size * groups(size).div_ceil(threads);

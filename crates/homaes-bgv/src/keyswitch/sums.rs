@@ -28,8 +28,8 @@ pub struct Shape<'a> {
     pub unscaled: bool,
 }
 
-/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special primes,
-/// because the constants contain P_l.
+/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special
+/// primes, because the constants contain P_l.
 #[derive(Clone, Copy)]
 pub struct Addend<'a> {
     /// The automorphism.

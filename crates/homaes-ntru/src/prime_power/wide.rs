@@ -31,7 +31,7 @@ pub(super) fn limbs(x: &BigUint, count: usize) -> Vec<u64> {
 /// One integer for each coefficient.
 #[derive(Clone)]
 pub struct Wide {
-    pub(super) limbs: Vec<Words>,
+    pub(crate) limbs: Vec<Words>,
 }
 
 impl Wide {
