@@ -417,7 +417,11 @@ impl<'k> Evaluator<'k> {
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
         let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
+        let targets = match p.frobenius {
+            0 => &[Target::Product(0)][..],
+            k => &[Target::Frobenius(k), Target::Product(k)],
+        };
+        let shape = self.product_shape(targets, plan, p.level, &special)?;
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
         let parts = self.sums(plan, &shape, &[Summands { pieces, addends }], Post::None)?;
@@ -467,29 +471,27 @@ impl<'k> Evaluator<'k> {
         Ok(self.finish(plan, parts, &noises, products.keys.len()))
     }
 
-    /// Parts under σ(s) and s·σ(s), for k = 0 that under s², are switched, those under 1 and s added.
+    /// The last parts of a product are switched from `targets`, the first two added.
     pub(crate) fn product_shape<'a>(
         &'a self,
-        k: usize,
+        targets: &[Target],
         plan: &SwitchPlan,
         level: usize,
         special: &'a [Vec<u64>],
     ) -> Result<Shape<'a>> {
-        let key = |target| self.key.key_at(target, plan, level);
-        let id = self.params().frobenius(0);
-        let switched = match k {
-            0 => &[Target::Product(0)][..],
-            _ => &[Target::Frobenius(k), Target::Product(k)],
-        };
-        let uses = switched.iter().map(|&target| Ok(vec![(id, key(target)?)]));
-        let addend = |second| Addend {
-            map: id,
+        let map = self.params().frobenius(0);
+        let uses = targets.iter().map(|&target| {
+            let key = self.key.key_at(target, plan, level)?;
+            Ok(vec![(map, key)])
+        });
+        let addends = [false, true].map(|second| Addend {
+            map,
             by_row: special,
             second,
-        };
+        });
         Ok(Shape {
             uses: uses.collect::<Result<_>>()?,
-            addends: vec![addend(false), addend(true)],
+            addends: addends.to_vec(),
             unscaled: false,
         })
     }

@@ -196,7 +196,7 @@ impl Evaluator<'_> {
         };
         let level = first.level();
         let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(0, plan, level, &special)?;
+        let shape = self.product_shape(&[Target::Product(0)], plan, level, &special)?;
         let eval = self.beside(inputs.len());
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;

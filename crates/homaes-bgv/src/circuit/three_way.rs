@@ -15,7 +15,7 @@ use crate::circuit::bounds::{cubic_bound, relinearized_bound};
 use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
 use crate::keys::Target;
-use crate::keyswitch::{Addend, Post, Shape, Summands};
+use crate::keyswitch::{Post, Summands};
 use crate::noise::bound::Bound;
 use crate::params::Params;
 use homaes_math::kernel::{self, Tensor};
@@ -48,21 +48,9 @@ impl Evaluator<'_> {
         let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
         let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
-        let id = params.frobenius(0);
         let special = self.special_constants(&plan, &[0]);
-        let addend = |second| Addend {
-            map: id,
-            by_row: &special,
-            second,
-        };
-        let shape = Shape {
-            uses: vec![
-                vec![(id, self.key().key(Target::Product(0))?)],
-                vec![(id, self.key().key(Target::Cube)?)],
-            ],
-            addends: vec![addend(false), addend(true)],
-            unscaled: false,
-        };
+        let targets = [Target::Product(0), Target::Cube];
+        let shape = self.product_shape(&targets, &plan, level, &special)?;
         let output = [Summands {
             pieces: vec![&r2, &r3],
             addends: vec![&r0, &r1],
