@@ -17,7 +17,7 @@
 
 use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
-use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
+use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::error::Error;
@@ -119,7 +119,7 @@ fn gateway(
         rng.fill_bytes(&mut row);
         row
     });
-    let scanner = Scanner::new(Circuit::new(aes.evaluator()), alphas.collect());
+    let scanner = Scanner::new(aes.evaluator(), alphas.collect());
     let out = phase("search", || {
         scanner.scan(&state, &scan::patterns(signatures))
     })?;

@@ -8,9 +8,7 @@
 //! levels do not depend on the ring. Noise is measured in a ring of 4096 dimensions with the chain of `bgv/aes128+8`
 //! and fixed seeds, in bits of the canonical root mean square.
 
-use homaes_bgv::{
-    Axis, Ciphertext, Circuit, EvalKey, Evaluator, Lift, ParamSet, Params, SecretKey, sets,
-};
+use homaes_bgv::{Axis, Ciphertext, EvalKey, Evaluator, Lift, ParamSet, Params, SecretKey, sets};
 use homaes_scheme::{Purpose, SetName};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -141,12 +139,12 @@ impl Bench<'_> {
 
     fn dynamic_noise(&self) -> Outcome {
         let eval = self.evaluator();
-        let c = Circuit::new(&eval);
+        let c = &eval;
         let mut dynamic = self.at(0, 20)?;
         let mut always = dynamic.clone();
         for _ in 0..6 {
             dynamic = c.multiply_byte(&dynamic, 0xb7)?;
-            dynamic = c.multiply_conjugate(&dynamic, &dynamic, 1)?;
+            dynamic = c.multiply_frobenius(&dynamic, &dynamic, 1)?;
             // a switch after every operation
             always = eval.mod_switch(&c.multiply_byte(&always, 0xb7)?)?;
             always = eval.relinearize(&eval.mul_frobenius(&always, &always, 1)?)?;
@@ -162,7 +160,7 @@ impl Bench<'_> {
 
     fn lifts(&self) -> Outcome {
         let eval = self.evaluator();
-        let c = Circuit::new(&eval);
+        let c = &eval;
         let input = self.at(0, 9)?;
         let plain = c.multiply_public(&input, &self.bytes, Lift::ZeroOne)?;
         let signs = c.multiply_public(&input, &self.bytes, Lift::Signs([3; 32]))?;
@@ -180,7 +178,7 @@ impl Bench<'_> {
             let inputs = [self.at(0, level)?, self.at(1, level)?, self.at(2, level)?];
             let [x, y, z] = &inputs;
             let three = self.evaluator();
-            let once = three.multiply_three(x, y, z)?;
+            let once = three.three_way(x, y, z)?;
             let two = self.evaluator();
             let xy = two.relinearize(&two.mul(x, y)?)?;
             let twice = two.relinearize(&two.mul(&xy, &two.mod_switch(z)?)?)?;
@@ -200,9 +198,9 @@ impl Bench<'_> {
         // at level 8 a digit is as large as the special modulus, so the key switch dominates the noise
         let (eval, x) = (self.evaluator(), self.at(0, 8)?);
         let c = 0xb7;
-        let after = eval.scale(&eval.frobenius(&x, 1)?, c)?;
+        let after = eval.multiply_byte(&eval.frobenius(&x, 1)?, c)?;
         let root = homaes_aes::gf256::frobenius(c, 7);
-        let before = eval.frobenius(&eval.scale(&x, root)?, 1)?;
+        let before = eval.frobenius(&eval.multiply_byte(&x, root)?, 1)?;
         println!(
             "constants before automorphisms (A), level 8: noise {:.2}, after {:.2}",
             self.noise(&before),
@@ -261,9 +259,9 @@ impl Bench<'_> {
 
     fn generators(&self) -> Outcome {
         let (eval, x) = (self.evaluator(), self.at(0, 9)?);
-        let _ = Circuit::new(&eval).rotate(&x, Axis::E257, 64)?;
+        let _ = eval.rotate(&x, Axis::E257, 64)?;
         let one = eval.reading().count("transforms");
-        let _ = Circuit::new(&eval).rotate(&x, Axis::E257, 77)?;
+        let _ = eval.rotate(&x, Axis::E257, 77)?;
         let four = eval.reading().count("transforms") - one;
         // a key has one polynomial for each digit at n = 32768; the other half of a digit is a seed
         let chain = SMALL.chain;

@@ -1,6 +1,6 @@
 //! Users' own circuits on the bytes that AES leaves, with modulus switching driven by the noise (GHS12 §3.3).
 //!
-//! [`Circuit`] is a thin layer over [`Evaluator`]: every operation checks its operands, decides from the noise they carry at
+//! Every operation checks its operands, decides from the noise they carry at
 //! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications left.
 //!
 //! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations, dependent operands
@@ -10,13 +10,13 @@
 //! A product of a ciphertext with itself is its Frobenius image, which does not square the noise.
 //!
 //! **Slots without a block.** A batch that is not full has been completed with blocks of zeros. Their slots hold AES of a zero block, or its inverse;
-//! under a key of GCM that is the key of its tags. [`Circuit::sum_slots`] and products over slots take them in: multiply by a public mask first.
+//! under a key of GCM that is the key of its tags. [`Evaluator::sum_slots`] and products over slots take them in: multiply by a public mask first.
 //!
 //! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands; operands
 //! at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the product at level ℓ
 //! is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D = 2^drop/ρ; so from u
 //! = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the price of one drop of the
-//! modulus. [`Circuit`] computes the bound of both outcomes and switches first exactly if that leaves a
+//! modulus. [`Evaluator::multiply`] computes the bound of both outcomes and switches first exactly if that leaves a
 //! product with more room under its modulus (modulus over bound, in bits). What still has room can come
 //! down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of its last round and the
 //! message, so a chain of many products spends one level on bringing it down first. At level 1 the noise of the last round has not been switched
@@ -24,13 +24,13 @@
 //!
 //! | operation | levels | cost |
 //! |---|---|---|
-//! | sums, [`Circuit::add_public`], constants | 0 | words only |
-//! | [`Circuit::frobenius`], [`Circuit::rotate`] | 0 | a key switch; one per bit of the step |
-//! | [`Circuit::multiply`] | 1, plus those that noise asks for | a key switch |
+//! | sums, [`Evaluator::add_public`], constants | 0 | words only |
+//! | [`Evaluator::frobenius`], [`Evaluator::rotate`] | 0 | a key switch; one per bit of the step |
+//! | [`Evaluator::multiply`] | 1, plus those that noise asks for | a key switch |
 //! | … of a ciphertext with itself | 1 | a key switch |
-//! | [`Circuit::is_zero`], [`Circuit::equals_byte`] | 3 | 4 key switches |
-//! | [`Circuit::all`], [`Circuit::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
-//! | [`Circuit::equals_block`] | 7 | 79 key switches |
+//! | [`Evaluator::is_zero`], [`Evaluator::equals_byte`] | 3 | 4 key switches |
+//! | [`Evaluator::all`], [`Evaluator::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
+//! | [`Evaluator::equals_block`] | 7 | 79 key switches |
 
 pub(crate) mod bounds;
 pub(crate) mod evaluate;
@@ -39,12 +39,10 @@ pub(crate) mod lift;
 mod masks;
 mod moves;
 mod three_way;
-mod views;
 
 pub use evaluate::Evaluator;
 pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
-pub use views::BgvBytes;
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::three_way::three_way_outcome;
@@ -64,14 +62,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::borrow::Cow;
 
-/// Terms that one pass of [`Circuit::combine`] sums.
+/// Terms that one pass of [`Evaluator::combine`] sums.
 const COMBINED: usize = 48;
-
-/// Operations on encrypted bytes for users' circuits, under one evaluation key.
-#[derive(Clone, Copy)]
-pub struct Circuit<'e, 'k> {
-    eval: &'e Evaluator<'k>,
-}
 
 /// How a public polynomial modulo 2 is lifted to integers before it multiplies a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,40 +76,7 @@ pub enum Lift {
     Signs(Seed),
 }
 
-impl<'e, 'k> Circuit<'e, 'k> {
-    /// Circuits with the keys of `eval`, such as [`crate::Aes::evaluator`].
-    pub fn new(eval: &'e Evaluator<'k>) -> Self {
-        Self { eval }
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &'k Params {
-        self.eval.params()
-    }
-
-    /// The verbs underneath.
-    pub fn evaluator(&self) -> &'e Evaluator<'k> {
-        self.eval
-    }
-
-    /// Slot-wise sum a + b (XOR), at the lower level of the two.
-    ///
-    /// Noise: bounds add. Cost: one addition per word, plus a switch if the levels differ.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
-    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        self.eval.add(a, b)
-    }
-
-    /// Slot-wise sum with public bytes. Noise, cost and errors: as [`Evaluator::add_public`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::add_public`].
-    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
-        self.eval.add_public(a, bytes)
-    }
-
+impl Evaluator<'_> {
     /// Sum with the same public byte in every slot.
     ///
     /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition per word.
@@ -127,7 +86,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
-        let mut out = self.eval.with_bound(a)?;
+        let mut out = self.with_bound(a)?;
         for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
             let values = row_constant::by_row(params, i, &exponents, 1);
@@ -139,15 +98,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
         }
         let largest = row_powers(&exponents).into_iter().fold(0.0, f64::max);
         out.history = out.history.one(|b| b.with_public(0.5 * largest.log2()));
-        self.eval.checked("sum with a byte", out)
-    }
-
-    /// Slot-wise product with one public byte. Level: kept. Noise, cost and errors: as [`Evaluator::scale`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::scale`].
-    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        self.eval.scale(a, c)
+        self.checked("sum with a byte", out)
     }
 
     /// Slot-wise product with public bytes, one per slot; missing ones are zero. Level: kept.
@@ -160,7 +111,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
     pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
         let params = self.params();
-        let mut out = self.eval.with_bound(a)?;
+        let mut out = self.with_bound(a)?;
         let coefficients = lifted(params, &padded(params, bytes)?, lift);
         let largest = largest_embedding_log2(params, &coefficients);
         let factor = Poly::from_signed(params.rns(), params.basis(a.level), &coefficients);
@@ -176,7 +127,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
         out.noise = a.noise.scaled(mean);
         let by = Scalar::polynomial(params.ring(), &coefficients);
         out.history = out.history.one(|b| b.scaled(largest, by));
-        self.eval.checked("product with public bytes", out)
+        self.checked("product with public bytes", out)
     }
 
     /// Σ c_i·x_i with public bytes c_i, at the lowest level of the x_i.
@@ -193,9 +144,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
             .iter()
             .map(|&(c, _)| match c.level == level {
                 true => Ok(Cow::Borrowed(c)),
-                false => Ok(Cow::Owned(
-                    self.eval.lowered(&self.eval.with_bound(c)?, level)?,
-                )),
+                false => Ok(Cow::Owned(self.lowered(&self.with_bound(c)?, level)?)),
             })
             .collect::<Result<_>>()?;
         let parts = combined(params, level, &inputs, &exponents)?;
@@ -220,7 +169,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
             noise: Noise::combination(&noises),
             history: History::known(bound),
         };
-        self.eval.checked("combination", out)
+        self.checked("combination", out)
     }
 
     /// Slot-wise product.
@@ -232,14 +181,14 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an
     /// operand belongs to another set or key.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        self.multiply_conjugate(a, b, 0)
+        self.multiply_frobenius(a, b, 0)
     }
 
-    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Circuit::multiply`], without a key switch for the Frobenius map.
+    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Evaluator::multiply`], without a key switch for the map.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
-    pub fn multiply_conjugate(
+    /// As [`Evaluator::multiply`].
+    pub fn multiply_frobenius(
         &self,
         a: &Ciphertext,
         b: &Ciphertext,
@@ -250,23 +199,23 @@ impl<'e, 'k> Circuit<'e, 'k> {
             return self.multiply(a, &self.frobenius(b, k)?);
         }
         if k == 0 && same(a, b)? {
-            return self.eval.square(a);
+            return self.square(a);
         }
         let level = self.product_level(&[a, b], |level, x| match x {
             [x, y] => self.product_outcome(level, k, x, y),
             _ => unreachable!("two factors"),
         })?;
-        let x = self.eval.lowered(&self.eval.with_bound(a)?, level)?;
-        let y = self.eval.lowered(&self.eval.with_bound(b)?, level)?;
-        self.eval.relinearize(&self.eval.mul_frobenius(&x, &y, k)?)
+        let x = self.lowered(&self.with_bound(a)?, level)?;
+        let y = self.lowered(&self.with_bound(b)?, level)?;
+        self.relinearize(&self.mul_frobenius(&x, &y, k)?)
     }
 
-    /// Slot-wise product of three ciphertexts by [`Evaluator::multiply_three`].
+    /// Slot-wise product of three ciphertexts by [`Evaluator::three_way`].
     ///
     /// Level: two below the level the factors are brought to, as far as there are. Cost: a key switch of two polynomials.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`]; above [`Params::rotation_level`] there is no key.
+    /// As [`Evaluator::multiply`]; above [`Params::rotation_level`] there is no key.
     pub fn multiply_three(
         &self,
         a: &Ciphertext,
@@ -278,17 +227,8 @@ impl<'e, 'k> Circuit<'e, 'k> {
             [x, y, z] => three_way_outcome(params, level, [x, y, z]),
             _ => unreachable!("three factors"),
         })?;
-        let down =
-            |x| -> Result<Ciphertext> { self.eval.lowered(&self.eval.with_bound(x)?, level) };
-        self.eval.multiply_three(&down(a)?, &down(b)?, &down(c)?)
-    }
-
-    /// Slot-wise x^(2^k), k modulo 8. Level: kept. Noise: key switching and ρ are added. Cost: a key switch.
-    ///
-    /// # Errors
-    /// If the key is missing, or `a` belongs to another set or key.
-    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
-        self.eval.frobenius(a, k)
+        let down = |x| -> Result<Ciphertext> { self.lowered(&self.with_bound(x)?, level) };
+        self.three_way(&down(a)?, &down(b)?, &down(c)?)
     }
 
     /// Level and noise after the relinearised product at `level`.
@@ -340,7 +280,7 @@ impl<'e, 'k> Circuit<'e, 'k> {
     /// If there are none, or one has not the shape of this set's ciphertexts.
     fn common_level(&self, all: &[&Ciphertext]) -> Result<usize> {
         for c in all {
-            c.check(self.params(), self.eval.id())?;
+            c.check(self.params(), self.key_id())?;
         }
         let levels = all.iter().map(|c| c.level);
         levels.min().ok_or(Error::NoOperands)

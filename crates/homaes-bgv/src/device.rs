@@ -13,18 +13,25 @@ use homaes_rns::{Meter, ModSwitch, Poly, Stage};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
-pub use crate::keyswitch::{Addend, Factors, KeyPoly, Pass, Post, Shape, Summands, SwitchKey};
-pub use crate::params::switch_plan::SwitchPlan;
+pub use crate::keyswitch::{
+    Addend, KeyPoly, Pass, Post, Products, Shape, Summands, Sums, SwitchKey,
+};
 
 /// A processor, or something beside it with a memory of its own.
 ///
 /// Every operation gives the residues that [`Processor`] gives; which of the lazy words stands for one may differ.
 pub trait Device: Send + Sync {
-    /// One key switching with its division: per output of `pass`, two polynomials over the plan's target basis.
+    /// Products with their key switch and division: for each, two polynomials over the plan's target basis.
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled); [`Error::Device`](crate::Error::Device) if the device fails.
-    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>>;
+    fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>>;
+
+    /// Sums with their key switch and division, likewise.
+    ///
+    /// # Errors
+    /// As [`products`](Self::products).
+    fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>>;
 
     /// Whether it is best given all columns of a state in one pass, rather than one in each of several side by side.
     fn joins_columns(&self) -> bool {
@@ -168,16 +175,14 @@ fn mix_column(
 pub struct Processor;
 
 impl Device for Processor {
-    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        for output in pass.outputs {
-            output.fetch()?;
-        }
-        if let Post::Keys(keys) | Post::MixKeys(_, keys) = pass.post {
-            for part in keys.iter().copied().flatten() {
-                part.limbs.fetch()?;
-            }
-        }
-        pass.run()
+    fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
+        products.fetch()?;
+        products.run(pass)
+    }
+
+    fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        sums.fetch()?;
+        Ok(sums.run(pass))
     }
 
     fn mod_down(

@@ -120,8 +120,8 @@ impl SecretKey {
     /// # Errors
     /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the
     /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
-    /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] for results of
-    /// circuits that were made without looking at their noise ([`crate::BgvBytes`]).
+    /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] where the
+    /// ciphertext's own bound says so.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         c.check(self.params(), self.id())?;
         // public: the bound that the ciphertext carries

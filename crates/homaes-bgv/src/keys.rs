@@ -17,10 +17,10 @@
 //! A set for bits alone has one key, that of s².
 //!
 //! Rotations of users' circuits happen after AES, at low levels: their keys hold the primes of those levels
-//! only ([`Target::primes`]), and only steps that are powers of two, from which [`Circuit::rotate`]
+//! only ([`Target::primes`]), and only steps that are powers of two, from which [`Evaluator::rotate`]
 //! composes the others (GHS12, appendix: generators of the group instead of all elements).
 //!
-//! [`Circuit::rotate`]: crate::Circuit::rotate
+//! [`Evaluator::rotate`]: crate::Evaluator::rotate
 //!
 //! The second half of every pair is uniform and stands in files as a seed. Keys encrypt functions of
 //! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
@@ -28,12 +28,12 @@
 use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
-use crate::params::{KeyPart, Params, SwitchPlan, Tail};
+use crate::params::{KeyPart, Params, Tail};
 use homaes_aes::Layout;
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
 use homaes_rns::secret::{self, lots, lots_mut};
-use homaes_rns::{Poly, SecretPoly};
+use homaes_rns::{Poly, SecretPoly, SwitchPlan};
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;

@@ -8,110 +8,33 @@
 //! d·(P/P_l)^{-1} in place of d the sum encrypts P_l·d·t.
 //!
 //! Everything between the two basis conversions is local to one prime, so the work goes prime by
-//! prime, and within a prime over all outputs of a [`Pass`]: a key's limbs are read from memory once for
-//! all of them.
+//! prime, and within a prime over all outputs of a pass: a key's limbs are read from memory once for
+//! all of them. The outputs are all [`Products`] or all [`Sums`].
 
 mod key;
 mod pass;
+mod products;
+mod sums;
 
 pub use key::{KeyPoly, SwitchKey};
-pub use pass::Pass;
+pub use products::Products;
+pub use sums::{Addend, Post, Shape, Summands, Sums};
 
-use crate::params::SwitchPlan;
-use homaes_math::GaloisMap;
-use homaes_math::kernel::Tensor;
-use homaes_rns::{Axes, Fault, Poly};
+use crate::params::Params;
+use homaes_rns::{Meter, SwitchPlan};
+use homaes_scheme::Cancel;
 
-/// What all outputs of one pass have in common: the keys their pieces meet, and how addends enter.
-pub struct Shape<'a> {
-    /// Per piece d, each (σ, key) of `Σ σ(d)·key`.
-    pub uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
-    /// How each addend enters.
-    pub addends: Vec<Addend<'a>>,
-    /// Whether pieces are still to be multiplied by the plan's `scale`.
-    pub unscaled: bool,
-}
-
-/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special primes,
-/// because the constants contain P_l.
+/// Where and how a pass of key switching works.
 #[derive(Clone, Copy)]
-pub struct Addend<'a> {
-    /// The automorphism.
-    pub map: &'a GaloisMap,
-    /// Stored constants per row, per prime of the source basis.
-    pub by_row: &'a [Vec<u64>],
-    /// Whether to the second polynomial of the output.
-    pub second: bool,
-}
-
-/// The polynomials that one output of a pass is summed from, over the plan's source basis: digits of the pieces times keys, and addends times
-/// constants.
-pub enum Summands<'a> {
-    /// Polynomials.
-    Stored {
-        /// multiplied by the plan's `scale`, unless the shape says that they are not
-        pieces: Vec<&'a Poly>,
-        /// added as they are
-        addends: Vec<&'a Poly>,
-    },
-    /// Those of a product, which are computed one prime at a time, twice, rather than written to memory and read back.
-    Product(Factors<'a>),
-}
-
-impl Summands<'_> {
-    /// Brings them to memory.
-    pub(crate) fn fetch(&self) -> Result<(), Fault> {
-        let (first, second): (&[&Poly], &[&Poly]) = match self {
-            Self::Stored { pieces, addends } => (pieces, addends),
-            Self::Product(f) => (&f.x.each_ref(), &f.y.each_ref()),
-        };
-        first.iter().chain(second).try_for_each(|p| p.limbs.fetch())
-    }
-
-    /// As far as digits go before they meet the keys: those of a product in the kernel where they do.
-    fn axes(&self) -> Axes {
-        match self {
-            Self::Stored { .. } => Axes::All,
-            Self::Product(_) => Axes::First,
-        }
-    }
-}
-
-/// Of the product x·σ(y), σ not the identity, whose parts under σ(s) and s·σ(s) are the pieces, and those under 1 and s the addends.
-pub struct Factors<'a> {
-    /// Decrypts under (1, s).
-    pub x: &'a [Poly; 2],
-    /// Likewise, before the automorphism.
-    pub y: &'a [Poly; 2],
-    /// σ.
-    pub map: &'a GaloisMap,
-}
-
-impl Factors<'_> {
-    /// Operands of the parts modulo the `at`-th source prime.
-    fn operands(&self, plan: &SwitchPlan, at: usize) -> Tensor<'_> {
-        let [x, y] = [self.x, self.y].map(|parts| parts.each_ref().map(|p| &*p.limbs[at]));
-        let (map, scale) = (self.map, plan.scale[at]);
-        Tensor { x, y, map, scale }
-    }
-}
-
-/// What is done to the sums of a pass before its division.
-#[derive(Clone, Copy)]
-pub enum Post<'a> {
-    /// Nothing.
-    None,
-    /// P_l times a ciphertext of the source level is added to each output.
-    Keys(&'a [&'a [Poly; 2]]),
-    /// Each four outputs go through MixColumns, with these exponents of ζ_17 that sum to "2"; then as `Keys`.
-    MixKeys(&'a [u8], &'a [&'a [Poly; 2]]),
-}
-
-impl Summands<'_> {
-    fn pieces(&self) -> usize {
-        match self {
-            Self::Stored { pieces, .. } => pieces.len(),
-            Self::Product(_) => 2,
-        }
-    }
+pub struct Pass<'a> {
+    /// The set.
+    pub params: &'a Params,
+    /// Counts transforms and times.
+    pub meter: &'a Meter,
+    /// Checked before every group of products.
+    pub cancel: &'a Cancel,
+    /// The bases and digits.
+    pub plan: &'a SwitchPlan,
+    /// Whether primes may be spread over threads: false if passes side by side keep all threads busy.
+    pub spread: bool,
 }

@@ -12,11 +12,11 @@
 //! | double-CRT, §2.3 | `Poly`: one evaluation-form limb per prime |
 //! | slots, plaintext algebra, §2.4 | [`homaes_math::slots`] |
 //! | levels q_0 < … < q_{L-1}, §2.1 | [`Params`]: three moduli per AES round (bits: four) |
-//! | SwitchKey with special modulus, §3.1 | `keyswitch::Pass`, with digits |
+//! | SwitchKey with special modulus, §3.1 | `keyswitch`, with digits; on one page `tests/reference.rs` |
 //! | Scale in evaluation form, §3.2 | `homaes_rns::ModSwitch`, which may also add primes |
-//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Circuit`] switches by a bound that holds for any circuit |
+//! | noise estimate ν, §2.2, §3.3 | [`noise::Noise`] in every ciphertext; [`Evaluator`] switches by a bound that holds for any circuit |
 //! | randomised ±1 lifts, §3.4 | [`Lift::Signs`]; not the default: 0/1 coefficients of the normal basis are smaller |
-//! | three-way products, appendix A | [`Evaluator::multiply_three`] |
+//! | three-way products, appendix A | [`Evaluator::three_way`] |
 //! | packed AES, §4.1 | [`Aes`] with `aes::packed`, placed by `aes::placement` |
 //! | byte-sliced, bit-sliced AES, §4.2 | [`Aes`] with `aes::sliced`, `aes::bits` |
 //! | SubBytes as x^254, four products at depth 3, §4 | `Evaluator::power_127`, x·σ(y) unrelinearised |
@@ -86,9 +86,7 @@ pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
-pub use circuit::{
-    Axis, BgvBytes, Circuit, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted,
-};
+pub use circuit::{Axis, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted};
 pub use codec::{
     batch_bytes, check_value, decode_batch, encode_batch, encode_value, most_value_bytes,
 };

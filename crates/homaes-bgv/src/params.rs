@@ -41,7 +41,7 @@ use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
-use homaes_rns::{ModSwitch, RnsContext};
+use homaes_rns::{ModSwitch, RnsContext, SwitchPlan};
 use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
@@ -57,9 +57,6 @@ use crate::chain::{LAST, LOW, MIDDLE};
 mod plans;
 pub(crate) mod residues;
 pub(crate) mod row_constant;
-pub(crate) mod switch_plan;
-
-pub(crate) use switch_plan::SwitchPlan;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///

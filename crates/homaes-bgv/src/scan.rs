@@ -17,7 +17,7 @@
 
 use crate::aes::state::State;
 use crate::ciphertext::Ciphertext;
-use crate::circuit::{Axis, Circuit};
+use crate::circuit::{Axis, Evaluator};
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_scheme::FieldError;
@@ -80,15 +80,15 @@ pub type Verdict = [Ciphertext; 2];
 
 /// Compares all windows of a batch with patterns.
 pub struct Scanner<'c> {
-    circuit: Circuit<'c, 'c>,
+    eval: &'c Evaluator<'c>,
     /// α_{j,p}
     alphas: Vec<Vec<u8>>,
 }
 
 impl<'c> Scanner<'c> {
     /// `alphas` are t rows of random bytes, as long as the longest pattern.
-    pub fn new(circuit: Circuit<'c, 'c>, alphas: Vec<Vec<u8>>) -> Self {
-        Self { circuit, alphas }
+    pub fn new(eval: &'c Evaluator<'c>, alphas: Vec<Vec<u8>>) -> Self {
+        Self { eval, alphas }
     }
 
     /// The answers for `patterns`, from a sliced state whose blocks are placed by [`Placement`].
@@ -97,7 +97,7 @@ impl<'c> Scanner<'c> {
     /// window reads, 16·t sums, and for each pattern 16 times t comparisons and a product of them.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`] and [`Circuit::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of
+    /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of
     /// coefficients.
     pub fn scan(&self, state: &State, patterns: &[&[u8]]) -> Result<Vec<Verdict>> {
         let wrong = |what, found, expected| {
@@ -125,10 +125,7 @@ impl<'c> Scanner<'c> {
 
     /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen, at a level that has keys for them.
     fn stream(&self, state: &State, count: usize) -> Result<Vec<Ciphertext>> {
-        let (eval, level) = (
-            self.circuit.evaluator(),
-            self.circuit.params().rotation_level(),
-        );
+        let (eval, level) = (self.eval, self.eval.params().rotation_level());
         let bytes = state.ciphertexts().par_iter();
         let mut out: Vec<Ciphertext> = match level {
             // the first rotation says that there are none
@@ -142,7 +139,7 @@ impl<'c> Scanner<'c> {
             let more = (count - out.len()).min(BLOCK);
             let next: Vec<Ciphertext> = out[from..from + more]
                 .par_iter()
-                .map(|x| self.circuit.rotate(x, Axis::E257, 1))
+                .map(|x| self.eval.rotate(x, Axis::E257, 1))
                 .collect::<Result<_>>()?;
             out.extend(next);
         }
@@ -180,7 +177,7 @@ impl<'c> Scanner<'c> {
             if let Some(before) = out.last() {
                 terms.push((before, 1));
             }
-            out.push(self.circuit.combine(&terms)?);
+            out.push(self.eval.combine(&terms)?);
             done = len;
         }
         Ok(out)
@@ -191,9 +188,9 @@ impl<'c> Scanner<'c> {
         let zeros: Vec<Ciphertext> = sums
             .par_iter()
             .zip(&self.alphas)
-            .map(|(sum, alpha)| self.circuit.equals_byte(sum, inner(alpha, pattern)))
+            .map(|(sum, alpha)| self.eval.equals_byte(sum, inner(alpha, pattern)))
             .collect::<Result<_>>()?;
-        self.circuit.all(&zeros.iter().collect::<Vec<_>>())
+        self.eval.all(&zeros.iter().collect::<Vec<_>>())
     }
 
     /// The packed answer for `pattern`, from the sums of its length at all offsets.
@@ -205,7 +202,7 @@ impl<'c> Scanner<'c> {
         let pack = |h: usize| {
             let bits = found[8 * h..8 * h + 8].iter().enumerate();
             let terms: Vec<(&Ciphertext, u8)> = bits.map(|(i, e)| (e, 1 << i)).collect();
-            self.circuit.combine(&terms)
+            self.eval.combine(&terms)
         };
         Ok([pack(0)?, pack(1)?])
     }

@@ -2,7 +2,7 @@
 
 use homaes_aes::{Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner};
-use homaes_bgv::{Aes, Circuit, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
+use homaes_bgv::{Aes, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -54,7 +54,7 @@ fn scanned(message: &[u8], signatures: &[Signature], seed: u8) -> Outcome {
         rng.fill_bytes(&mut row);
         row
     });
-    let scanner = Scanner::new(Circuit::new(aes.evaluator()), alphas.collect());
+    let scanner = Scanner::new(aes.evaluator(), alphas.collect());
     for wrong in [&[][..], &vec![0; longest + 1]] {
         assert!(scanner.scan(&state, &[wrong]).is_err());
     }

@@ -77,7 +77,7 @@ impl SlotsToLwe<'_> {
         self.crossed(eval, state.ciphertexts(), places, cancel)
     }
 
-    /// Lifts and switches all slots of `inputs` in order, such as results of a [`Circuit`](homaes_bgv::Circuit). The
+    /// Lifts and switches all slots of `inputs` in order, such as results of an [`Evaluator`](homaes_bgv::Evaluator). The
     /// bound on wrong readings allows at most 64 ciphertexts. Cost and errors: as [`cross`](Self::cross).
     pub fn cross_slots(&self, eval: &Evaluator<'_>, inputs: &[Ciphertext]) -> Result<Crossed> {
         let count = self.params().slots().count();

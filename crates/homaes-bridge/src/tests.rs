@@ -3,7 +3,7 @@
 use super::*;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::{Layout, RoundKeys, gf256};
-use homaes_bgv::{Aes, Circuit, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
+use homaes_bgv::{Aes, EvalKey, Evaluator, LIFT_LEVEL, ParamSet, Params, SecretKey};
 use homaes_bgv::{WrapOptions, WrappedKey, sets};
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_scheme::Records;
@@ -428,7 +428,7 @@ fn nightly_a_batch_of_aes_256_comes_across_as_bits_at_full_size() {
 fn results_of_circuits_come_across() {
     let w = &mut world(&sets::TOY_4369, 12);
     let eval = Evaluator::new(&w.eval);
-    let circuit = Circuit::new(&eval);
+    let circuit = &eval;
     let count = w.params.slots().count();
     let [a, b] = [(); 2].map(|()| {
         let mut bytes = vec![0; count];

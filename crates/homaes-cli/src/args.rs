@@ -504,7 +504,7 @@ pub(crate) struct Papers {
     /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]
     #[arg(value_name = "FILE", value_parser = file_path())]
     pub(crate) runs: Option<PathBuf>,
-    /// Leave out what is measured now: operations of CLT14's Table 1 and of TBCS23's bases
+    /// Leave out what is measured now: operations of CLT14's Table 1
     #[arg(long)]
     pub(crate) quick: bool,
     /// CLT14: the largest instance to measure

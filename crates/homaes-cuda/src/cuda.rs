@@ -8,7 +8,7 @@ use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
 use crate::slots::SlotTables;
-use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor};
+use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor, Products, Sums};
 use homaes_bgv::{Params, Result};
 use homaes_math::transform::Constants;
 use homaes_math::{KeyLimb, Modulus};
@@ -180,17 +180,28 @@ fn tables(arithmetic: Arithmetic, m: &Modulus, constants: &[Constants; 2]) -> Ve
     out
 }
 
+fn count_transforms(pass: &Pass<'_>, outputs: usize, pieces: usize) {
+    let (plan, down) = (pass.plan, &pass.plan.down);
+    let digits = pieces * plan.digits.len() * plan.extended.len();
+    let division = 2 * (down.dropped().len() + down.to().len());
+    pass.meter.transforms(outputs * (digits + division));
+}
+
 impl Device for Cuda {
-    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        if !self.is_for(pass.params) || !Self::has(pass) {
-            return Processor.pass(pass);
+    fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
+        if !self.is_for(pass.params) || !Self::has_products(pass) {
+            return Processor.products(pass, products);
         }
-        let (plan, down) = (pass.plan, &pass.plan.down);
-        let digits = pass.shape.uses.len() * plan.digits.len() * plan.extended.len();
-        let division = 2 * (down.dropped().len() + down.to().len());
-        pass.meter
-            .transforms(pass.outputs.len() * (digits + division));
-        self.run(pass)
+        count_transforms(pass, products.factors.len(), products.keys.len());
+        self.multiplied(pass, products)
+    }
+
+    fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        if !self.is_for(pass.params) || !Self::has_sums(pass, sums) {
+            return Processor.sums(pass, sums);
+        }
+        count_transforms(pass, sums.outputs.len(), sums.shape.uses.len());
+        self.summed(pass, sums)
     }
 
     fn joins_columns(&self) -> bool {

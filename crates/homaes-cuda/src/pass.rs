@@ -25,39 +25,73 @@ use crate::launch::{
 };
 use crate::memory::{Buffer, Held};
 use crate::plans::{ModSwitchTables, PassConstants, Placed, SwitchTables};
-use homaes_bgv::device::{Factors as Operands, KeyPoly, Pass, Post, Summands};
+use homaes_bgv::device::{Addend, KeyPoly, Pass, Post, Products, Shape, Sums};
 use homaes_bgv::{Params, Result};
-use homaes_rns::{ModSwitch, Poly, SwitchPlan};
+use homaes_rns::{ModSwitch, Poly};
 use std::sync::Arc;
 
 const TERM: usize = 5;
 
 impl Cuda {
-    /// Whether the kernels support the pass.
-    pub(crate) fn has(pass: &Pass<'_>) -> bool {
-        let products = |o: &Summands<'_>| matches!(o, Summands::Product(_));
-        let uses = &pass.shape.uses;
-        if pass.outputs.iter().any(products) {
-            return pass.outputs.iter().all(products)
-                && uses.len() == 2
-                && uses.iter().all(|uses| uses.len() == 1)
-                && 2 * pass.plan.digits.len() <= MOST_KEYS
-                && matches!(pass.post, Post::None);
-        }
-        let fits = at_once(pass) > 0;
-        match pass.post {
-            Post::MixKeys(..) => pass.outputs.len().is_multiple_of(4) && fits,
-            Post::None | Post::Keys(_) => fits,
-        }
+    /// Whether the kernels can do these products.
+    pub(crate) fn has_products(pass: &Pass<'_>) -> bool {
+        2 * pass.plan.digits.len() <= MOST_KEYS
     }
 
-    /// See [`Device::pass`](homaes_bgv::device::Device::pass).
-    pub(crate) fn run(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        let mut out = Vec::with_capacity(pass.outputs.len());
-        let size = at_once(pass);
-        for (number, outputs) in pass.outputs.chunks(size).enumerate() {
+    /// Whether the kernels can do these sums.
+    pub(crate) fn has_sums(pass: &Pass<'_>, sums: &Sums<'_>) -> bool {
+        let columns = match sums.post {
+            Post::MixKeys(..) => sums.outputs.len().is_multiple_of(4),
+            Post::None | Post::Keys(_) => true,
+        };
+        columns && at_once(pass, sums) > 0
+    }
+
+    /// See [`Device::products`](homaes_bgv::device::Device::products).
+    pub(crate) fn multiplied(
+        &self,
+        pass: &Pass<'_>,
+        products: &Products<'_>,
+    ) -> Result<Vec<[Poly; 2]>> {
+        let mut out = Vec::with_capacity(products.factors.len());
+        for factors in products.factors.chunks(MOST_PRODUCTS) {
             pass.cancel.check()?;
-            out.extend(Switching::new(self, pass, outputs, number * size)?.run()?);
+            // both parts have the same constants
+            let addend = Addend {
+                map: products.map,
+                by_row: products.by_row,
+                second: false,
+            };
+            let kind = (Post::None, &[addend][..]);
+            let work = Switching::new(self, pass, kind, factors.len(), products.keys.len())?;
+            out.extend(work.products(&Products {
+                factors,
+                ..*products
+            })?);
+        }
+        Ok(out)
+    }
+
+    /// See [`Device::sums`](homaes_bgv::device::Device::sums).
+    pub(crate) fn summed(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        let mut out = Vec::with_capacity(sums.outputs.len());
+        let (shape, size) = (sums.shape, at_once(pass, sums));
+        let kind = (sums.post, &shape.addends[..]);
+        for (number, outputs) in sums.outputs.chunks(size).enumerate() {
+            pass.cancel.check()?;
+            let own = number * size..number * size + outputs.len();
+            let post = match sums.post {
+                Post::None => Post::None,
+                Post::Keys(keys) => Post::Keys(&keys[own]),
+                Post::MixKeys(two, keys) => Post::MixKeys(two, &keys[own]),
+            };
+            let sums = Sums {
+                outputs,
+                post,
+                ..*sums
+            };
+            let work = Switching::new(self, pass, kind, outputs.len(), shape.uses.len())?;
+            out.extend(work.sums(&sums)?);
         }
         Ok(out)
     }
@@ -132,18 +166,15 @@ impl Cuda {
     }
 }
 
-/// Outputs per call: limited by memory for digits and by the kernels' tables.
-fn at_once(pass: &Pass<'_>) -> usize {
-    if let [Summands::Product(_), ..] = pass.outputs {
-        return MOST_PRODUCTS;
-    }
-    let (uses, addends) = (&pass.shape.uses, pass.shape.addends.len());
+/// Sums whose digits are in memory at one time, and whose tables a kernel has room for.
+fn at_once(pass: &Pass<'_>, sums: &Sums<'_>) -> usize {
+    let (uses, addends) = (&sums.shape.uses, sums.shape.addends.len());
     let terms = pass.plan.digits.len() * uses.iter().map(Vec::len).sum::<usize>();
     let left = MOST_WORDS.saturating_sub(TERM * terms);
     let most = MOST_OUTPUTS
         .min(left / (uses.len() + addends).max(1))
         .min(MOST_ITEMS / uses.len().max(1));
-    match pass.post {
+    match sums.post {
         Post::MixKeys(..) => most - most % 4,
         Post::None | Post::Keys(_) => most,
     }
@@ -153,10 +184,9 @@ fn at_once(pass: &Pass<'_>) -> usize {
 struct Switching<'a> {
     cuda: &'a Cuda,
     pass: &'a Pass<'a>,
-    outputs: &'a [Summands<'a>],
-    /// number of the first output
-    first: usize,
-    /// owners of the addresses below, while in use
+    /// how many
+    count: usize,
+    /// what the addresses below are of, while it is in use
     held: Vec<Held>,
     tables: Arc<Placed<SwitchTables>>,
     constants: Arc<Placed<PassConstants>>,
@@ -173,12 +203,13 @@ impl<'a> Switching<'a> {
     fn new(
         cuda: &'a Cuda,
         pass: &'a Pass<'a>,
-        outputs: &'a [Summands<'a>],
-        first: usize,
+        (post, addends): (Post<'_>, &[Addend<'_>]),
+        count: usize,
+        pieces: usize,
     ) -> Result<Self> {
-        let plan: &SwitchPlan = pass.plan;
+        let plan = pass.plan;
         let n = cuda.gpu.n();
-        let (sums, elements) = (2 * outputs.len(), outputs.len() * pass.shape.uses.len());
+        let (sums, elements) = (2 * count, count * pieces);
         let limbs = [
             sums * plan.extended.len(),
             elements * plan.digits.len() * plan.extended.len(),
@@ -187,15 +218,8 @@ impl<'a> Switching<'a> {
             sums * plan.down.to().len(),
         ];
         let driver = &cuda.gpu.driver;
-        let products = matches!(outputs, [Summands::Product(_), ..]);
-        // both components of a product use the constants of the first addend
-        let addends = if products {
-            1
-        } else {
-            pass.shape.addends.len()
-        };
         let entry = cuda.plans.switch(driver, pass.params, plan)?;
-        let constants = entry.constants(driver, pass, addends)?;
+        let constants = entry.constants(driver, pass, post, addends)?;
         let work = Buffer::new(driver, limbs.iter().sum::<usize>() * n)?;
         let mut used = 0;
         let [sums, extended, words, lowered, converted] = limbs.map(|limbs| {
@@ -206,8 +230,7 @@ impl<'a> Switching<'a> {
         Ok(Self {
             cuda,
             pass,
-            outputs,
-            first,
+            count,
             held: Vec::new(),
             tables: entry.tables.clone(),
             constants,
@@ -240,43 +263,38 @@ impl<'a> Switching<'a> {
         polys.into_iter().map(|p| self.address(p)).collect()
     }
 
-    fn run(mut self) -> Result<Vec<[Poly; 2]>> {
-        let plan: &SwitchPlan = self.pass.plan;
-        let n = self.cuda.gpu.n();
-        let item = |k: usize| self.sums + 8 * (k * plan.extended.len() * n) as u64;
-        let sums: Vec<u64> = (0..2 * self.outputs.len()).map(item).collect();
-        let products = self.outputs.iter().filter_map(|o| match o {
-            Summands::Product(factors) => Some(factors),
-            Summands::Stored { .. } => None,
-        });
-        let products: Vec<&Operands<'_>> = products.collect();
-        if products.is_empty() {
-            self.stored(&sums)?;
-        } else {
-            self.products(&products)?;
-        }
-        let tables = (&*self.tables, &self.tables.places.down);
-        let work = [self.lowered, self.converted];
-        let mut out = self.cuda.divide(&plan.down, tables, &sums, work)?;
-        let mut next = || out.next().expect("two for each output");
-        Ok(self.outputs.iter().map(|_| [next(), next()]).collect())
+    /// Addresses of the sums of all outputs.
+    fn sums_at(&self) -> Vec<u64> {
+        let item = |k: usize| 8 * (k * self.pass.plan.extended.len() * self.cuda.gpu.n()) as u64;
+        (0..2 * self.count).map(|k| self.sums + item(k)).collect()
     }
 
-    /// Computes the sums of products; their dropped limbs are left after the columns of the inverse transform.
-    fn products(&mut self, operands: &[&Operands<'_>]) -> Result<()> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+    /// The outputs, divided from their sums.
+    fn divided(self) -> Result<Vec<[Poly; 2]>> {
+        let tables = (&*self.tables, &self.tables.places.down);
+        let work = [self.lowered, self.converted];
+        let down = &self.pass.plan.down;
+        let sums = self.sums_at();
+        let mut out = self.cuda.divide(down, tables, &sums, work)?;
+        let mut next = || out.next().expect("two for each output");
+        Ok((0..self.count).map(|_| [next(), next()]).collect())
+    }
+
+    /// Products: their sums, those that are dropped after the columns of the way back, divided.
+    fn products(mut self, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
+        let plan = self.pass.plan;
         let mut factors = Factors {
             x: Vec::new(),
             y: Vec::new(),
-            map: map(operands[0].map),
+            map: map(products.map),
         };
-        for f in operands {
-            factors.x.extend(self.addresses(f.x)?);
-            factors.y.extend(self.addresses(f.y)?);
+        for [x, y] in products.factors {
+            factors.x.extend(self.addresses(*x)?);
+            factors.y.extend(self.addresses(*y)?);
         }
         let mut keys = Vec::new();
-        for (_, key) in pass.shape.uses.iter().flatten() {
-            let key = key.digits(pass.plan);
+        for key in products.keys {
+            let key = key.digits(plan);
             for digit in &plan.digits {
                 keys.push(self.key(&key[digit.number])?);
             }
@@ -288,7 +306,7 @@ impl<'a> Switching<'a> {
         let (scale, owner) = (tables.at(at.unstored_scale), tables.at(at.owner));
         let own = (self.extended, plan.digits.len(), extended);
         gpu.parts_columns(from, [primes, scale, owner], &factors, own, self.words)?;
-        let elements = 2 * operands.len();
+        let elements = 2 * self.count;
         gpu.rows_convert(tables, &at.convert, elements, [self.words, self.extended])?;
         let t = ProductTables {
             prime_of: tables.at(at.convert.target_prime),
@@ -301,27 +319,25 @@ impl<'a> Switching<'a> {
         let lowered = (self.lowered, plan.down.dropped().len());
         let to = [self.extended, self.sums];
         gpu.key_columns(extended, &t, &factors, &keys, to, lowered)?;
-        Ok(())
+        self.divided()
     }
 
-    /// Computes the sums of polynomials to `sums`, and their dropped limbs after the columns of the inverse transform.
-    fn stored(&mut self, sums: &[u64]) -> Result<()> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+    /// Sums of polynomials, those that are dropped also after the columns of the way back, divided.
+    fn sums(mut self, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        let (plan, shape) = (self.pass.plan, sums.shape);
         let (mut pieces, mut added) = (Vec::new(), Vec::new());
-        for output in self.outputs {
-            if let Summands::Stored { pieces: p, addends } = output {
-                pieces.extend(self.addresses(p.iter().copied())?);
-                added.extend(self.addresses(addends.iter().copied())?);
-            }
+        for output in sums.outputs {
+            pieces.extend(self.addresses(output.pieces.iter().copied())?);
+            added.extend(self.addresses(output.addends.iter().copied())?);
         }
-        let mut words = self.terms()?;
+        let mut words = self.terms(shape)?;
         let terms = words.len() / TERM;
         words.extend(pieces.iter().copied().chain(added));
-        let post = self.post()?;
+        let post = self.post(sums.post)?;
         let gpu = &self.cuda.gpu;
         let (tables, at) = (&self.tables, &self.tables.places);
         let (from, extended, digits) = (plan.from.len(), plan.extended.len(), plan.digits.len());
-        let unscaled = pass.shape.unscaled && !plan.all_special;
+        let unscaled = shape.unscaled && !plan.all_special;
         let primes = tables.at(at.convert.source_prime);
         gpu.columns_inverse(from, [primes, tables.at(at.order)], &pieces, self.words)?;
         let scale = unscaled.then_some(at.unscaled);
@@ -340,28 +356,28 @@ impl<'a> Switching<'a> {
             addends: self.constants.at(self.constants.places.addends),
             sources: from,
             digits,
-            pieces: pass.shape.uses.len(),
+            pieces: shape.uses.len(),
             terms,
-            addend_count: pass.shape.addends.len(),
-            outputs: self.outputs.len(),
+            addend_count: shape.addends.len(),
+            outputs: self.count,
         };
         gpu.inner_product(extended, &t, words, self.extended, &post, self.sums)?;
         let down = &at.down;
         let places = [down.convert.source_prime, down.places].map(|at| tables.at(at));
         let dropped = plan.down.dropped().len();
-        gpu.columns_inverse(dropped, places, sums, self.lowered)?;
-        Ok(())
+        gpu.columns_inverse(dropped, places, &self.sums_at(), self.lowered)?;
+        self.divided()
     }
 
-    /// Terms for every piece, digit and key.
-    fn terms(&mut self) -> Result<Vec<u64>> {
-        let (pass, plan) = (self.pass, &self.pass.plan.switch);
+    /// The words of every piece, digit and key.
+    fn terms(&mut self, shape: &Shape<'_>) -> Result<Vec<u64>> {
+        let plan = self.pass.plan;
         let mut words = Vec::new();
-        for (piece, uses) in pass.shape.uses.iter().enumerate() {
+        for (piece, uses) in shape.uses.iter().enumerate() {
             for (d, digit) in plan.digits.iter().enumerate() {
                 for (sigma, key) in uses {
                     let [row, col, lanes] = map(sigma).map(u64::from);
-                    let key = self.key(&key.digits(pass.plan)[digit.number])?;
+                    let key = self.key(&key.digits(plan)[digit.number])?;
                     words.extend([piece as u64 | (d as u64) << 32, row | col << 32, lanes]);
                     words.extend(key);
                 }
@@ -370,10 +386,11 @@ impl<'a> Switching<'a> {
         Ok(words)
     }
 
-    fn post(&mut self) -> Result<PostTables> {
-        let keys = match self.pass.post {
+    /// What is done to the sums.
+    fn post(&mut self, post: Post<'_>) -> Result<PostTables> {
+        let keys = match post {
             Post::None => &[],
-            Post::Keys(keys) | Post::MixKeys(_, keys) => &keys[self.first..][..self.outputs.len()],
+            Post::Keys(keys) | Post::MixKeys(_, keys) => keys,
         };
         let keys = self.addresses(keys.iter().flat_map(|k| k.iter()))?;
         let places = &self.constants.places;
@@ -381,7 +398,7 @@ impl<'a> Switching<'a> {
             two: self.constants.at(places.two),
             factor: self.constants.at(places.special),
             keys,
-            mix: matches!(self.pass.post, Post::MixKeys(..)),
+            mix: matches!(post, Post::MixKeys(..)),
         })
     }
 }

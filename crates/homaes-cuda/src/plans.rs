@@ -210,11 +210,11 @@ impl SwitchEntry {
         &self,
         driver: &Arc<Driver>,
         pass: &Pass<'_>,
-        addends: usize,
+        post: Post<'_>,
+        addends: &[Addend<'_>],
     ) -> Result<Arc<Placed<PassConstants>>> {
-        let addends = &pass.shape.addends[..addends];
         let mut key = Vec::new();
-        match pass.post {
+        match post {
             Post::None => put(&mut key, [0]),
             Post::Keys(_) => put(&mut key, [1]),
             Post::MixKeys(two, _) => put(&mut key, two.iter().map(|&e| 2 + u64::from(e))),
@@ -233,7 +233,7 @@ impl SwitchEntry {
             return Ok(found.clone());
         }
         let made = Placed::new(driver, |tables| {
-            pass_constants(driver.arithmetic, pass, addends, tables)
+            pass_constants(driver.arithmetic, pass, (post, addends), tables)
         })?;
         if all.len() == KEPT {
             all.remove(0);
@@ -252,10 +252,10 @@ fn packed(addend: &Addend<'_>) -> [u64; 2] {
 fn pass_constants(
     arithmetic: Arithmetic,
     pass: &Pass<'_>,
-    addends: &[Addend<'_>],
+    (post, addends): (Post<'_>, &[Addend<'_>]),
     tables: &mut Tables,
 ) -> PassConstants {
-    let (params, plan) = (pass.params, &pass.plan.switch);
+    let (params, plan) = (pass.params, pass.plan);
     let rows = || {
         let rows = addends.iter().flat_map(|a| a.by_row.iter().zip(&plan.from));
         rows.map(|(row, &i)| (params.rns().modulus(i), row))
@@ -270,7 +270,7 @@ fn pass_constants(
         padded(factors.collect::<Vec<u64>>(), 2 * ROWS, 0)
     });
     let mut two = Vec::new();
-    if let Post::MixKeys(exponents, _) = pass.post {
+    if let Post::MixKeys(exponents, _) = post {
         for &i in &plan.extended {
             let t = params.rns().transform(i);
             let values = t.row_values(exponents).into_iter();

@@ -12,7 +12,7 @@ mod numbers;
 use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
 use homaes_aes::{Direction, Layout, RoundKeys};
-use homaes_bgv::device::{Addend, Device, Factors, Pass, Processor, Shape, Summands};
+use homaes_bgv::device::{Device, Pass, Processor, Products, Shape, Summands, Sums};
 use homaes_bgv::{
     Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
 };
@@ -86,65 +86,60 @@ impl Compared {
     }
 }
 
-impl Device for Compared {
-    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        self.count()?;
-        let (params, from) = (pass.params, &pass.plan.switch.from);
-        let made: Vec<Poly> = (0..8 * ADDENDS as u64)
-            .map(|seed| edges(params, from, seed % 61))
-            .collect();
-        let pairs: Vec<[Poly; 2]> = (0..4 * pass.outputs.len() as u64)
-            .map(|seed| [2, 3].map(|k| edges(params, from, 100 * k + seed)))
-            .collect();
-        let shape = Shape {
-            uses: pass.shape.uses.clone(),
-            addends: pass
-                .shape
-                .addends
-                .iter()
-                .copied()
-                .cycle()
-                .take(ADDENDS)
-                .collect::<Vec<Addend<'_>>>(),
-            unscaled: pass.shape.unscaled,
-        };
-        let mut product = false;
-        let outputs = pass
-            .outputs
-            .iter()
-            .enumerate()
-            .map(|(k, output)| match output {
-                Summands::Product(factors) => {
-                    product = true;
-                    let [x, y] = [&pairs[2 * k], &pairs[2 * k + 1]];
-                    Summands::Product(Factors {
-                        x,
-                        y,
-                        map: factors.map,
-                    })
-                }
-                Summands::Stored { pieces, .. } => Summands::Stored {
-                    pieces: made[k..][..pieces.len()].iter().collect(),
-                    addends: made[k + 7..][..ADDENDS].iter().collect(),
-                },
-            });
-        let outputs: Vec<Summands<'_>> = outputs.collect();
-        let edged = Pass {
-            shape: if product { pass.shape } else { &shape },
-            outputs: &outputs,
-            ..*pass
-        };
-        assert!(Cuda::has(&edged));
+impl Compared {
+    fn compare_devices(
+        &self,
+        pass: &Pass<'_>,
+        run: impl Fn(&dyn Device) -> Result<Vec<[Poly; 2]>>,
+    ) {
         let [found, want] = [&self.cuda as &dyn Device, &Processor].map(|device| {
-            device
-                .pass(&edged)
-                .unwrap()
-                .into_iter()
-                .flatten()
-                .collect::<Vec<Poly>>()
+            let polys = run(device).unwrap().into_iter().flatten();
+            polys.collect::<Vec<Poly>>()
         });
-        self.compare(params, pass.plan.switch.down.to(), &found, &want);
-        Processor.pass(pass)
+        self.compare(pass.params, pass.plan.down.to(), &found, &want);
+    }
+}
+
+impl Device for Compared {
+    fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
+        self.count()?;
+        let made: Vec<[Poly; 2]> = (0..2 * products.factors.len() as u64)
+            .map(|seed| [2, 3].map(|k| edges(pass.params, &pass.plan.from, 100 * k + seed)))
+            .collect();
+        let factors = (0..products.factors.len()).map(|k| [&made[2 * k], &made[2 * k + 1]]);
+        let edged = Products {
+            factors: &factors.collect::<Vec<_>>(),
+            ..*products
+        };
+        assert!(Cuda::has_products(pass));
+        self.compare_devices(pass, |device| device.products(pass, &edged));
+        Processor.products(pass, products)
+    }
+
+    fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        self.count()?;
+        let made: Vec<Poly> = (0..8 * ADDENDS as u64)
+            .map(|seed| edges(pass.params, &pass.plan.from, seed % 61))
+            .collect();
+        let addends = sums.shape.addends.iter().copied();
+        let shape = Shape {
+            uses: sums.shape.uses.clone(),
+            addends: addends.cycle().take(ADDENDS).collect(),
+            unscaled: sums.shape.unscaled,
+        };
+        let outputs = sums.outputs.iter().enumerate();
+        let outputs = outputs.map(|(k, output)| Summands {
+            pieces: made[k..][..output.pieces.len()].iter().collect(),
+            addends: made[k + 7..][..ADDENDS].iter().collect(),
+        });
+        let edged = Sums {
+            shape: &shape,
+            outputs: &outputs.collect::<Vec<_>>(),
+            ..*sums
+        };
+        assert!(Cuda::has_sums(pass, &edged));
+        self.compare_devices(pass, |device| device.sums(pass, &edged));
+        Processor.sums(pass, sums)
     }
 
     fn mod_down(

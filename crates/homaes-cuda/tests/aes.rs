@@ -3,8 +3,8 @@
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
 use homaes_bgv::{
-    Aes, Ciphertext, Circuit, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrapOptions,
-    WrappedKey, encode_batch, encode_value, sets,
+    Aes, Ciphertext, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrapOptions, WrappedKey,
+    encode_batch, encode_value, sets,
 };
 use homaes_cuda::{Arithmetic, Cuda};
 use rand_chacha::ChaCha20Rng;
@@ -158,7 +158,7 @@ fn toy_circuits() {
     let bytes = |k: usize| (0..slots).map(|i| (i * k + 3) as u8).collect::<Vec<u8>>();
     let [a, b] = [5, 11].map(|k| secret.encrypt(&bytes(k), &mut rng).unwrap());
     let run = |eval: &Evaluator<'_>| -> Vec<Ciphertext> {
-        let circuit = Circuit::new(eval);
+        let circuit = eval;
         let public = eval.public(&bytes(7)).unwrap();
         let sum = eval.add(&public, &a).unwrap();
         let other = eval.add(&a, &public).unwrap();
@@ -166,7 +166,7 @@ fn toy_circuits() {
         let image = circuit.frobenius(&product, 3).unwrap();
         let lower = eval.mod_switch(&image).unwrap();
         let mixed = circuit.combine(&[(&lower, 3), (&b, 0x1d)]).unwrap();
-        let last = circuit.multiply_conjugate(&mixed, &eval.add(&lower, &a).unwrap(), 2);
+        let last = circuit.multiply_frobenius(&mixed, &eval.add(&lower, &a).unwrap(), 2);
         vec![sum, other, product, image, lower, mixed, last.unwrap()]
     };
     let here = Evaluator::new(&eval);

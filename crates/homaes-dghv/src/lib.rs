@@ -12,7 +12,7 @@
 //! | Encrypt, §3.3, subset sum of β-bit integers, §5 | [`PublicKey::encrypt`]; with the secret key [`SecretKey::encrypt`] |
 //! | Decrypt | [`SecretKey::decrypt`] |
 //! | Add, and 2c₁c₂ | [`Bits`] |
-//! | Convert, §3.2; z_i and σ_i of special form, §5, §5.1 | `convert`; the key in `eval_key` |
+//! | Convert, §3.2; z_i and σ_i of special form, §5, §5.1 | `convert`, on one page `tests/reference.rs`; the key in `eval_key` |
 //! | public-key compression, §5 | `element` |
 //! | Lemma 1, and average noise | [`noise`]; through AES [`bound`] |
 //! | Table 1 | [`paper`] |

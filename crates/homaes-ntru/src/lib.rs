@@ -12,7 +12,7 @@
 //! | ζ_τ = h s_τ + 2e_τ + 2^τ f, §2 | [`EvalKeyFile`]; other gadgets in `rns` |
 //! | Encrypt: h s + 2e + b | [`PublicKey::encrypt`], [`SecretKey::encrypt`] |
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
-//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form |
+//! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form, on one page `tests/reference.rs` |
 //! | one key for all levels, as q_{i+1} divides q_i, §4 | `prime_power`; `rns::chain` |
 //! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
 //! | AES, §6 | [`Aes`] over [`homaes_aes::FoldedBits`] |

@@ -29,7 +29,8 @@ use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
 use num_bigint::BigUint;
 use rayon::prelude::*;
-use wide::{BLOCK, LIMB_BITS, MASK, Wide, WideModulus, divide_exactly, limbs_of};
+pub(crate) use wide::Wide;
+use wide::{BLOCK, LIMB_BITS, MASK, WideModulus, divide_exactly, limbs_of};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bits of p and of auxiliary primes: sums of 64 residues and limbs stay below 2^52 q.
@@ -49,10 +50,11 @@ pub struct Secret {
 
 /// Arithmetic modulo powers of a prime.
 pub struct PrimePower {
-    p: u64,
-    /// bits per digit
-    word: u32,
-    context: RnsContext,
+    pub(crate) p: u64,
+    /// bits of a digit
+    pub(crate) word: u32,
+    /// auxiliary primes
+    pub(crate) context: RnsContext,
     /// p itself
     base: RnsContext,
     /// by level, from 1
@@ -79,7 +81,7 @@ impl PrimePower {
         &self.levels[level - 1]
     }
 
-    fn top(&self) -> usize {
+    pub(crate) fn top(&self) -> usize {
         self.levels.len()
     }
 
@@ -87,7 +89,8 @@ impl PrimePower {
         self.context.ring().n()
     }
 
-    fn digits(&self, level: usize) -> usize {
+    /// Digits of an element of a level.
+    pub(crate) fn digits(&self, level: usize) -> usize {
         let bits = self.log2_modulus(level);
         (bits / f64::from(self.word)).floor() as usize + 1
     }

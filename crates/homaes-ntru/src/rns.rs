@@ -157,6 +157,7 @@ impl Arithmetic for Rns {
         let context =
             RnsContext::new(ring, &chain.primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let gadget = Gadget {
+            part: 0,
             special: chain.special.clone(),
             digit_of: &|i| chain.digit_of[i],
             excess_bits: DIGIT_EXCESS_BITS,
@@ -165,7 +166,7 @@ impl Arithmetic for Rns {
         let bases = |levels: [usize; 2]| levels.map(|level| &chain.levels[level][..]);
         let switching = pairs().map(|levels| {
             let [from, to] = bases(levels);
-            SwitchPlan::new(&context, from, to, &gadget)
+            SwitchPlan::new(&context, from, (levels[1], to), &gadget)
         });
         let mod_switches = pairs().map(|levels| {
             let [from, to] = bases(levels);

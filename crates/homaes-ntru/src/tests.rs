@@ -1,6 +1,7 @@
 //! The scheme by itself. The conformance suite of `homaes` also runs every toy set.
 
 mod memcheck;
+mod reference;
 mod vectors;
 
 use super::*;

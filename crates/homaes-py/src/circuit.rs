@@ -18,8 +18,6 @@ use pyo3::types::PyList;
 use std::process;
 use std::sync::Arc;
 
-type Bgv<'c> = homaes_bgv::Circuit<'c, 'c>;
-
 /// Operations on vectors, under an evaluation key of BGV.
 #[pyclass(frozen, module = "homaes.bgv", weakref)]
 #[derive(Clone)]
@@ -61,7 +59,7 @@ impl Shared {
     fn run<T: Send + 'static>(
         self: &Arc<Self>,
         py: Python<'_>,
-        work: impl FnOnce(&Bgv<'_>) -> homaes_bgv::Result<T> + Send + 'static,
+        work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         if self.threads.process != process::id() {
             return Err(PyValueError::new_err(
@@ -76,7 +74,7 @@ impl Shared {
                 return Err(Error::Cancelled);
             };
             let evaluator = Evaluator::new(key).until(&thrown);
-            let done = pool.install(|| work(&homaes_bgv::Circuit::new(&evaluator)));
+            let done = pool.install(|| work(&evaluator));
             done.map_err(|error| Error::Keys(scheme_error(error)))
         })
     }
@@ -353,7 +351,7 @@ impl Circuit {
     fn made(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Bgv<'_>) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
+        work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
     ) -> PyResult<Vector> {
         Ok(Vector {
             ciphertext: self.0.run(py, work)?.into(),
@@ -365,7 +363,9 @@ impl Circuit {
         &self,
         py: Python<'_>,
         v: &Vector,
-        work: impl FnOnce(&Bgv<'_>, &Ciphertext) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
+        work: impl FnOnce(&Evaluator<'_>, &Ciphertext) -> homaes_bgv::Result<Ciphertext>
+        + Send
+        + 'static,
     ) -> PyResult<Vector> {
         let v = self.own(v)?;
         self.made(py, move |c| work(c, &v))
@@ -501,7 +501,7 @@ impl Vector {
     fn with<'py>(
         &self,
         other: &Bound<'py, PyAny>,
-        work: impl FnOnce(&Bgv<'_>, &Operand) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
+        work: impl FnOnce(&Evaluator<'_>, &Operand) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, circuit) = (other.py(), self.circuit());
         let other = if other.cast::<Self>().is_ok() {

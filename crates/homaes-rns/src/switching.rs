@@ -8,7 +8,9 @@ use std::ops::Range;
 
 /// How the keys of a set are made: the special primes, and the digit of every other prime.
 pub struct Gadget<'a> {
-    /// Indices of the special primes.
+    /// Number of the part of every key that is made so.
+    pub part: usize,
+    /// Places of the special primes.
     pub special: Range<usize>,
     /// Digit of the prime with a given index.
     pub digit_of: &'a dyn Fn(usize) -> usize,
@@ -23,12 +25,18 @@ pub struct Gadget<'a> {
 pub struct SwitchPlan {
     /// The basis of the element.
     pub from: Vec<usize>,
+    /// The part of every key that is read.
+    pub part: usize,
+    /// Level of the target.
+    pub to_level: usize,
     /// `from`, then the special primes in use.
     pub extended: Vec<usize>,
     /// The digits with primes in `from`.
     pub digits: Vec<Digit>,
     /// (P/P_l)⁻¹ per prime of `from`.
     pub scale: Vec<Shoup>,
+    /// P_l modulo each prime of `from`, stored.
+    pub special_products: Vec<Shoup>,
     /// Whether all special primes are in use, so that `scale` is 1.
     pub all_special: bool,
     /// The modulus switch to the target.
@@ -40,8 +48,13 @@ pub struct SwitchPlan {
 }
 
 impl SwitchPlan {
-    /// Plans the key switch in the basis `from` with the modulus switch to the basis `to`.
-    pub fn new(rns: &RnsContext, from: &[usize], to: &[usize], gadget: &Gadget<'_>) -> Self {
+    /// From the basis `from` to the level `to_level`, whose basis is `to`.
+    pub fn new(
+        rns: &RnsContext,
+        from: &[usize],
+        (to_level, to): (usize, &[usize]),
+        gadget: &Gadget<'_>,
+    ) -> Self {
         let numbers: Vec<usize> = from.iter().map(|&i| (gadget.digit_of)(i)).collect();
         let count = numbers.iter().max().map_or(0, |d| d + 1);
         let own = |d: usize| -> Vec<usize> {
@@ -64,8 +77,15 @@ impl SwitchPlan {
             let m = rns.modulus(i);
             m.shoup(m.inv(rns.product(m, used.end..end)))
         });
+        let special_products = from.iter().map(|&i| {
+            let m = rns.modulus(i);
+            m.shoup(m.to_stored(rns.product(m, used.clone())))
+        });
         Self {
+            part: gadget.part,
+            to_level,
             scale: scale.collect(),
+            special_products: special_products.collect(),
             all_special: used.end == end,
             down: ModSwitch::new(rns, &extended, to),
             excesses: sets

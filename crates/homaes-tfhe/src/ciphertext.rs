@@ -85,6 +85,7 @@ impl<K> Lwe<K> {
     }
 
     /// b - <a, s>.
+    #[cfg(test)]
     pub(crate) fn phase(&self, key: &[u64]) -> u64 {
         let terms = self.mask().iter().zip(key);
         terms.fold(self.body(), |sum, (a, s)| {

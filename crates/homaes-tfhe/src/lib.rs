@@ -32,7 +32,7 @@
 //! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | CGGI20 §3, §4 |
 //! | polynomials, automorphisms; key parts and rows | `ring`, `parts`, `rows` | CGGI20 |
 //! | key switch in a ring | `switching` | GLWE key switch, masks embedded as polynomials |
-//! | blind rotation, one or two key bits or a block per step | `rotation`, [`homaes_math::Fourier`] | see below |
+//! | blind rotation, one or two key bits or a block per step | `rotation`, on one page `tests/reference.rs`, [`homaes_math::Fourier`] | see below |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean compensation | `rotation`, `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025 |
 //! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
@@ -98,7 +98,6 @@ mod set;
 pub mod sets;
 mod state;
 mod switching;
-mod trial;
 mod wrapped;
 
 pub use aes::Aes;

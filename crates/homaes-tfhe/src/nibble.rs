@@ -27,7 +27,6 @@ pub(crate) mod aes;
 pub(crate) mod engine;
 pub(crate) mod expand;
 pub(crate) mod linear;
-pub mod methods;
 pub(crate) mod noise;
 pub(crate) mod params;
 pub(crate) mod table;

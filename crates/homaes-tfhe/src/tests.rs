@@ -3,6 +3,8 @@
 mod aes;
 mod memcheck;
 mod programs;
+mod reference;
+pub(crate) mod trial;
 mod vectors;
 
 use crate::{EvalKey, ParamSet, Params, SecretKey};

@@ -8,7 +8,7 @@
 //! of the byte in its block, 0 to 15, BYTE a character, and OUT the file to write (`.hcv`). `homaes decrypt --json` prints it.
 
 use homaes::{Ciphertexts, Computed, EvalKey, Layout, Output};
-use homaes_bgv::{Circuit, Evaluator, State};
+use homaes_bgv::{Evaluator, State};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,8 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // reserved first: nothing is computed for a file that cannot be written
     let output = Output::create(out, false)?;
     let key = EvalKey::open(eval)?;
-    let evaluator = Evaluator::new(key.of_scheme().ok_or("not a key of BGV")?);
-    let circuit = Circuit::new(&evaluator);
+    let circuit = Evaluator::new(key.of_scheme().ok_or("not a key of BGV")?);
     let results = Ciphertexts::open(results)?;
     let blocks = results.meta().split.blocks();
     let mut found = Vec::new();

@@ -8,7 +8,7 @@ use homaes::{
     AesFile, AesInput, AesKey, Ciphertexts, DecryptOptions, Error, KeySet, Kind, Memory, Merge,
     Mode, Output, Reopened, Set, Transcipher, WrapOptions, WrappedKey,
 };
-use homaes_bgv::{Circuit, Evaluator};
+use homaes_bgv::Evaluator;
 use homaes_wire::Reader;
 use std::fs;
 use std::io::{self, Read};
@@ -254,8 +254,7 @@ fn programs_compute_on_what_they_read() {
     let key: &homaes_bgv::EvalKey = world.keys.eval.of_scheme().unwrap();
     let secret = Reader::open(world.at("keys/secret.hsk"), Kind::SecretKey).unwrap();
     let secret = homaes_bgv::SecretKey::read(key.params(), secret).unwrap();
-    let evaluator = Evaluator::new(key);
-    let circuit = Circuit::new(&evaluator);
+    let circuit = Evaluator::new(key);
     let mut batches = Ciphertexts::of_read(Slow(&bytes, false), "x")
         .unwrap()
         .into_iter();

@@ -8,7 +8,7 @@ use homaes::{
     AesFile, AesKey, Ciphertexts, Computed, Error, KeySet, Kind, Memory, Mode, Numbers, Output,
     Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
-use homaes_bgv::{Circuit, Evaluator};
+use homaes_bgv::Evaluator;
 use homaes_wire::{Contents, Encoder, Header, Reader, Writer};
 use std::any::Any;
 use std::fs;
@@ -95,8 +95,7 @@ impl World {
 #[test]
 fn what_a_program_computed_comes_back() {
     let world = World::bgv();
-    let evaluator = Evaluator::new(world.keys.eval.of_scheme().unwrap());
-    let circuit = Circuit::new(&evaluator);
+    let circuit = Evaluator::new(world.keys.eval.of_scheme().unwrap());
     let states = world.states::<homaes_bgv::State>();
     let wanted = u8::try_from(world.column(2)[7]).unwrap();
     let found = states.iter().map(|state| {

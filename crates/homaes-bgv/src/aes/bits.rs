@@ -164,12 +164,9 @@ impl BitEval for Bits<'_> {
     }
 
     fn relinearize_all(&self, products: Vec<Product>) -> Result<Vec<Ciphertext>> {
-        let count = products.len();
-        self.0.meter().pass(count);
-        self.each(products, |p| {
-            self.0.cancel.check()?;
-            fetched(self.0.relinearize_one_of(&p, count)?)
-        })
+        self.0.meter().pass(products.len());
+        let one = Self(self.0.beside(products.len()));
+        self.each(products, |p| one.relinearize(p))
     }
 
     fn each<S: Send, T: Send>(

@@ -88,7 +88,7 @@ impl PackedAes<'_> {
         let input = match first {
             Some((images, power)) => {
                 let plan = eval.params().staying(level);
-                eval.sum_of_images(plan, images, &[&c127[0]], power, 1, Post::None)?
+                eval.sum_of_images(plan, images, &[&c127[0]], power, Post::None)?
             }
             None => c127,
         };
@@ -97,7 +97,7 @@ impl PackedAes<'_> {
         let keys: Vec<_> = keys.iter().map(|c| &c.parts).collect();
         let post = Post::Keys(&keys);
         Ok(State {
-            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, 1, post)?,
+            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, post)?,
             slope,
             origin: None,
             ..*s

@@ -68,15 +68,15 @@ impl<'k> SlicedAes<'k> {
         })
     }
 
-    /// The linear layer of some columns, in one of `calls` side by side; `mix` is false in the last round.
+    /// The linear layer of some columns; `mix` is false in the last round.
     fn linear_layer(
         &self,
+        eval: &Evaluator<'k>,
         c127: &[&Ciphertext],
         keys: &[&Ciphertext],
         mix: bool,
-        calls: usize,
     ) -> Result<Vec<Ciphertext>> {
-        let (eval, level) = (&self.eval, c127[0].level);
+        let level = c127[0].level;
         check_level(level, keys)?;
         let plan = eval.params().switching(level);
         let keys: Vec<_> = keys.iter().map(|c| &c.parts).collect();
@@ -88,20 +88,15 @@ impl<'k> SlicedAes<'k> {
                 &self.bytes,
                 c127,
                 both,
-                calls,
                 Post::MixKeys(&self.linear.mix[0], &keys),
             ),
-            (Direction::Encrypt, false) => {
-                eval.sum_of_images(plan, &self.bytes, c127, bytes, calls, add)
-            }
+            (Direction::Encrypt, false) => eval.sum_of_images(plan, &self.bytes, c127, bytes, add),
             (Direction::Decrypt, true) => {
                 let mixed = self.mix_ciphertexts(c127)?;
                 let mixed: Vec<&Ciphertext> = mixed.iter().collect();
-                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, calls, add)
+                eval.sum_of_images(plan, &self.bytes, &mixed, bytes, add)
             }
-            (Direction::Decrypt, false) => {
-                eval.sum_of_images(plan, &self.square, c127, 1.0, calls, add)
-            }
+            (Direction::Decrypt, false) => eval.sum_of_images(plan, &self.square, c127, 1.0, add),
         }
     }
 
@@ -146,13 +141,14 @@ impl SlicedAes<'_> {
                 true => missing.len().max(1),
                 false => 1,
             };
+            let eval = self.eval.beside(missing.len().div_ceil(at_once));
             let columns = missing.par_chunks(at_once).map(|columns| {
                 let input = columns.iter().flat_map(|&col| sources(col));
                 let input: Vec<&Ciphertext> = input.map(|at| &*c127[at]).collect();
                 let keys = columns.iter().flat_map(|&col| &key[4 * col..][..4]);
                 let keys: Vec<&Ciphertext> = keys.collect();
-                self.eval.cancel.check()?;
-                let out = self.linear_layer(&input, &keys, mix, missing.len().div_ceil(at_once))?;
+                eval.cancel.check()?;
+                let out = self.linear_layer(&eval, &input, &keys, mix)?;
                 let mut out = out.into_iter();
                 let columns = columns.iter().map(|_| out.by_ref().take(4).collect());
                 Ok(columns.collect::<Vec<Vec<Ciphertext>>>())

@@ -1,8 +1,8 @@
 //! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
 
 use crate::noise::bound::{Bound, Form, Fresh, hash, worst_key_switch_spread};
-use crate::params::{Params, SwitchPlan};
-use homaes_rns::Digit;
+use crate::params::Params;
+use homaes_rns::{Digit, SwitchPlan};
 
 /// Kinds of operations, to tell their noises apart.
 #[derive(Hash)]

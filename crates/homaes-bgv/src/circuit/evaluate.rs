@@ -9,15 +9,13 @@ use crate::device::{Device, Processor};
 use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
-use crate::keyswitch::{Addend, Factors, Pass, Post, Shape, Summands};
+use crate::keyswitch::{Addend, Pass, Post, Products, Shape, Summands, Sums};
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
-use crate::params::row_constant;
-use crate::params::{Params, SwitchPlan};
+use crate::params::{Params, row_constant};
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
-use homaes_rns::Poly;
-use homaes_rns::{Meter, Stage};
+use homaes_rns::{Meter, Poly, Stage, SwitchPlan};
 use homaes_scheme::FieldError;
 use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
@@ -37,6 +35,8 @@ pub struct Evaluator<'k> {
     /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear layer, and at every
     /// operand of users' circuits
     pub(crate) cancel: Cancel,
+    /// see [`Pass::spread`]
+    spread: bool,
 }
 
 impl<'k> Evaluator<'k> {
@@ -47,6 +47,7 @@ impl<'k> Evaluator<'k> {
             meter: Arc::default(),
             device: Arc::new(Processor),
             cancel: Cancel::new(),
+            spread: true,
         }
     }
 
@@ -61,6 +62,15 @@ impl<'k> Evaluator<'k> {
     #[must_use]
     pub fn on(self, device: Arc<dyn Device>) -> Self {
         Self { device, ..self }
+    }
+
+    /// The same, for one of `count` tasks side by side. If these keep all threads busy, none spreads its passes.
+    pub(crate) fn beside(&self, count: usize) -> Self {
+        let spread = count < rayon::current_num_threads();
+        Self {
+            spread,
+            ..self.clone()
+        }
     }
 
     /// The same, on the processor.
@@ -84,11 +94,6 @@ impl<'k> Evaluator<'k> {
 
     /// The secret key that the evaluation key belongs to.
     pub fn key_id(&self) -> KeyId {
-        self.key.id
-    }
-
-    /// The secret key's id.
-    pub(crate) fn id(&self) -> KeyId {
         self.key.id
     }
 
@@ -194,16 +199,10 @@ impl<'k> Evaluator<'k> {
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
-    pub fn scale(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        let out = self.scaled_by(&self.with_bound(a)?, c);
-        self.checked("product with a byte", out)
-    }
-
-    /// [`Evaluator::scale`] without looking at the result.
-    pub(crate) fn scaled_by(&self, a: &Ciphertext, c: u8) -> Ciphertext {
+    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
-        let mut out = a.clone();
+        let mut out = self.with_bound(a)?;
         let row_len = params.ring().row_len();
         for (at, &i) in params.basis(a.level).iter().enumerate() {
             let t = params.transform(i);
@@ -223,8 +222,8 @@ impl<'k> Evaluator<'k> {
         let largest = powers.into_iter().fold(0.0, f64::max);
         out.noise = a.noise.times_constant(mean, largest);
         let by = Scalar::constant(params.ring(), &exponents);
-        out.history = a.history.one(|b| b.scaled(0.5 * largest.log2(), by));
-        out
+        out.history = out.history.one(|b| b.scaled(0.5 * largest.log2(), by));
+        self.checked("product with a byte", out)
     }
 
     /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
@@ -414,20 +413,18 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// If the key is missing, or the noise no longer fits, or the product belongs to another set or key.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
-        self.relinearize_one_of(p, 1)
-    }
-
-    /// [`Evaluator::relinearize`], for one of `count` products side by side: if these keep all threads busy, none is spread over threads.
-    pub(crate) fn relinearize_one_of(&self, p: &Product, count: usize) -> Result<Ciphertext> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
         let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(p.frobenius, plan, p.level, &special)?;
+        let targets = match p.frobenius {
+            0 => &[Target::Product(0)][..],
+            k => &[Target::Frobenius(k), Target::Product(k)],
+        };
+        let shape = self.product_shape(targets, plan, p.level, &special)?;
         let mut pieces: Vec<&Poly> = p.parts.iter().collect();
         let addends = pieces.drain(..2).collect();
-        let output = [Summands::Stored { pieces, addends }];
-        let parts = self.pass(plan, &shape, &output, Post::None, count)?;
+        let parts = self.sums(plan, &shape, &[Summands { pieces, addends }], Post::None)?;
         let pieces = shape.uses.len();
         let mut out = self.finish(plan, parts, &[p.noise], pieces);
         let mut c = out.pop().expect("one product in, one ciphertext out");
@@ -460,66 +457,69 @@ impl<'k> Evaluator<'k> {
             params.staying(level)
         };
         let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(k, plan, level, &special)?;
-        let map = params.frobenius(k);
+        let key = |target| self.key.key_at(target, plan, level);
         let pairs = || x.iter().zip(y);
-        let outputs: Vec<Summands<'_>> = pairs()
-            .map(|(x, y)| {
-                let (x, y) = (&x.parts, &y.parts);
-                Summands::Product(Factors { x, y, map })
-            })
-            .collect();
+        let factors: Vec<_> = pairs().map(|(x, y)| [&x.parts, &y.parts]).collect();
         let noises: Vec<Noise> = pairs().map(|(x, y)| x.noise.times(y.noise)).collect();
-        let sums = self.pass(plan, &shape, &outputs, Post::None, 1)?;
-        Ok(self.finish(plan, sums, &noises, shape.uses.len()))
+        let products = Products {
+            factors: &factors,
+            map: params.frobenius(k),
+            keys: [key(Target::Frobenius(k))?, key(Target::Product(k))?],
+            by_row: &special,
+        };
+        let parts = self.device.products(&self.pass(plan), &products)?;
+        Ok(self.finish(plan, parts, &noises, products.keys.len()))
     }
 
-    /// Parts under σ(s) and s·σ(s), for k = 0 that under s², are switched, those under 1 and s added.
+    /// The last parts of a product are switched from `targets`, the first two added.
     pub(crate) fn product_shape<'a>(
         &'a self,
-        k: usize,
+        targets: &[Target],
         plan: &SwitchPlan,
         level: usize,
         special: &'a [Vec<u64>],
     ) -> Result<Shape<'a>> {
-        let key = |target| self.key.key_at(target, plan, level);
-        let id = self.params().frobenius(0);
-        let switched = match k {
-            0 => &[Target::Product(0)][..],
-            _ => &[Target::Frobenius(k), Target::Product(k)],
-        };
-        let uses = switched.iter().map(|&target| Ok(vec![(id, key(target)?)]));
-        let addend = |second| Addend {
-            map: id,
+        let map = self.params().frobenius(0);
+        let uses = targets.iter().map(|&target| {
+            let key = self.key.key_at(target, plan, level)?;
+            Ok(vec![(map, key)])
+        });
+        let addends = [false, true].map(|second| Addend {
+            map,
             by_row: special,
             second,
-        };
+        });
         Ok(Shape {
             uses: uses.collect::<Result<_>>()?,
-            addends: vec![addend(false), addend(true)],
+            addends: addends.to_vec(),
             unscaled: false,
         })
     }
 
-    /// The outputs of a pass, one of `calls` side by side.
-    pub(crate) fn pass(
+    fn pass<'a>(&'a self, plan: &'a SwitchPlan) -> Pass<'a> {
+        Pass {
+            params: self.params(),
+            meter: &self.meter,
+            cancel: &self.cancel,
+            plan,
+            spread: self.spread,
+        }
+    }
+
+    /// The sums of a pass.
+    pub(crate) fn sums(
         &self,
         plan: &SwitchPlan,
         shape: &Shape<'_>,
         outputs: &[Summands<'_>],
         post: Post<'_>,
-        calls: usize,
     ) -> Result<Vec<[Poly; 2]>> {
-        self.device.pass(&Pass {
-            params: self.params(),
-            meter: &self.meter,
-            cancel: &self.cancel,
-            plan,
+        let sums = Sums {
             shape,
             outputs,
             post,
-            calls,
-        })
+        };
+        self.device.sums(&self.pass(plan), &sums)
     }
 
     /// P_l times Σ ζ_17^k over `exponents`, per prime of the source basis of `plan`.

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
 use crate::noise::Noise;
-use crate::params::{KeyPart, Params, SwitchPlan, Tail};
+use crate::params::{KeyPart, Params, Tail};
 use homaes_math::GaloisMap;
+use homaes_rns::SwitchPlan;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl Evaluator<'_> {
         let params = self.params();
         self.key().key_at(target, plan, a.level)?;
         let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, 1, Post::None)?;
+        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
         let mut out = out.pop().expect("one input, one output");
         let galois = params.ring().exponent(target.map(params).source(0));
         out.history = a.history.one(|b| image_bound(params, plan, b, galois));
@@ -98,7 +99,7 @@ impl Evaluator<'_> {
     }
 
     /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
-    /// keys. `post` is done to the sums, which are P_l times the result, before the division. The call is one of `calls` side by side.
+    /// keys. `post` is done to the sums, which are P_l times the result, before the division.
     ///
     /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
     /// `keyswitch/pass.rs`.
@@ -108,7 +109,6 @@ impl Evaluator<'_> {
         images: &[Image<'_>],
         inputs: &[&Ciphertext],
         power: f64,
-        calls: usize,
         post: Post<'_>,
     ) -> Result<Vec<Ciphertext>> {
         let special: Vec<Vec<Vec<u64>>> = images
@@ -130,7 +130,7 @@ impl Evaluator<'_> {
         };
         let outputs: Vec<Summands<'_>> = inputs
             .iter()
-            .map(|c| Summands::Stored {
+            .map(|c| Summands {
                 pieces: vec![&c.parts[1]],
                 addends: vec![&c.parts[0]; images.len()]
                     .into_iter()
@@ -138,7 +138,7 @@ impl Evaluator<'_> {
                     .collect(),
             })
             .collect();
-        let parts = self.pass(plan, &shape, &outputs, post, calls)?;
+        let parts = self.sums(plan, &shape, &outputs, post)?;
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
         // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
         Ok(self.finish(plan, parts, &noises, power.ceil() as usize))

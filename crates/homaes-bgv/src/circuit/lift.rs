@@ -44,10 +44,10 @@ use crate::keys::{SecretKey, Target};
 use crate::keyswitch::{Post, Summands};
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
-use crate::params::{Params, SwitchPlan};
+use crate::params::Params;
 use homaes_aes::gf256;
 use homaes_math::{Transform, Words};
-use homaes_rns::{ModSwitch, Poly};
+use homaes_rns::{ModSwitch, Poly, SwitchPlan};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -116,12 +116,13 @@ impl Evaluator<'_> {
             return Err(out_of_depth(1, 0));
         }
         let plan = params.staying(level);
+        let eval = self.beside(BITS - 1);
         let images = (1..BITS).into_par_iter().with_max_len(1).map(|k| {
             self.cancel.check()?;
             let target = Target::Frobenius(k);
             self.key().key_at(target, plan, level)?;
             let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, BITS - 1, Post::None)?;
+            let mut out = eval.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
             Ok(Cow::Owned(out.pop().expect("one input, one output")))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
@@ -140,7 +141,7 @@ impl Evaluator<'_> {
                 .map(|(c, e)| (c.noise, row_powers(e)))
                 .collect();
             let sum = Ciphertext {
-                owner: Owner::new(params.id(), Some(self.id())),
+                owner: Owner::new(params.id(), Some(self.key_id())),
                 level,
                 parts: combined(params, level, &images, exponents)?,
                 noise: Noise::combination(&noises),
@@ -195,15 +196,16 @@ impl Evaluator<'_> {
         };
         let level = first.level();
         let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(0, plan, level, &special)?;
+        let shape = self.product_shape(&[Target::Product(0)], plan, level, &special)?;
+        let eval = self.beside(inputs.len());
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
             let left = self.quarter(x)?;
             let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
             let mut pieces: Vec<&Poly> = product.parts.iter().collect();
             let addends = pieces.drain(..2).collect();
-            let output = [Summands::Stored { pieces, addends }];
-            let parts = self.pass(plan, &shape, &output, Post::None, inputs.len())?;
+            let output = [Summands { pieces, addends }];
+            let parts = eval.sums(plan, &shape, &output, Post::None)?;
             let mut out = self.finish(plan, parts, &[product.noise], 1);
             Ok(Lifted {
                 ciphertext: out.pop().expect("one product in, one ciphertext out"),
@@ -244,7 +246,7 @@ impl Evaluator<'_> {
     /// Below level [`LIFT_LEVEL`]; as [`Evaluator::bit_planes`].
     pub fn bit_pairs(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
-        a.check(params, self.id())?;
+        a.check(params, self.key_id())?;
         if params.set().chain.steps != Steps::Three {
             return Err(Error::NoLift {
                 set: params.set().name.as_str(),
@@ -309,7 +311,7 @@ impl<'p> Descent<'p> {
     /// If `a` is of another level or set.
     pub fn apply(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<[Words; 2]> {
         let params = self.params;
-        a.ciphertext.check(params, eval.id())?;
+        a.ciphertext.check(params, eval.key_id())?;
         if a.level() != self.level {
             return Err(Error::OtherShape {
                 what: "levels",

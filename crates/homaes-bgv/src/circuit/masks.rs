@@ -1,43 +1,43 @@
 //! Comparisons, and logic on their results: masks hold 0 or 1 in every slot.
 
-use super::Circuit;
 use crate::ciphertext::Ciphertext;
+use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
 use homaes_aes::Block;
 use homaes_scheme::FieldError;
 use rayon::prelude::*;
 
-impl Circuit<'_, '_> {
+impl Evaluator<'_> {
     /// x^255 of every slot: 0 for 0 and 1 for everything else.
     ///
     /// As x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15) with s squaring. Level: three below, plus those that noise asks
     /// for. Noise: that of a product. Cost: three products and, as there is no key for s·s⁴(s), one Frobenius map.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
+    /// As [`Evaluator::multiply`].
     pub fn is_nonzero(&self, x: &Ciphertext) -> Result<Ciphertext> {
         let left = x.level.saturating_sub(1).min(2);
         let deep = |e| match e {
             Error::TooDeep { .. } => self.too_deep(3, left),
             e => e,
         };
-        let x3 = self.multiply_conjugate(x, x, 1).map_err(deep)?;
-        let x15 = self.multiply_conjugate(&x3, &x3, 2).map_err(deep)?;
-        self.multiply_conjugate(&x15, &x15, 4).map_err(deep)
+        let x3 = self.multiply_frobenius(x, x, 1).map_err(deep)?;
+        let x15 = self.multiply_frobenius(&x3, &x3, 2).map_err(deep)?;
+        self.multiply_frobenius(&x15, &x15, 4).map_err(deep)
     }
 
-    /// 1 where x is 0, else 0: 1 - x^255. Level, noise, cost and errors: as [`Circuit::is_nonzero`].
+    /// 1 where x is 0, else 0: 1 - x^255. Level, noise, cost and errors: as [`Evaluator::is_nonzero`].
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
+    /// As [`Evaluator::multiply`].
     pub fn is_zero(&self, x: &Ciphertext) -> Result<Ciphertext> {
         self.not(&self.is_nonzero(x)?)
     }
 
-    /// 1 where x is the public byte `b`, else 0: 1 - (x - b)^255. Level, noise and cost: as [`Circuit::is_nonzero`].
+    /// 1 where x is the public byte `b`, else 0: 1 - (x - b)^255. Level, noise and cost: as [`Evaluator::is_nonzero`].
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
+    /// As [`Evaluator::multiply`].
     pub fn equals_byte(&self, x: &Ciphertext, b: u8) -> Result<Ciphertext> {
         self.is_zero(&self.add_byte(x, b)?)
     }
@@ -45,7 +45,7 @@ impl Circuit<'_, '_> {
     /// 1 where x is the public byte of that slot, else 0; missing bytes are zero.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`]; if there are more bytes than slots.
+    /// As [`Evaluator::multiply`]; if there are more bytes than slots.
     pub fn equals_public(&self, x: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         self.is_zero(&self.add_public(x, bytes)?)
     }
@@ -56,7 +56,7 @@ impl Circuit<'_, '_> {
     /// Level: seven below. Cost: sixteen comparisons and fifteen products, on all threads.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`]; if there are not sixteen ciphertexts.
+    /// As [`Evaluator::multiply`]; if there are not sixteen ciphertexts.
     pub fn equals_block(&self, bytes: &[Ciphertext], block: &Block) -> Result<Ciphertext> {
         if bytes.len() != block.len() {
             return Err(Error::Field(FieldError {
@@ -90,18 +90,18 @@ impl Circuit<'_, '_> {
         self.add_byte(a, 1)
     }
 
-    /// a·b of masks: [`Circuit::multiply`].
+    /// a·b of masks: [`Evaluator::multiply`].
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
+    /// As [`Evaluator::multiply`].
     pub fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.multiply(a, b)
     }
 
-    /// 1 - (1 - a)(1 - b) of masks. Level, noise and cost: as [`Circuit::multiply`].
+    /// 1 - (1 - a)(1 - b) of masks. Level, noise and cost: as [`Evaluator::multiply`].
     ///
     /// # Errors
-    /// As [`Circuit::multiply`].
+    /// As [`Evaluator::multiply`].
     pub fn or(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.not(&self.multiply(&self.not(a)?, &self.not(b)?)?)
     }
@@ -112,7 +112,7 @@ impl Circuit<'_, '_> {
     /// for the next row.
     ///
     /// # Errors
-    /// As [`Circuit::multiply`]; [`Error::NoOperands`] for none.
+    /// As [`Evaluator::multiply`]; [`Error::NoOperands`] for none.
     pub fn all(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
         let mut row: Vec<Ciphertext> = masks.iter().map(|&m| m.clone()).collect();
         let start = self.common_level(masks)?;
@@ -126,10 +126,10 @@ impl Circuit<'_, '_> {
         row.pop().ok_or(Error::NoOperands)
     }
 
-    /// 1 where at least one mask is 1: [`Circuit::all`] of the complements, complemented.
+    /// 1 where at least one mask is 1: [`Evaluator::all`] of the complements, complemented.
     ///
     /// # Errors
-    /// As [`Circuit::all`].
+    /// As [`Evaluator::all`].
     pub fn any(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
         let complements: Vec<Ciphertext> =
             masks.iter().map(|m| self.not(m)).collect::<Result<_>>()?;

@@ -4,8 +4,8 @@
 //! its class. The two classes cannot be exchanged, so what is summed over "all" slots is summed over each class. Keys exist for
 //! steps that are powers of two (GHS12 appendix A: generators instead of all automorphisms); other steps take a key switch per bit.
 
-use super::Circuit;
 use crate::ciphertext::Ciphertext;
+use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
 
 /// An axis of slots.
@@ -24,7 +24,7 @@ impl Axis {
     pub const ALL: [Self; 3] = [Self::E3, Self::E5, Self::E257];
 }
 
-impl Circuit<'_, '_> {
+impl Evaluator<'_> {
     /// Places along `axis`.
     pub fn places(&self, axis: Axis) -> usize {
         self.params().slots().axes()[axis as usize]
@@ -54,7 +54,7 @@ impl Circuit<'_, '_> {
     /// switches, 10 for all slots of a class at m = 65535.
     ///
     /// # Errors
-    /// As [`Circuit::rotate`].
+    /// As [`Evaluator::rotate`].
     pub fn sum_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.doubled(a, axes, |x, y| self.add(x, y))
     }
@@ -65,15 +65,15 @@ impl Circuit<'_, '_> {
     /// product for each.
     ///
     /// # Errors
-    /// As [`Circuit::rotate`] and [`Circuit::multiply`].
+    /// As [`Evaluator::rotate`] and [`Evaluator::multiply`].
     pub fn all_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.doubled(a, axes, |x, y| self.multiply(x, y))
     }
 
-    /// 1 if at least one place holds 1: see [`Circuit::all_slots`].
+    /// 1 if at least one place holds 1: see [`Evaluator::all_slots`].
     ///
     /// # Errors
-    /// As [`Circuit::all_slots`].
+    /// As [`Evaluator::all_slots`].
     pub fn any_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.not(&self.all_slots(&self.not(a)?, axes)?)
     }
@@ -101,7 +101,7 @@ impl Circuit<'_, '_> {
     fn step(&self, a: &Ciphertext, axis: Axis, step: usize) -> Result<Ciphertext> {
         let mut by = [0; 3];
         by[axis as usize] = step;
-        self.eval.translate(a, by).map_err(|error| match error {
+        self.translate(a, by).map_err(|error| match error {
             Error::Cancelled(_) => error,
             _ => Error::NoKey {
                 what: "rotation",

@@ -15,12 +15,11 @@ use crate::circuit::bounds::{cubic_bound, relinearized_bound};
 use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
 use crate::keys::Target;
-use crate::keyswitch::{Addend, Post, Shape, Summands};
+use crate::keyswitch::{Post, Summands};
 use crate::noise::bound::Bound;
-use crate::params::{Params, SwitchPlan};
+use crate::params::Params;
 use homaes_math::kernel::{self, Tensor};
-use homaes_rns::Poly;
-use homaes_rns::Stage;
+use homaes_rns::{Poly, Stage, SwitchPlan};
 
 /// Polynomials that are key-switched: those under s² and s³.
 const PIECES: usize = 2;
@@ -33,12 +32,7 @@ impl Evaluator<'_> {
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.
-    pub fn multiply_three(
-        &self,
-        x: &Ciphertext,
-        y: &Ciphertext,
-        z: &Ciphertext,
-    ) -> Result<Ciphertext> {
+    pub fn three_way(&self, x: &Ciphertext, y: &Ciphertext, z: &Ciphertext) -> Result<Ciphertext> {
         let params = self.params();
         let level = x.level.min(y.level).min(z.level);
         let most = params.rotation_level();
@@ -54,27 +48,15 @@ impl Evaluator<'_> {
         let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
         let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
-        let id = params.frobenius(0);
         let special = self.special_constants(&plan, &[0]);
-        let addend = |second| Addend {
-            map: id,
-            by_row: &special,
-            second,
-        };
-        let shape = Shape {
-            uses: vec![
-                vec![(id, self.key().key(Target::Product(0))?)],
-                vec![(id, self.key().key(Target::Cube)?)],
-            ],
-            addends: vec![addend(false), addend(true)],
-            unscaled: false,
-        };
-        let output = [Summands::Stored {
+        let targets = [Target::Product(0), Target::Cube];
+        let shape = self.product_shape(&targets, &plan, level, &special)?;
+        let output = [Summands {
             pieces: vec![&r2, &r3],
             addends: vec![&r0, &r1],
         }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.pass(&plan, &shape, &output, Post::None, 1)?;
+        let parts = self.sums(&plan, &shape, &output, Post::None)?;
         let mut out = self.finish(&plan, parts, &[noise], PIECES);
         let mut out = out.pop().expect("one product in, one ciphertext out");
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));

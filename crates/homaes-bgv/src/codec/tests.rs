@@ -1,6 +1,6 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{Aes, Circuit, Evaluator, ParamSet, WrapOptions, sets};
+use crate::{Aes, Evaluator, ParamSet, WrapOptions, sets};
 use homaes_aes::RoundKeys;
 use homaes_scheme::{Mismatch, SetName};
 use homaes_wire::Writer;
@@ -273,7 +273,7 @@ fn values_are_not_read_as_batches() {
     let c = f.secret.encrypt(&[7, 8], &mut f.rng).unwrap();
     let eval = EvalKey::generate(&f.secret, &mut f.rng);
     let evaluator = Evaluator::new(&eval);
-    let c = Circuit::new(&evaluator).multiply(&c, &c).unwrap();
+    let c = evaluator.multiply(&c, &c).unwrap();
     let record = encode_value(&f.params, f.secret.id(), &c).unwrap();
     // as many as a batch has
     let batch = record.repeat(Layout::Sliced.ciphertexts());

@@ -1,8 +1,8 @@
 //! Key-switching keys in memory.
 
-use crate::params::{KeyPart, SwitchPlan};
+use crate::params::KeyPart;
 use homaes_math::{KeyLimb, Words};
-use homaes_rns::{Copies, Poly, Resident};
+use homaes_rns::{Copies, Poly, Resident, SwitchPlan};
 use std::sync::{Mutex, PoisonError};
 
 /// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not
@@ -68,7 +68,7 @@ pub struct SwitchKey {
 impl SwitchKey {
     /// The pairs that `plan` reads, per digit of the gadget.
     pub fn digits(&self, plan: &SwitchPlan) -> &[[KeyPoly; 2]] {
-        &self.parts[plan.part.number()]
+        &self.parts[plan.part]
     }
 
     /// Whether the key holds all that `plan` reads.

@@ -2,29 +2,19 @@
 
 use super::{DIGIT_EXCESS_BITS, Params};
 use crate::chain::{KeyPart, Tail};
-use crate::params::switch_plan::SwitchPlan;
-use homaes_rns::Gadget;
+use homaes_rns::{Gadget, SwitchPlan};
 
 impl Params {
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
         let [from, to] = [level, to_level].map(|level| self.basis(level));
         let part = self.part_of(level);
         let gadget = Gadget {
+            part: part.number(),
             special: self.specials(part),
             digit_of: &|i| self.digit_of(part, i),
             excess_bits: DIGIT_EXCESS_BITS,
         };
-        let switch = homaes_rns::SwitchPlan::new(self.rns(), from, to, &gadget);
-        let special = |&i: &usize| {
-            let m = self.modulus(i);
-            m.shoup(m.to_stored(self.special_product(switch.special(), i)))
-        };
-        SwitchPlan {
-            special_products: from.iter().map(special).collect(),
-            switch,
-            part,
-            to_level,
-        }
+        SwitchPlan::new(self.rns(), from, (to_level, to), &gadget)
     }
 
     /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users' circuits, at which some keys end.

@@ -150,7 +150,11 @@ fn parts_in_one_digit_cost_no_security_and_no_noise() {
             let plans = [&found, &without].map(|params| params.switching(level));
             let above = found.rotation_level() < level && level <= 21;
             let one_digit = above && plans[1].digits.len() > 1;
-            assert_eq!(plans[0].part.one_digit, one_digit, "level {level}");
+            assert_eq!(
+                KeyPart::ALL[plans[0].part].one_digit,
+                one_digit,
+                "level {level}"
+            );
             if one_digit {
                 assert_eq!(plans[0].digits.len(), 1);
                 assert!(plans[0].excesses[0] < DIGIT_EXCESS_BITS);

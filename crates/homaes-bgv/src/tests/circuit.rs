@@ -1,7 +1,7 @@
 //! Users' circuits against the clear, their noise against the bound, and their errors.
 
 use super::*;
-use crate::circuit::{Axis, Circuit, Lift};
+use crate::circuit::{Axis, Lift};
 use crate::keyswitch::Post;
 use homaes_scheme::Mismatch;
 
@@ -51,7 +51,7 @@ fn arithmetic_agrees_with_the_clear() {
     let (x, y) = (random_bytes(&mut f.rng, n), random_bytes(&mut f.rng, n));
     let (a, b) = (at_level(&f, &x, 12), at_level(&f, &y, 10));
     let eval = Evaluator::new(&f.eval);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     let sum = zip(&x, &y, |x, y| x ^ y);
     holds(&f, &c.add(&a, &b).unwrap(), &sum, "sum");
     holds(
@@ -101,7 +101,7 @@ fn arithmetic_agrees_with_the_clear() {
         let want = zip(&x, &y, |x, y| gf256::mul(x, gf256::frobenius(y, k)));
         holds(
             &f,
-            &c.multiply_conjugate(&a, &b, k as usize).unwrap(),
+            &c.multiply_frobenius(&a, &b, k as usize).unwrap(),
             &want,
             "x·σ(y)",
         );
@@ -121,11 +121,11 @@ fn three_way_products_agree_with_two() {
         let three = Evaluator::new(&f.eval);
         if level == 1 {
             // three noises do not fit one prime
-            let out = three.multiply_three(&c[0], &c[1], &c[2]);
+            let out = three.three_way(&c[0], &c[1], &c[2]);
             assert!(matches!(out, Err(Error::TooNoisy { .. })));
             continue;
         }
-        let out = three.multiply_three(&c[0], &c[1], &c[2]).unwrap();
+        let out = three.three_way(&c[0], &c[1], &c[2]).unwrap();
         assert_eq!(out.level(), level.saturating_sub(2).max(1));
         holds(&f, &out, &want, "three-way");
         if level < 3 {
@@ -153,7 +153,7 @@ fn comparisons_and_logic() {
     let x: Vec<u8> = (0..n).map(|i| (i as u8 % 3) * 0x41).collect();
     let a = at_level(&f, &x, 9);
     let eval = Evaluator::new(&f.eval);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     let is = |b: u8| map(&x, |x| u8::from(x == b));
     let zero = c.is_zero(&a).unwrap();
     assert!(
@@ -213,7 +213,7 @@ fn blocks_compare() {
         .map(|i| at_level(&f, &blocks.iter().map(|b| b[i]).collect::<Vec<_>>(), 9))
         .collect();
     let eval = Evaluator::new(&f.eval);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     let found = c.equals_block(&bytes, &blocks[1]).unwrap();
     holds(
         &f,
@@ -248,7 +248,7 @@ fn slots_rotate_and_sum_along_every_axis() {
         let x = random_bytes(&mut f.rng, n);
         let a = at_level(&f, &x, level);
         let eval = Evaluator::new(&f.eval);
-        let c = Circuit::new(&eval);
+        let c = &eval;
         for axis in Axis::ALL {
             for steps in [0, 1, 3, 77] {
                 let out = c.rotate(&a, axis, steps).unwrap();
@@ -290,7 +290,7 @@ fn the_bound_holds_along_squarings_and_constants() {
         let mut x = random_bytes(&mut f.rng, n);
         let mut a = at_level(&f, &x, 30);
         let eval = Evaluator::new(&f.eval);
-        let c = Circuit::new(&eval);
+        let c = &eval;
         let mut products = 0;
         let error = loop {
             let mut next = Ok(a);
@@ -328,7 +328,7 @@ fn noise_decides_when_to_switch() {
     let x = random_bytes(&mut f.rng, n);
     let a = at_level(&f, &x, 20);
     let eval = Evaluator::new(&f.eval);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     let (mut dynamic, mut always) = (a.clone(), a);
     for _ in 0..4 {
         dynamic = c.multiply_byte(&dynamic, 0xb7).unwrap();
@@ -355,7 +355,7 @@ fn noise_decides_when_to_switch() {
     for _ in 0..12 {
         loud = c.multiply_public(&loud, &x, Lift::ZeroOne).unwrap();
     }
-    let product = c.multiply_conjugate(&loud, &loud, 1).unwrap();
+    let product = c.multiply_frobenius(&loud, &loud, 1).unwrap();
     assert!(
         product.level() < 7 && product.room_bits(&f.params) > 1.0,
         "{}",
@@ -374,7 +374,7 @@ fn errors_say_what_to_do() {
     let f = toy(28);
     let (low, high) = (at_level(&f, &[1], 2), at_level(&f, &[1], 13));
     let eval = Evaluator::new(&f.eval);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     let text = |e: Result<Ciphertext>| e.unwrap_err().to_string();
     let deep = text(c.all_slots(&low, &Axis::ALL).and_then(|x| c.is_zero(&x)));
     assert!(
@@ -418,7 +418,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
     let [power, ..] = linear.mean_powers();
     let plan = f.params.switching(7);
     let mut sum = once
-        .sum_of_images(plan, &images, &[&a], power, 1, Post::None)
+        .sum_of_images(plan, &images, &[&a], power, Post::None)
         .unwrap();
     let sum = sum.pop().unwrap();
 
@@ -429,7 +429,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
         .enumerate()
         .map(|(k, &gamma)| {
             let image = each.frobenius(&a, k + 1).unwrap();
-            each.mod_switch(&each.scale(&image, gamma).unwrap())
+            each.mod_switch(&each.multiply_byte(&image, gamma).unwrap())
                 .unwrap()
         })
         .collect();
@@ -457,8 +457,12 @@ fn the_order_of_operations_changes_noise_only() {
     let a = at_level(&f, &x, 8);
     // a constant before σ is its square root after σ
     let root = gf256::frobenius(0xb7, 7);
-    let before = eval.frobenius(&eval.scale(&a, root).unwrap(), 1).unwrap();
-    let after = eval.scale(&eval.frobenius(&a, 1).unwrap(), 0xb7).unwrap();
+    let before = eval
+        .frobenius(&eval.multiply_byte(&a, root).unwrap(), 1)
+        .unwrap();
+    let after = eval
+        .multiply_byte(&eval.frobenius(&a, 1).unwrap(), 0xb7)
+        .unwrap();
     let want = map(&x, |x| gf256::mul(0xb7, gf256::mul(x, x)));
     holds(&f, &before, &want, "constant first");
     holds(&f, &after, &want, "automorphism first");
@@ -486,7 +490,7 @@ fn circuits_end_when_they_are_cancelled() {
     let a = at_level(&f, &x, 12);
     let cancel = homaes_scheme::Cancel::new();
     let eval = Evaluator::new(&f.eval).until(&cancel);
-    let c = Circuit::new(&eval);
+    let c = &eval;
     assert!(c.multiply(&a, &a).is_ok());
     cancel.cancel();
     let masks = [&a, &a];

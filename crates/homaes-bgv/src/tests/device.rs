@@ -1,7 +1,7 @@
 //! Circuits on a device that keeps its results to itself.
 
 use super::*;
-use crate::device::{Device, Pass, Plaintext, Processor};
+use crate::device::{Device, Pass, Plaintext, Processor, Products, Sums};
 use homaes_math::Words;
 use homaes_rns::{Fault, Limbs, Meter, ModSwitch, Poly, Resident};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,8 +36,13 @@ impl Elsewhere {
 }
 
 impl Device for Elsewhere {
-    fn pass(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        let parts = Processor.pass(pass)?.into_iter();
+    fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
+        let parts = Processor.products(pass, products)?.into_iter();
+        Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
+    }
+
+    fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
+        let parts = Processor.sums(pass, sums)?.into_iter();
         Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
     }
 

@@ -5,7 +5,7 @@ use crate::arithmetic::Arithmetic;
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Device, Processor};
 use homaes_bgv::{
-    Aes, Circuit, Error, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, encode_batch, sets,
+    Aes, Error, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, encode_batch, sets,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -156,7 +156,7 @@ fn results_that_cannot_be_had_are_errors() {
         message.starts_with("the GPU failed at a download: "),
         "{message}"
     );
-    let circuit = Circuit::new(there.evaluator());
+    let circuit = there.evaluator();
     let byte = &state.ciphertexts()[0];
     fault(circuit.add_byte(byte, 1));
     fault(circuit.multiply(byte, &state.ciphertexts()[1]));

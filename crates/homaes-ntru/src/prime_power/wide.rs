@@ -28,7 +28,7 @@ pub(super) fn limbs(x: &BigUint, count: usize) -> Vec<u64> {
 /// One integer per coefficient.
 #[derive(Clone)]
 pub struct Wide {
-    pub(super) limbs: Vec<Words>,
+    pub(crate) limbs: Vec<Words>,
 }
 
 impl Wide {

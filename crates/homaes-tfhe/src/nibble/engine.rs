@@ -262,56 +262,9 @@ impl<'k> Engine<'k> {
         rotated.iter().map(|acc| acc.extract(0)).collect()
     }
 
-    /// Inner nodes of trees of more than two digits: like [`choose`](Self::choose), then packs every v results in a row
-    /// into a test polynomial for a further digit.
+    /// f(x, y) for all groups: for every second digit y of a group, all its tables f. Results in that order.
     ///
-    /// For x and y, divided first, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients. The trace
-    /// cancels the coefficients between them, and block polynomials fill these.
-    pub(crate) fn choose_test_polynomials(
-        &self,
-        rotations: &[Rotation<'_>],
-        work: &mut Work,
-    ) -> Vec<Glwe> {
-        let (n, bits) = (self.set.degree, self.set.digit_bits);
-        let log = n.trailing_zeros();
-        let mut parts = self.rotated(rotations);
-        for part in &mut parts {
-            part.divide(log);
-        }
-        let mut image = self.scratch();
-        let mut turned = self.scratch();
-        for t in 1..=bits {
-            let mut next = Vec::with_capacity(parts.len() / 2);
-            let stride = self.values() >> t;
-            for tree in parts.chunks_exact(2 * stride) {
-                // pairs that end up N/2^t apart
-                for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
-                    y.rotate(n >> t, &mut turned);
-                    let mut difference = x.clone();
-                    difference.sub(&turned);
-                    self.automorphism(t, &difference, &mut image, work);
-                    let mut sum = x.clone();
-                    sum.add(&turned);
-                    sum.add(&image);
-                    next.push(sum);
-                }
-            }
-            parts = next;
-        }
-        for part in &mut parts {
-            for t in bits + 1..=log {
-                self.automorphism(t, part, &mut image, work);
-                part.add(&image);
-            }
-            for poly in part.polynomials_mut() {
-                blocks(poly, n / self.values());
-            }
-        }
-        parts
-    }
-
-    /// f(x, y) for each group, each second digit y, and each table f, in this order. Costs 1 + (second digits) ·
-    /// (tables) rotations per group.
+    /// Costs 1 + (second digits) · (tables) rotations per group.
     pub(crate) fn combine(&self, groups: &[Group<'_>]) -> Vec<Lwe<Big>> {
         let tasks = groups.par_chunks(self.share(groups.len()));
         let found = tasks.flat_map_iter(|groups| {
@@ -390,24 +343,5 @@ impl Work {
     }
 }
 
-/// Multiplies a polynomial by 1 + X + … + X^(len - 1).
-fn blocks(poly: &mut [u64], len: usize) {
-    let n = poly.len();
-    // the window that ends at coefficient -1; X^-j is -X^(N - j)
-    let mut sum = poly[n - len..]
-        .iter()
-        .fold(0u64, |sum, x| sum.wrapping_sub(*x));
-    let from = poly.to_vec();
-    for (i, x) in poly.iter_mut().enumerate() {
-        let leaves = if i < len {
-            from[n + i - len].wrapping_neg()
-        } else {
-            from[i - len]
-        };
-        sum = sum.wrapping_add(from[i]).wrapping_sub(leaves);
-        *x = sum;
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

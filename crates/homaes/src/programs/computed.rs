@@ -105,8 +105,7 @@ impl ValueMeta {
 /// # let state: homaes_bgv::State = batch.state()?;
 /// // server: `state` is a batch of results
 /// let eval = keys.eval.of_scheme().ok_or("not a key of BGV")?;
-/// let evaluator = homaes_bgv::Evaluator::new(eval);
-/// let circuit = homaes_bgv::Circuit::new(&evaluator);
+/// let circuit = homaes_bgv::Evaluator::new(eval);
 /// let first = &state.ciphertexts()[0]; // byte 0 of every block
 /// let found = circuit.equals_byte(first, b'A')?;
 /// let mut computed = Computed::new(&keys.eval);

@@ -9,7 +9,7 @@ use crate::programs::computed::Computed;
 use crate::{Cancel, Error, Result, SchemeError, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
-use homaes_bgv::{Aes, Circuit, Error as Bgv, Params, State};
+use homaes_bgv::{Aes, Error as Bgv, Params, State};
 use homaes_scheme::Mismatch;
 use homaes_wire::hex;
 use rand_core::Rng;
@@ -314,7 +314,7 @@ impl Scan {
                 state.xor_public(aes.params(), mask)?;
             }
             let evaluator = aes.evaluator().clone().until(cancel);
-            Scanner::new(Circuit::new(&evaluator), alphas).scan(&state, &patterns)
+            Scanner::new(&evaluator, alphas).scan(&state, &patterns)
         };
         Ok(search())
     }

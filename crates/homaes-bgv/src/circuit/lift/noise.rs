@@ -3,8 +3,8 @@
 use super::{LIFT_LEVEL, MOST};
 use crate::circuit::bounds::key_switch_variance_log2;
 use crate::noise::bound::KEY_PEAK;
-use crate::params::{Params, SwitchPlan};
-use homaes_rns::log2;
+use crate::params::Params;
+use homaes_rns::{SwitchPlan, log2};
 
 /// Highest moment of the squared magnitude of the noise of pairs.
 const ORDERS: usize = 16;

@@ -9,7 +9,6 @@ use crate::args::Papers;
 use crate::console::{self, Failure};
 use homaes_lab::baseline;
 use homaes_lab::papers::{ghs12, systems, tbcs23 as results};
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// Prints each table under the name that it has in docs/papers.md.
 pub(super) fn run(args: &Papers) -> Result<(), Failure> {
@@ -31,18 +30,6 @@ pub(super) fn run(args: &Papers) -> Result<(), Failure> {
     #[cfg(feature = "dghv")]
     table("clt14", &clt14::table(args)?.markdown());
     table("tbcs23-parameters", &tbcs23::parameters().markdown());
-    table("tbcs23-bases", &tbcs23::bases(args.quick)?.markdown());
     table("tbcs23-results", &results(&runs).markdown());
     console::print(&page)
-}
-
-fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Failure::system("threads", error))
-}
-
-fn seed() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
-    Ok(seed)
 }

@@ -10,7 +10,7 @@ use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, momen
 use crate::set::{LweKey, Variant};
 use crate::sets;
 use crate::tests::cpu_seconds;
-use crate::trial::Trial;
+use crate::tests::trial::Trial;
 use homaes_aes::Direction;
 use homaes_math::torus;
 use rayon::prelude::*;

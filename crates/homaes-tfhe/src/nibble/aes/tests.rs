@@ -1,5 +1,5 @@
 use super::*;
-use crate::nibble::methods::Keys;
+use crate::nibble::engine::tests::methods::Keys;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::set::NibbleSet;
 use crate::tests::cpu_seconds;

@@ -1,5 +1,6 @@
+pub(crate) mod methods;
+
 use super::*;
-use crate::nibble::methods::Keys;
 use crate::nibble::noise::NibbleNoise;
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test_polynomial, sbox_tables};
@@ -7,6 +8,7 @@ use crate::noise::rounding;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
 use crate::tests::cpu_seconds;
 use homaes_aes::{Direction, clear};
+use methods::Keys;
 
 fn torus_of(x: u64) -> f64 {
     x as i64 as f64 * 2f64.powi(-64)

@@ -1,6 +1,5 @@
 //! CLT14's Table 1.
 
-use super::{pool, seed};
 use crate::args::Papers;
 use crate::cmd::named_set;
 use crate::console::{self, Failure};
@@ -11,6 +10,7 @@ use homaes_lab::Cells;
 use homaes_lab::units::{bytes, digits};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
@@ -102,4 +102,15 @@ mod tests {
             assert_eq!(ours, printed, "{}", set.name);
         }
     }
+}
+
+fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::system("threads", error))
+}
+
+fn seed() -> Result<[u8; 32], Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
+    Ok(seed)
 }

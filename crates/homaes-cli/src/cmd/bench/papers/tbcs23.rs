@@ -1,16 +1,8 @@
-//! TBCS23's tables of parameters and of bases.
+//! TBCS23's table of parameters.
 
-use super::{pool, seed};
-use crate::console::Failure;
-use crate::progress::spin;
 use homaes_lab::Cells;
-use homaes_lab::units::digits;
-use homaes_tfhe::nibble::methods::{Method, rows};
 use homaes_tfhe::sets::{NIBBLE_PAPER, NIBBLE128};
 use homaes_tfhe::{NibbleSet, ParamSet, Variant};
-
-/// Bytes that are looked up in each row.
-const BYTES: u8 = 4;
 
 /// The poster's parameters.
 const PRINTED: [&str; 6] = [
@@ -59,63 +51,4 @@ fn ours(set: &ParamSet) -> Option<Vec<String>> {
         format!("{:.1e}", glwe_log2_sigma.exp2()),
         format!("{:.1e}", lwe_log2_sigma.exp2()),
     ])
-}
-
-/// Bootstraps and times by basis: measured (printed).
-pub(super) fn bases(quick: bool) -> Result<Cells, Failure> {
-    let pool = pool(1)?;
-    // no ring of this library has N = 32768
-    let largest = "tree-based|256|1024|32768|– (2)|– (1)|– (1.5)|– (1.5)|–";
-    let mut table = vec![largest.split('|').map(str::to_owned).collect()];
-    for row in rows() {
-        let method = match row.method {
-            Method::Tree => "tree-based",
-            Method::Chaining => "chaining",
-        };
-        let [n, degree] = row.dimensions();
-        let found = match quick {
-            true => None,
-            false => {
-                let seed = seed()?;
-                Some(spin("measuring", || {
-                    pool.install(|| row.measure(BYTES, seed))
-                }))
-            }
-        };
-        let measured = found.map(|found| {
-            [
-                found.xor_rotations.to_string(),
-                found.look_up_rotations.to_string(),
-                digits(found.bootstrap_seconds),
-                digits(found.look_up_seconds),
-            ]
-        });
-        let counts = row
-            .poster_bootstraps
-            .map(|counts| counts.map(|n| n.to_string()));
-        let times = row.poster_seconds.map(|times| times.map(|s| s.to_string()));
-        let printed = [counts, times].map(|pair| pair.unwrap_or_default());
-        let mut cells = vec![
-            method.to_owned(),
-            (1 << row.digit_bits).to_string(),
-            n.to_string(),
-            degree.to_string(),
-        ];
-        for (i, printed) in printed.into_iter().flatten().enumerate() {
-            let here = measured
-                .as_ref()
-                .map_or_else(|| "–".to_owned(), |cells| cells[i].clone());
-            cells.push(match printed.is_empty() {
-                true => here,
-                false => format!("{here} ({printed})"),
-            });
-        }
-        cells.push(found.map_or_else(
-            || "not measured".to_owned(),
-            |found| format!("{} of {}", found.wrong, found.checked),
-        ));
-        table.push(cells);
-    }
-    let head = "method|basis|n|N|XOR|LUT|bootstrap, s|LUT, s|wrong digits";
-    Ok(Cells::new(&head.split('|').collect::<Vec<_>>(), table))
 }

@@ -1,13 +1,14 @@
 //! The poster's comparison of bases and methods; `examples/nibble_methods.rs` prints the table.
 //!
-//! - **Tree**: a byte is L digits of base v; each level of the tree takes one. Level 1 is one multi-value bootstrap;
-//!   level i takes v^(L - i) rotations per result digit, packed into test polynomials for the next level.
-//! - **Chaining** (Guimarães, Borin, Aranha 2021): two digits are one number a + v b of v² values, and one bootstrap
-//! gives any function of it, so the plaintext space is 2 v². A look-up of four digits of base 4 is no chain; here, with
-//! low and high half as such numbers, a result digit is Σ_h \[high = h\] · f(low, h): two multi-value bootstraps, and
-//! one bootstrap per digit for each h.
+//! - **Tree**: a byte is digits of base v, and a node of the tree takes one of them. The first level is one multi-value bootstrap, level
+//!   i has v^(L - i) rotations for each of L digits of the result, and results are packed to test polynomials for the next level.
+//! - **Chaining** (Guimarães, Borin, Aranha 2021): two digits are one number a + v b of v² values, with one bootstrap for
+//!   any function of it; so the plaintext space is 2 v². A look-up of four digits of base 4 is not a chain; here, with low and high half
+//!   as such numbers, every result digit is Σ_h \[high = h\] · f(low, h): two multi-value bootstraps, and for each h one bootstrap per digit.
+//!
+//! An ignored test prints the table.
 
-use crate::ciphertext::{Big, Lwe, Polynomial};
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
 use crate::meter::Meter;
 use crate::nibble::engine::{Engine, Group, Work};
 use crate::nibble::params::nibble_paper;
@@ -15,14 +16,14 @@ use crate::nibble::table::{Table, Values, of_pairs, public_test_polynomial, unit
 use crate::parts::Shape;
 use crate::rotation::Rotation;
 use crate::set::{Gadget, NibbleSet};
-use crate::trial::Trial;
+use crate::tests::trial::Trial;
 use homaes_aes::{Direction, clear};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// How functions of several digits are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+enum Method {
     /// tree-based
     Tree,
     /// chaining
@@ -31,43 +32,39 @@ pub enum Method {
 
 /// A row of the poster's table.
 #[derive(Clone, Debug)]
-pub struct Row {
+struct Row {
     /// the method
-    pub method: Method,
+    method: Method,
     /// log2 of the base
-    pub digit_bits: u32,
-    /// the poster's bootstraps of a byte XOR and of a byte look-up
-    pub poster_bootstraps: Option<[u32; 2]>,
-    /// the poster's seconds for one bootstrap and one byte look-up
-    pub poster_seconds: Option<[f64; 2]>,
+    digit_bits: u32,
     set: NibbleSet,
 }
 
 /// Result of [`Row::measure`].
 #[derive(Clone, Copy, Debug)]
-pub struct Measured {
-    /// blind rotations of a byte XOR
-    pub xor_rotations: u64,
+struct Measured {
+    /// blind rotations of an exclusive or of two bytes
+    xor_rotations: u64,
     /// blind rotations of a byte look-up
-    pub look_up_rotations: u64,
-    /// seconds per bootstrap (key switch and blind rotation), for sixteen digits shared by all threads
-    pub bootstrap_seconds: f64,
-    /// seconds for a byte XOR
-    pub xor_seconds: f64,
+    look_up_rotations: u64,
+    /// seconds for one bootstrap: key switch and blind rotation, of sixteen digits shared out to all threads
+    bootstrap_seconds: f64,
+    /// seconds for an exclusive or of two bytes
+    xor_seconds: f64,
     /// seconds for a byte look-up
-    pub look_up_seconds: f64,
+    look_up_seconds: f64,
     /// result digits that were checked
-    pub checked: u32,
-    /// wrong ones among them
-    pub wrong: u32,
+    checked: u32,
+    /// and those that were wrong
+    wrong: u32,
 }
 
 /// The rows whose parameters this crate can run: tree up to base 16, and chaining in base 4.
 ///
 /// - Base 256 has N = 32768, beyond [`homaes_math::fourier::MAX_DEGREE`].
 /// - Chaining in bases 8 and 16 has plaintext spaces of 128 and 512 values, N = 8192 and 32768, and noise of
-///   10^-45 and 10^-248, which needs a torus of 150 to 830 bits.
-pub fn rows() -> Vec<Row> {
+///   10^-45 and 10^-248: such a torus takes 150 to 830 bits, far beyond words of 64.
+fn rows() -> Vec<Row> {
     let gadget = |base_log, levels| Gadget { base_log, levels };
     let base16 = nibble_paper();
     let with = |digit_bits, (n, log2_sigma), rotation| NibbleSet {
@@ -87,35 +84,22 @@ pub fn rows() -> Vec<Row> {
     };
     let base8 = with(3, (700, 1.9e-5), gadget(11, 2));
     let chaining = with(4, (850, 1.27e-6), gadget(11, 2));
-    let tree = |set: &NibbleSet, bootstraps, seconds| Row {
+    let tree = |set: NibbleSet| Row {
         method: Method::Tree,
         digit_bits: set.digit_bits,
-        poster_bootstraps: Some(bootstraps),
-        poster_seconds: Some(seconds),
-        set: set.clone(),
+        set,
     };
-    vec![
-        tree(&base16, [4, 4], [0.029, 0.3]),
-        tree(&base8, [6, 30], [0.015, 1.4]),
-        tree(&base4, [8, 88], [0.007, 2.0]),
-        Row {
-            method: Method::Chaining,
-            digit_bits: 2,
-            poster_bootstraps: None,
-            poster_seconds: None,
-            set: chaining,
-        },
-    ]
+    let chaining = Row {
+        method: Method::Chaining,
+        digit_bits: 2,
+        set: chaining,
+    };
+    vec![tree(base16), tree(base8), tree(base4), chaining]
 }
 
 impl Row {
-    /// n and N.
-    pub fn dimensions(&self) -> [usize; 2] {
-        [self.set.lwe_dimension, self.set.degree]
-    }
-
-    /// Runs XORs and S-box look-ups of `bytes` bytes under a key from `seed`, and checks the results.
-    pub fn measure(&self, bytes: u8, seed: [u8; 32]) -> Measured {
+    /// Runs exclusive ors and S-box look-ups of `bytes` bytes under a fresh key from `seed`, and checks the results.
+    fn measure(&self, bytes: u8, seed: [u8; 32]) -> Measured {
         let keys = Keys::new(&self.set, seed);
         let engine = keys.engine();
         let method: &dyn Bytes = match self.method {
@@ -172,7 +156,72 @@ impl Row {
     }
 }
 
-/// Digit i of S(x mod 256), padded with zeros.
+impl Engine<'_> {
+    /// Inner nodes of trees of more than two digits: the same, and test polynomials for a further digit from every v of
+    /// them in a row, by ring packing.
+    ///
+    /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant coefficients;
+    /// the trace cancels what is between them, and block polynomials fill it.
+    fn choose_test_polynomials(&self, rotations: &[Rotation<'_>], work: &mut Work) -> Vec<Glwe> {
+        let (n, bits) = (self.set.degree, self.set.digit_bits);
+        let log = n.trailing_zeros();
+        let mut parts = self.rotated(rotations);
+        for part in &mut parts {
+            part.divide(log);
+        }
+        let mut image = self.scratch();
+        let mut turned = self.scratch();
+        for t in 1..=bits {
+            let mut next = Vec::with_capacity(parts.len() / 2);
+            let stride = self.values() >> t;
+            for tree in parts.chunks_exact(2 * stride) {
+                // the pairs that are apart by N/2^t in the end
+                for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
+                    y.rotate(n >> t, &mut turned);
+                    let mut difference = x.clone();
+                    difference.sub(&turned);
+                    self.automorphism(t, &difference, &mut image, work);
+                    let mut sum = x.clone();
+                    sum.add(&turned);
+                    sum.add(&image);
+                    next.push(sum);
+                }
+            }
+            parts = next;
+        }
+        for part in &mut parts {
+            for t in bits + 1..=log {
+                self.automorphism(t, part, &mut image, work);
+                part.add(&image);
+            }
+            for poly in part.polynomials_mut() {
+                blocks(poly, n / self.values());
+            }
+        }
+        parts
+    }
+}
+
+/// Multiplies a polynomial by 1 + X + … + X^(len - 1).
+fn blocks(poly: &mut [u64], len: usize) {
+    let n = poly.len();
+    // the window that ends at coefficient -1: X^-j is -X^(N - j)
+    let mut sum = poly[n - len..]
+        .iter()
+        .fold(0u64, |sum, x| sum.wrapping_sub(*x));
+    let from = poly.to_vec();
+    for (i, x) in poly.iter_mut().enumerate() {
+        let leaves = if i < len {
+            from[n + i - len].wrapping_neg()
+        } else {
+            from[i - len]
+        };
+        sum = sum.wrapping_add(from[i]).wrapping_sub(leaves);
+        *x = sum;
+    }
+}
+
+/// Digit i of S(x), x being complete with zeros.
 fn sbox_digit(bits: u32, i: u32, x: usize) -> u8 {
     clear::sbox(Direction::Encrypt, x as u8) >> (i * bits) & ((1 << bits) - 1)
 }
@@ -325,44 +374,52 @@ impl Keys {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every row's circuit, in a smaller ring with little noise.
-    #[test]
-    fn methods_are_right() {
-        for row in rows() {
-            let set = NibbleSet {
-                lwe_dimension: 16,
-                lwe_log2_sigma: -35.0,
-                degree: 256,
-                glwe_log2_sigma: -50.0,
-                rotation: Gadget {
-                    base_log: 15,
-                    levels: 2,
-                },
-                rotation_body: Gadget {
-                    base_log: 15,
-                    levels: 2,
-                },
-                packing: Gadget {
-                    base_log: 12,
-                    levels: 3,
-                },
-                ..row.set.clone()
-            };
-            let row = Row { set, ..row };
-            let found = row.measure(8, [3; 32]);
-            println!("{:?} {}: {found:?}", row.method, 1 << row.digit_bits);
-            assert_eq!(found.wrong, 0);
-            let want = match (row.method, row.digit_bits) {
-                (Method::Tree, 4) => [4, 3],
-                (Method::Tree, 3) => [6, 28],
-                (Method::Tree, _) => [8, 85],
-                (Method::Chaining, _) => [4, 66],
-            };
-            assert_eq!([found.xor_rotations, found.look_up_rotations], want);
-        }
+/// Every row's circuit at a ring large enough for it and with little noise.
+#[test]
+fn methods_are_right() {
+    for row in rows() {
+        let set = NibbleSet {
+            lwe_dimension: 16,
+            lwe_log2_sigma: -35.0,
+            degree: 256,
+            glwe_log2_sigma: -50.0,
+            rotation: Gadget {
+                base_log: 15,
+                levels: 2,
+            },
+            rotation_body: Gadget {
+                base_log: 15,
+                levels: 2,
+            },
+            packing: Gadget {
+                base_log: 12,
+                levels: 3,
+            },
+            ..row.set.clone()
+        };
+        let row = Row { set, ..row };
+        let found = row.measure(8, [3; 32]);
+        println!("{:?} {}: {found:?}", row.method, 1 << row.digit_bits);
+        assert_eq!(found.wrong, 0);
+        let want = match (row.method, row.digit_bits) {
+            (Method::Tree, 4) => [4, 3],
+            (Method::Tree, 3) => [6, 28],
+            (Method::Tree, _) => [8, 85],
+            (Method::Chaining, _) => [4, 66],
+        };
+        assert_eq!([found.xor_rotations, found.look_up_rotations], want);
     }
+}
+
+#[test]
+#[ignore = "prints measurements"]
+fn methods_at_the_posters_parameters() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.unwrap().install(|| {
+        for row in rows() {
+            let found = row.measure(4, [1; 32]);
+            let (base, bootstrap) = (1 << row.digit_bits, found.bootstrap_seconds);
+            println!("{:?} {base}: {bootstrap} s, {found:?}", row.method);
+        }
+    });
 }

@@ -1,15 +1,20 @@
-//! Keys of any shape from a seed, for measurements and tests.
+//! Keys of any shape from a seed.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::parts::{Part, Shape, Spectra};
 use crate::rows::Secrets;
 use crate::secret::lwe_bits;
+use homaes_math::sample::Seed;
 use homaes_math::{Fourier, torus};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 pub(crate) struct Trial {
     shape: Shape,
+    /// of the masks of the evaluation key
+    pub(crate) public: Seed,
+    /// of the parts of the evaluation key
+    pub(crate) bodies: Vec<Vec<u64>>,
     pub(crate) fouriers: [Fourier; 2],
     /// n bits
     pub(crate) lwe: Vec<u64>,
@@ -26,8 +31,7 @@ impl Trial {
             [shape.lwe_dimension, shape.big_dimension()].map(|len| vec![0; len]);
         lwe_bits(shape.lwe_key, &mut rng, &mut lwe);
         torus::binary(&mut rng, &mut glwe);
-        // seed of the masks
-        let mut public = [0; 32];
+        let mut public = Seed::default();
         rng.fill_bytes(&mut public);
         let secrets = Secrets::new(fouriers.each_ref(), &lwe, &glwe);
         let bodies: Vec<Vec<u64>> = shape
@@ -47,6 +51,8 @@ impl Trial {
         drop(secrets);
         Self {
             shape,
+            public,
+            bodies,
             fouriers,
             lwe,
             glwe,

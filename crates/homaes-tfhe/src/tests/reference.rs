@@ -1,0 +1,168 @@
+//! Blind rotation as CGGI20 writes it (§3, §4): external products of schoolbook products of words.
+
+use super::trial::Trial;
+use crate::ciphertext::{Glwe, Polynomial};
+use crate::parts::{Part, Shape};
+use crate::ring;
+use crate::rotation::{BlindRotation, Exponents, Rotation};
+use crate::set::{Gadget, LweKey, Variant};
+use crate::sets;
+use homaes_math::torus;
+use homaes_scheme::Cancel;
+
+/// Mask polynomials and body of a GLWE ciphertext.
+type Polynomials = Vec<Vec<u64>>;
+
+/// a·b modulo X^N + 1.
+fn times(a: &[i64], b: &[u64]) -> Vec<u64> {
+    let mut out = vec![0u64; b.len()];
+    for (i, &a) in a.iter().enumerate() {
+        for (j, &b) in b.iter().enumerate() {
+            let (turns, k) = ((i + j) / out.len(), (i + j) % out.len());
+            let sign = 1 - 2 * turns as i64;
+            out[k] = out[k].wrapping_add(b.wrapping_mul((sign * a) as u64));
+        }
+    }
+    out
+}
+
+/// Digits in [-B/2, B/2) of the coefficients, rounded, the largest first.
+fn decompose(gadget: Gadget, polynomial: &[u64]) -> Vec<Vec<i64>> {
+    let unused = 64 - gadget.levels as u32 * gadget.base_log;
+    let mut rest: Vec<i64> = polynomial
+        .iter()
+        .map(|&x| (x.wrapping_add(1 << (unused - 1)) >> unused) as i64)
+        .collect();
+    let mut digits: Vec<Vec<i64>> = (0..gadget.levels)
+        .map(|_| {
+            let next = rest.iter_mut().map(|rest| {
+                let digit = *rest << (64 - gadget.base_log) >> (64 - gadget.base_log);
+                *rest = (*rest - digit) >> gadget.base_log;
+                digit
+            });
+            next.collect()
+        })
+        .collect();
+    digits.reverse();
+    digits
+}
+
+/// ACC ⊡ K: the digits of all polynomials of the accumulator times the rows of a GGSW ciphertext.
+fn external_product(
+    acc: &[Vec<u64>],
+    rows: &[Polynomials],
+    [mask, body]: [Gadget; 2],
+) -> Polynomials {
+    let rank = acc.len() - 1;
+    let digits = acc.iter().enumerate();
+    let digits = digits.flat_map(|(i, p)| decompose(if i < rank { mask } else { body }, p));
+    let mut out = vec![vec![0u64; acc[0].len()]; rank + 1];
+    for (digit, row) in digits.zip(rows) {
+        for (out, row) in out.iter_mut().zip(row) {
+            let product = times(&digit, row);
+            out.iter_mut()
+                .zip(product)
+                .for_each(|(out, x)| *out = out.wrapping_add(x));
+        }
+    }
+    out
+}
+
+/// ACC + Σ_i (X^e_i - 1)·ACC ⊡ K_i.
+fn step(acc: &Polynomials, keys: &[(usize, &[Polynomials])], gadgets: [Gadget; 2]) -> Polynomials {
+    let mut out = acc.clone();
+    for &(exponent, rows) in keys {
+        for (out, product) in out.iter_mut().zip(external_product(acc, rows, gadgets)) {
+            let mut moved = vec![0; product.len()];
+            ring::rotate(&product, exponent % (2 * product.len()), &mut moved);
+            for ((out, moved), product) in out.iter_mut().zip(moved).zip(product) {
+                *out = out.wrapping_add(moved).wrapping_sub(product);
+            }
+        }
+    }
+    out
+}
+
+/// The rows of the GGSW ciphertexts of a step, key by key.
+fn rows(shape: &Shape, trial: &Trial, number: usize) -> Vec<Polynomials> {
+    let masks = Part::Step(number).numbered_masks(shape, &trial.public);
+    let bodies = trial.bodies[number].chunks(shape.degree);
+    let row = |(stream, body): (u64, &[u64])| {
+        let mut mask = vec![0; shape.rank * shape.degree];
+        torus::uniform(&masks.seed, stream, &mut mask);
+        mask.chunks(shape.degree)
+            .chain([body])
+            .map(<[u64]>::to_vec)
+            .collect()
+    };
+    (masks.first..).zip(bodies).map(row).collect()
+}
+
+/// The first step gives the words of the formulas but for the precision of the transform. All steps give their phases but
+/// for noise, because a digit may be rounded the other way.
+#[test]
+fn rotations_are_those_of_the_paper() {
+    for set in [&sets::TOY, &sets::TOY_BLOCKS] {
+        let Variant::Bits(set) = &set.variant else {
+            unreachable!()
+        };
+        let set = &crate::BitsSet {
+            rank: 2,
+            ..set.clone()
+        };
+        let (shape, trial) = (Shape::from(set), Trial::new(Shape::from(set), [6; 32]));
+        let (n, full_turn) = (set.degree, 2 * set.degree);
+        let test: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(i) << 50).collect();
+        let mask: Vec<usize> = (0..set.lwe_dimension)
+            .map(|i| (i * i + 77 * i + 5) % full_turn)
+            .collect();
+        let exponents = Exponents { mask, body: 19 };
+        let gadgets = [set.rotation_mask, set.rotation_body];
+        let mut acc = vec![vec![0; n]; set.rank + 1];
+        ring::rotate(&test, full_turn - exponents.body, &mut acc[set.rank]);
+        let steps = trial.spectra.steps.len();
+        for number in 0..steps {
+            let rows = rows(&shape, &trial, number);
+            let own = &exponents.mask[number * set.unroll..][..set.unroll];
+            let powers = match (set.lwe_key, own) {
+                (LweKey::Independent, &[a, b]) => vec![a, b, a + b],
+                _ => own.to_vec(),
+            };
+            let keys = rows.chunks(rows.len() / powers.len());
+            let keys: Vec<_> = powers.into_iter().zip(keys).collect();
+            acc = step(&acc, &keys, gadgets);
+            let rotation = BlindRotation {
+                fourier: &trial.fouriers[0],
+                steps: &trial.spectra.steps[..=number],
+                lwe_key: set.lwe_key,
+                unroll: set.unroll,
+                rank: set.rank,
+                mask: gadgets[0],
+                body: gadgets[1],
+                cancel: &Cancel::new(),
+            };
+            let test = Polynomial::Public(&test);
+            let exponents = &exponents;
+            let found = rotation.run(&[Rotation { exponents, test }]).0.remove(0);
+            let mut wanted = Glwe::zeroed(set.rank, n);
+            let polynomials = wanted.polynomials_mut().zip(&acc);
+            polynomials.for_each(|(out, x)| out.copy_from_slice(x));
+            let close = |x: &[u64], y: &[u64], variance: f64| {
+                let each = x.iter().zip(y).map(|(x, y)| x.wrapping_sub(*y) as i64);
+                let most = each.map(i64::unsigned_abs).max().unwrap();
+                let (most, sigma) = ((most as f64).log2() - 64.0, 0.5 * variance.log2());
+                assert!(
+                    most < sigma + 3.0,
+                    "step {number}: 2^{most:.1} of 2^{sigma:.1}"
+                );
+            };
+            let noise = crate::noise::rotation(set);
+            if number == 0 {
+                close(found.words(), wanted.words(), noise.fft / steps as f64);
+            }
+            let secret = trial.secrets();
+            let [found, wanted] = [found, wanted].map(|c| c.phase(&secret.glwe));
+            close(&found, &wanted, noise.total());
+        }
+    }
+}
