@@ -81,6 +81,7 @@ mod params;
 mod prime;
 mod public_key;
 mod rows;
+mod scheme;
 pub mod sets;
 mod state;
 mod wrapped;
@@ -96,6 +97,7 @@ pub use keys::SecretKey;
 pub use meter::Meter;
 pub use params::Params;
 pub use public_key::PublicKey;
+pub use scheme::Scheme;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};
 

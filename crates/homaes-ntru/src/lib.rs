@@ -75,6 +75,7 @@ pub mod paper;
 mod params;
 mod prime_power;
 mod rns;
+mod scheme;
 pub mod sets;
 mod state;
 mod wrapped;
@@ -89,6 +90,7 @@ pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::Params;
 pub use prime_power::PrimePower;
 pub use rns::Rns;
+pub use scheme::Scheme;
 pub use state::State;
 pub use wrapped::{WrappedKey, WrappedKeyFile};
 

@@ -90,6 +90,7 @@ mod rotation;
 mod rows;
 #[cfg(test)]
 mod sampling;
+mod scheme;
 mod secret;
 mod set;
 pub mod sets;
@@ -106,6 +107,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
+pub use scheme::Scheme;
 pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
 pub use wrapped::{WrapOptions, WrappedKey};

@@ -18,7 +18,6 @@ use crate::keys::random;
 use crate::keys::write;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
-use crate::scheme::{BatchRecords, Circuit, Finished, Params, Shape};
 use crate::{
     Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
     WrappedKey,
@@ -28,6 +27,7 @@ use homaes_aes::{Block, Layout};
 use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, Target};
+use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Params, Shape};
 use homaes_scheme::{Reading, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;

@@ -1,36 +1,27 @@
 //! The schemes and their parameter sets.
 //!
-//! To add a scheme: a file beside `bgv.rs` with the implementations of [`traits`], and a line in `schemes!` below.
+//! To add a scheme: a crate with the implementations of [`homaes_scheme::traits`], and a line in `schemes!` below.
 
 #[cfg(test)]
 mod conformance;
 pub(crate) mod devices;
-mod quality;
-mod traits;
-mod wrap_options;
+#[cfg(feature = "plain")]
+mod plain;
 
-pub use devices::{DEVICE_VARIABLE, Devices, Gpu, gpus};
-pub use quality::Quality;
-pub(crate) use traits::{
-    BatchRecords, Circuit, EvalKey, Finished, Input, Params, SchemeEntry, SecretKey, Shape,
-    ValueCodec, WrappedKey,
-};
-pub use traits::{NoiseTerms, ReferenceOp, Variant};
-pub use wrap_options::WrapOptions;
+pub use devices::{DEVICE_VARIABLE, Devices, gpus};
 
-use crate::{Error, ParamsError, Result, SchemeError};
+use crate::{Error, ParamsError, Quality, Result, SchemeError};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::{Purpose, SetCard, SetId};
+use homaes_scheme::traits::{Params, SchemeEntry, Shape};
+use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. The module's
-/// type `This` is the scheme.
+/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. `Scheme` of
+/// the crate or module is the entry.
 macro_rules! schemes {
     ($($(#[cfg($cfg:meta)])? $name:ident in $module:ident: $doc:literal;)+) => {
-        $($(#[cfg($cfg)])? mod $module;)+
-
         /// The FHE schemes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -44,7 +35,7 @@ macro_rules! schemes {
 
             fn entry(self) -> &'static dyn SchemeEntry {
                 match self {
-                    $($(#[cfg($cfg)])? Self::$name => &$module::This,)+
+                    $($(#[cfg($cfg)])? Self::$name => &$module::Scheme,)+
                 }
             }
         }
@@ -52,11 +43,11 @@ macro_rules! schemes {
 }
 
 schemes! {
-    Bgv in bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
-    Tfhe in tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
-    Ntru in ntru: "López-Alt, Tromer, Vaikuntanathan, in the form of Doröz, Hu and Sunar. No set is secure.";
+    Bgv in homaes_bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
+    Tfhe in homaes_tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
+    Ntru in homaes_ntru: "López-Alt, Tromer, Vaikuntanathan, in the form of Doröz, Hu and Sunar. No set is secure.";
     #[cfg(feature = "dghv")]
-    Dghv in dghv: "Coron, Lepoint, Tibouchi: scale-invariant DGHV over the integers. No set is secure.";
+    Dghv in homaes_dghv: "Coron, Lepoint, Tibouchi: scale-invariant DGHV over the integers. No set is secure.";
     #[cfg(feature = "plain")]
     Plain in plain: "AES in the clear, which protects nothing: for tests of what schemes have in common.";
 }

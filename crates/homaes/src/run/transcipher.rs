@@ -10,14 +10,14 @@ use crate::output::{folder_of, refuse_unfinished_name};
 use crate::results::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
 use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
 use crate::run::plan::{Plan, contents, front_bytes, in_memory};
-use crate::scheme::Circuit;
-use crate::scheme::devices::Warn;
 use crate::{
     AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
     Result, SchemeError, SecretKey, Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Mismatch;
+use homaes_scheme::Warn;
+use homaes_scheme::traits::Circuit;
 use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
 use std::any::Any;
 use std::cmp::Reverse;

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::scheme::Scheme;
-use crate::scheme::devices::Gpus;
 use crate::{AesFile, AesKey, Error, KeySet, Mode, Output, Transcipher};
+use homaes_scheme::traits::Shape;
+use homaes_scheme::{Cancel, Expansion, Gpus, Record};
 use std::fs;
 
 /// Bytes of the damaged copies of one file.

@@ -1,9 +1,11 @@
 //! Laws of evaluation.
 
 use super::*;
-use crate::scheme::devices::Gpus;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use homaes_aes::clear;
+use homaes_scheme::traits::{Finished, Shape};
+use homaes_scheme::{Cancel, Gpus, Quality};
+use std::any::Any;
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;

@@ -1,12 +1,27 @@
 //! TFHE: bootstrapped, so without levels, and with the blocks of a batch side by side, so that nothing is filled up.
 
-use super::traits::{self, *};
-use homaes_tfhe::{Aes, EvalKeyFile, Params, State, sets};
+use crate::{
+    Aes, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, batch_bytes, decode_batch,
+    encode_batch, sets,
+};
+use core::any::Any;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_scheme::traits::{
+    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
+};
+use homaes_scheme::{
+    Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
+    SchemeError, SetCard, Variant, WrapOptions, WrappedKeyInfo,
+};
+use homaes_wire::{KeyId, Kind};
+use rand_chacha::ChaCha20Rng;
+use std::sync::Arc;
 
 /// The scheme.
-pub(super) struct This;
+#[derive(Debug)]
+pub struct Scheme;
 
-impl SchemeEntry for This {
+impl SchemeEntry for Scheme {
     fn name(&self) -> &'static str {
         "tfhe"
     }
@@ -82,7 +97,7 @@ impl traits::Params for Params {
     }
 
     fn batch_bytes(&self, shape: Shape) -> u64 {
-        homaes_tfhe::batch_bytes(self, shape.blocks)
+        batch_bytes(self, shape.blocks)
     }
 
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
@@ -102,28 +117,29 @@ impl traits::Params for Params {
         self: Arc<Self>,
         rng: &mut ChaCha20Rng,
         _: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_tfhe::SecretKey::generate(&self, rng)?))
+    ) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::generate(&self, rng)?))
     }
 
-    readers!(
-        homaes_tfhe::SecretKey::read,
-        homaes_tfhe::EvalKey::read,
-        homaes_tfhe::WrappedKey::read
-    );
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::read(&self, file)?))
+    }
+
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
+        Ok(Box::new(EvalKey::read(&self, file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::read(&self, file)?))
+    }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(homaes_tfhe::WrappedKey::describe_file(&self, file)?)
+        Ok(WrappedKey::describe_file(&self, file)?)
     }
 }
 
-fn decode(
-    params: &Params,
-    key: Option<KeyId>,
-    shape: Shape,
-    body: &[u8],
-) -> homaes_tfhe::Result<State> {
-    homaes_tfhe::decode_batch(params, key, shape.blocks, body)
+fn decode(params: &Params, key: Option<KeyId>, shape: Shape, body: &[u8]) -> crate::Result<State> {
+    decode_batch(params, key, shape.blocks, body)
 }
 
 /// The worst of a state's ciphertexts.
@@ -136,11 +152,11 @@ fn quality(params: &Params, state: &State) -> Quality {
 }
 
 /// The state in the record of a value, which is as long as its blocks.
-fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> homaes_tfhe::Result<State> {
-    let bytes = |blocks| homaes_tfhe::batch_bytes(params, blocks);
+fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> crate::Result<State> {
+    let bytes = |blocks| batch_bytes(params, blocks);
     let block = bytes(1) - bytes(0);
     let blocks = (body.len() as u64).saturating_sub(bytes(0)) / block;
-    homaes_tfhe::decode_batch(params, key, blocks.max(1) as usize, body)
+    decode_batch(params, key, blocks.max(1) as usize, body)
 }
 
 impl ValueCodec for Params {
@@ -149,13 +165,13 @@ impl ValueCodec for Params {
     }
 
     fn most_bytes(&self) -> u64 {
-        homaes_tfhe::batch_bytes(self, self.blocks_per_batch())
+        batch_bytes(self, self.blocks_per_batch())
     }
 
     fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>> {
         let state: &State = ciphertext.downcast_ref()?;
         let record = state.check(self, key);
-        let record = record.and_then(|()| homaes_tfhe::encode_batch(self, state));
+        let record = record.and_then(|()| encode_batch(self, state));
         Some(record.map_err(SchemeError::from))
     }
 
@@ -163,9 +179,8 @@ impl ValueCodec for Params {
         Ok(16 * decode_value(self, None, body)?.blocks())
     }
 
-    fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
-        let key: &dyn Any = key;
-        let key: &homaes_tfhe::SecretKey = key.downcast_ref().expect("a key of this scheme");
+    fn decrypt(&self, key: &dyn traits::SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+        let key: &SecretKey = traits::own(key);
         let state = decode_value(self, Some(key.id()), body)?;
         let decrypted = key.decrypt_blocks(&state)?;
         let bytes = decrypted.blocks.as_flattened().to_vec();
@@ -173,83 +188,55 @@ impl ValueCodec for Params {
     }
 }
 
-impl SecretKey for homaes_tfhe::SecretKey {
+impl traits::SecretKey for SecretKey {
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
-        Ok(self.decrypt_blocks(state)?)
+        Ok(self.decrypt_blocks(traits::own(state))?)
     }
 
     fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
-        Ok(homaes_tfhe::SecretKey::measure_noise(self, state)?)
+        let state: &State = traits::own(state);
+        Ok(SecretKey::measure_noise(self, state)?)
     }
 
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }
 
-    /// It is small.
+    /// Unless the client is to expand the key, the server will.
     fn wrap_file(
         &self,
         keys: &RoundKeys,
         wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
-        Ok(Box::new(wrapped(self, keys, wrapping, rng)?))
+        wrapping.without_levels(self.params().set().name.as_str())?;
+        let wrapping = crate::WrapOptions {
+            direction: wrapping.direction,
+            expansion: wrapping.expansion.unwrap_or_default(),
+        };
+        Ok(Box::new(WrappedKey::encrypt(self, keys, wrapping, rng)?))
     }
 }
 
-/// An AES key under FHE; unless the client is to expand it, the server will.
-fn wrapped(
-    secret: &homaes_tfhe::SecretKey,
-    keys: &RoundKeys,
-    wrapping: &WrapOptions,
-    rng: &mut ChaCha20Rng,
-) -> Result<homaes_tfhe::WrappedKey> {
-    let set = secret.params().set().name.as_str();
-    wrapping.without_levels(set)?;
-    let wrapping = homaes_tfhe::WrapOptions {
-        direction: wrapping.direction,
-        expansion: wrapping.expansion.unwrap_or_default(),
-    };
-    let wrapped = homaes_tfhe::WrappedKey::encrypt(secret, keys, wrapping, rng)?;
-    Ok(wrapped)
-}
-
-impl EvalKey for homaes_tfhe::EvalKey {
+impl traits::EvalKey for EvalKey {
     /// May take seconds: the key is expanded under encryption if the client did not.
     fn circuit<'k>(
         &'k self,
-        wrapped: &'k dyn WrappedKey,
+        wrapped: &'k dyn traits::WrappedKey,
         _: Layout,
         _: Gpus<'k>,
         cancel: &Cancel,
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new_until(self, wrapped.downcast_ref()?, cancel);
-        let params: &Params = self.params();
         Some(match aes {
-            Ok(aes) => Ok(Box::new(Running { params, aes })),
+            Ok(aes) => Ok(Box::new(aes)),
             Err(error) => Err(error.into()),
         })
     }
 }
 
-impl WrappedFile for homaes_tfhe::WrappedKey {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
-    }
-}
-
-impl WrappedKey for homaes_tfhe::WrappedKey {}
-
-/// AES under one wrapped key.
-struct Running<'k> {
-    params: &'k Params,
-    aes: Aes<'k>,
-}
-
-impl Circuit for Running<'_> {
+impl Circuit for Aes<'_> {
     fn run(
         &self,
         input: &[Block],
@@ -257,21 +244,19 @@ impl Circuit for Running<'_> {
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>> {
-        let observe = |round, state: &State| step(round, quality(self.params, state), state);
-        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
+        let params = self.params();
+        let observe = |round, state: &State| step(round, quality(params, state), state);
+        let mut state = self.evaluate_until(input, cancel, observe)?;
         if !mask.is_empty() {
-            self.aes.xor_public_until(&mut state, mask, cancel)?;
+            self.xor_public_until(&mut state, mask, cancel)?;
         }
-        Ok(Finished::one(homaes_tfhe::encode_batch(self.params, &state)?, quality(self.params, &state)))
+        Ok(Finished::one(
+            encode_batch(params, &state)?,
+            quality(params, &state),
+        ))
     }
 
     fn meter(&self) -> Reading {
-        self.aes.meter()
-    }
-}
-
-impl From<homaes_tfhe::Error> for SchemeError {
-    fn from(error: homaes_tfhe::Error) -> Self {
-        Self::of(error)
+        self.meter()
     }
 }

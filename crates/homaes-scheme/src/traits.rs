@@ -1,4 +1,4 @@
-//! What a scheme is to this crate: seven traits, all of whose implementations stand in the file of the scheme.
+//! What a scheme is to the library: traits that its crate implements and that `homaes` uses as trait objects.
 //!
 //! | trait | of | |
 //! |---|---|---|
@@ -10,87 +10,47 @@
 //! | [`Circuit`] | AES under both keys | runs batches |
 //! | [`ValueCodec`] | the scheme's parameters, if programs compute with them | files of what they computed |
 //!
-//! They are implemented for the types of the scheme's crate, and used as trait objects: a key knows its scheme by itself. The names that
-//! implementations need are imported here for all of them.
-//!
-//! The order of calls, and what is checked before each by the rest of this crate:
+//! The order of calls, and what `homaes` checks before each:
 //!
 //! | call | by | before |
 //! |---|---|---|
 //! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
-//! | [`Params::read_secret`], [`read_eval`](Params::read_eval), [`read_wrapped`](Params::read_wrapped), [`open_eval`](Params::open_eval), [`open_wrapped`](Params::open_wrapped) | all that open keys | kind, set and digest, and for wrapped keys the key id |
+//! | `read_…` and `open_…` of [`Params`] | all that open keys | kind, set and digest, and for wrapped keys the key id |
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
-//! | [`Params::read_batch`] | programs that compute, and `decrypt`, for every batch | set, layout, level at most the top; the length of the record is looked at after `read_batch` |
+//! | [`Params::read_batch`] | programs that compute, `decrypt` | set, layout, level; afterwards the length of the record |
 //! | [`SecretKey::decrypt`] | `decrypt`, after that | set, key id |
 
-#[allow(unused_imports, reason = "not every scheme needs every name")]
-mod names {
-    pub(in crate::scheme) use crate::scheme::devices::Gpus;
-    pub(in crate::scheme) use crate::{ParamsError, Quality, SchemeError, WrapOptions};
-    pub(in crate::scheme) use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
-    pub(in crate::scheme) use homaes_scheme::{
-        Cancel, Decrypted, Expansion, FieldError, Reading, Record, Records, SetCard, SetId,
-        SetName, WrappedKeyInfo, mismatch, read,
-    };
-    pub(in crate::scheme) use homaes_wire::{
-        Contents, Decoder, Encoder, Header, KeyId, Kind, WireError,
-    };
-    pub(in crate::scheme) use rand_chacha::ChaCha20Rng;
-    pub(in crate::scheme) use rand_core::Rng;
-    pub(in crate::scheme) use rayon::prelude::*;
-    pub(in crate::scheme) use std::any::Any;
-    pub(in crate::scheme) use std::sync::Arc;
-}
-pub(super) use names::*;
-
-use crate::Gpu;
-use homaes_wire::Reader;
+use crate::{
+    Cancel, Decrypted, Gpu, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
+    SchemeError, SetCard, Variant, WrapOptions, WrappedKeyInfo,
+};
+use core::any::Any;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_wire::{KeyId, Kind, Reader};
+use rand_chacha::ChaCha20Rng;
 use std::fs::File;
 use std::io::Read;
+use std::sync::Arc;
 
-pub(super) type Result<T, E = SchemeError> = core::result::Result<T, E>;
+/// Result of what a scheme does.
+pub type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// A key file, open.
-pub(crate) type Input<'r> = Reader<Box<dyn Read + Send + 'r>>;
+pub type Input<'r> = Reader<Box<dyn Read + Send + 'r>>;
 
-/// What the noise figures of a scheme are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoiseTerms {
-    /// Name of [`Quality::noise_bits`].
-    pub noise: &'static str,
-    /// What that and [`Quality::capacity_bits`] are, in sentences.
-    pub meaning: &'static str,
-}
-
-/// A way in which a scheme evaluates AES, which has a default set of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Variant {
-    /// The word on the command line.
-    pub name: &'static str,
-    /// What it is.
-    pub about: &'static str,
-    /// The set to take for data that matter.
-    pub default_set: &'static str,
-}
-
-/// What a scheme's speed is measured by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ReferenceOp {
-    /// One transform of the crate `tfhe-ntt`, of 32768 points.
-    Transform,
-    /// One key switch and bootstrapping of the crate `tfhe`.
-    Bootstrap,
-    /// One product of two integers of 16 million bits by the crate `malachite-nz`.
-    Product,
-    /// Nothing.
-    None,
+/// The scheme's own type of a state or a key that the library hands back.
+///
+/// # Panics
+/// If it is of another scheme.
+#[must_use]
+pub fn own<T: Any>(object: &dyn Any) -> &T {
+    object.downcast_ref().expect("an object of this scheme")
 }
 
 /// A scheme.
-pub(crate) trait SchemeEntry: Sync {
+pub trait SchemeEntry: Sync {
     /// The first part of its sets' names.
     fn name(&self) -> &'static str;
 
@@ -146,16 +106,21 @@ pub(crate) trait SchemeEntry: Sync {
 
 /// What must be known of a batch to read its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) layout: Layout,
-    pub(crate) level: usize,
+pub struct Shape {
+    /// Layout of the state.
+    pub layout: Layout,
+    /// Level of its ciphertexts.
+    pub level: usize,
     /// AES blocks of the message in it, at most a full batch.
-    pub(crate) blocks: usize,
+    pub blocks: usize,
 }
 
 /// Checked parameters.
-pub(crate) trait Params: Any + Send + Sync {
+pub trait Params: Any + Send + Sync {
+    /// What the set says about itself.
     fn card(&self) -> SetCard;
+
+    /// Digest of the numbers that define the set.
     fn digest(&self) -> &[u8; 32];
 
     /// The layouts it offers, the fastest for full batches first.
@@ -207,8 +172,13 @@ pub(crate) trait Params: Any + Send + Sync {
         tick: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<Box<dyn SecretKey>>;
 
+    /// The secret key in a file.
     fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>>;
+
+    /// The evaluation key in a file.
     fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>>;
+
+    /// The wrapped key in a file.
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
 
     /// The evaluation key in a file. By default all of it is read now; a scheme whose keys are larger than memory reads it through once
@@ -229,7 +199,7 @@ pub(crate) trait Params: Any + Send + Sync {
 }
 
 /// What programs compute under a set, as files have it: each ciphertext holds bytes.
-pub(crate) trait ValueCodec: Sync {
+pub trait ValueCodec: Sync {
     /// The name of the form.
     fn form(&self) -> &'static str;
 
@@ -249,26 +219,8 @@ pub(crate) trait ValueCodec: Sync {
     fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)>;
 }
 
-/// The three functions of [`Params`] that read keys, from functions of the parameters and the file.
-macro_rules! readers {
-    ($secret:expr, $eval:expr, $wrapped:expr) => {
-        fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
-            Ok(Box::new($secret(&self, file)?))
-        }
-
-        fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
-            Ok(Box::new($eval(&self, file)?))
-        }
-
-        fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
-            Ok(Box::new($wrapped(&self, file)?))
-        }
-    };
-}
-pub(super) use readers;
-
 /// The client's key.
-pub(crate) trait SecretKey: Records + Any + Send + Sync {
+pub trait SecretKey: Records + Any + Send + Sync {
     /// Decrypts a state: one that was read, or that [`Circuit::run`] shows.
     ///
     /// # Panics
@@ -300,7 +252,7 @@ pub(crate) trait SecretKey: Records + Any + Send + Sync {
 }
 
 /// The server's key.
-pub(crate) trait EvalKey: Any + Send + Sync {
+pub trait EvalKey: Any + Send + Sync {
     /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another
     /// scheme, an error if it is of another set or secret key ([`mismatch::check`]).
     fn circuit<'k>(
@@ -313,45 +265,32 @@ pub(crate) trait EvalKey: Any + Send + Sync {
 }
 
 /// The file of a wrapped key.
-pub(crate) trait WrappedFile: Records {
+pub trait WrappedFile: Records {
+    /// What it holds.
     fn describe(&self) -> WrappedKeyInfo;
 }
 
 /// An AES key under FHE.
-pub(crate) trait WrappedKey: WrappedFile + Any + Send + Sync {}
+pub trait WrappedKey: WrappedFile + Any + Send + Sync {}
 
-impl WrapOptions {
-    /// Refuses levels, which the output of a set without levels does not have.
-    pub(super) fn without_levels(&self, set: &'static str) -> Result<()> {
-        match self.levels_left {
-            None | Some(0) => Ok(()),
-            Some(wanted) => Err(SchemeError::NoLevels { wanted, set }),
-        }
-    }
-
-    /// Refuses key expansion by the server, which a set without a circuit for the key schedule does not have.
-    pub(super) fn client_expands(&self, set: &'static str) -> Result<()> {
-        match self.expansion {
-            None | Some(Expansion::Client) => Ok(()),
-            Some(Expansion::Server) => Err(SchemeError::ClientExpands { set }),
-        }
-    }
-}
+impl<K: WrappedFile + Any + Send + Sync> WrappedKey for K {}
 
 /// The bodies of a batch's records in order, made when they are asked for, with the thread pool of who asks.
-pub(crate) type BatchRecords<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
+pub type BatchRecords<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
 
 /// The result of a batch.
-pub(crate) struct Finished<'c> {
-    pub(crate) records: BatchRecords<'c>,
-    pub(crate) quality: Quality,
+pub struct Finished<'c> {
+    /// Its records.
+    pub records: BatchRecords<'c>,
+    /// How far it is from failing.
+    pub quality: Quality,
     /// What made it, unless the processor did.
-    pub(crate) gpu: Option<Arc<Gpu>>,
+    pub gpu: Option<Arc<Gpu>>,
 }
 
 impl Finished<'_> {
     /// One record.
-    pub(crate) fn one(record: Vec<u8>, quality: Quality) -> Self {
+    pub fn one(record: Vec<u8>, quality: Quality) -> Self {
         let records = Box::new(std::iter::once(Ok(record)));
         let gpu = None;
         Self {
@@ -363,7 +302,7 @@ impl Finished<'_> {
 }
 
 /// AES under one wrapped key, in one layout.
-pub(crate) trait Circuit: Send + Sync {
+pub trait Circuit: Send + Sync {
     /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
     /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state. Where
     /// a GPU fails and the processor takes over, rounds begin again.

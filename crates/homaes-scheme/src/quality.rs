@@ -14,7 +14,8 @@ pub struct Quality {
 
 impl Quality {
     /// These figures.
-    pub(crate) const fn new(level: usize, noise_bits: f64, capacity_bits: f64) -> Self {
+    #[must_use]
+    pub const fn new(level: usize, noise_bits: f64, capacity_bits: f64) -> Self {
         Self {
             level,
             noise_bits,
@@ -33,7 +34,8 @@ impl Quality {
     }
 
     /// The worse of what was seen so far, if anything, and this.
-    pub(crate) fn worst_of(seen: Option<Self>, new: Self) -> Self {
+    #[must_use]
+    pub fn worst_of(seen: Option<Self>, new: Self) -> Self {
         seen.map_or(new, |seen| seen.worst(new))
     }
 

@@ -1,16 +1,29 @@
 //! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its sets is secure.
 
-use super::traits::{self, *};
-use homaes_dghv::{
-    Aes, EvalKeyFile, Params, State, WrappedKeyFile, batch_bytes, decode_batch, encode_batch, sets,
+use crate::{
+    Aes, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile, batch_bytes,
+    decode_batch, encode_batch, sets,
 };
-use homaes_wire::Reader;
+use core::any::Any;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_scheme::traits::{
+    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, WrappedFile,
+};
+use homaes_scheme::{
+    Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
+    SetCard, WrapOptions, WrappedKeyInfo,
+};
+use homaes_wire::{KeyId, Kind, Reader};
+use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
 use std::fs::File;
+use std::sync::Arc;
 
 /// The scheme.
-pub(super) struct This;
+#[derive(Debug)]
+pub struct Scheme;
 
-impl SchemeEntry for This {
+impl SchemeEntry for Scheme {
     fn name(&self) -> &'static str {
         "dghv"
     }
@@ -96,27 +109,33 @@ impl traits::Params for Params {
         self: Arc<Self>,
         rng: &mut ChaCha20Rng,
         tick: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn SecretKey>> {
-        let key = homaes_dghv::SecretKey::generate_watched(&self, rng, tick)?;
+    ) -> Result<Box<dyn traits::SecretKey>> {
+        let key = SecretKey::generate_watched(&self, rng, tick)?;
         Ok(Box::new(key))
     }
 
-    readers!(
-        homaes_dghv::SecretKey::read,
-        homaes_dghv::EvalKey::read,
-        homaes_dghv::WrappedKey::read
-    );
-
-    fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn EvalKey>> {
-        Ok(Box::new(homaes_dghv::EvalKey::open(&self, file)?))
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::read(&self, file)?))
     }
 
-    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
-        Ok(Box::new(homaes_dghv::WrappedKey::open(&self, file)?))
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
+        Ok(Box::new(EvalKey::read(&self, file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::read(&self, file)?))
+    }
+
+    fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::EvalKey>> {
+        Ok(Box::new(EvalKey::open(&self, file)?))
+    }
+
+    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::open(&self, file)?))
     }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(homaes_dghv::WrappedKey::describe_file(&self, file)?)
+        Ok(WrappedKey::describe_file(&self, file)?)
     }
 }
 
@@ -129,17 +148,17 @@ fn quality(params: &Params, state: &State) -> Quality {
     )
 }
 
-impl SecretKey for homaes_dghv::SecretKey {
+impl traits::SecretKey for SecretKey {
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let state: &State = traits::own(state);
         Ok(self.decrypt_blocks(state)?)
     }
 
     fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let state: &State = traits::own(state);
         let all = state.bits().par_iter().with_max_len(1);
-        let all = all.map(|c| homaes_dghv::SecretKey::measure_noise(self, c));
+        let all = all.map(|c| SecretKey::measure_noise(self, c));
         let logs: Vec<f64> = all.flatten_iter().map(|(log, _)| log).collect();
         // the squares are beyond what f64 holds
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -164,10 +183,10 @@ impl SecretKey for homaes_dghv::SecretKey {
     }
 }
 
-impl EvalKey for homaes_dghv::EvalKey {
+impl traits::EvalKey for EvalKey {
     fn circuit<'k>(
         &'k self,
-        wrapped: &'k dyn WrappedKey,
+        wrapped: &'k dyn traits::WrappedKey,
         _: Layout,
         _: Gpus<'k>,
         _: &Cancel,
@@ -180,13 +199,11 @@ impl EvalKey for homaes_dghv::EvalKey {
     }
 }
 
-impl WrappedFile for homaes_dghv::WrappedKey {
+impl WrappedFile for WrappedKey {
     fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }
-
-impl WrappedKey for homaes_dghv::WrappedKey {}
 
 impl WrappedFile for WrappedKeyFile<'_> {
     fn describe(&self) -> WrappedKeyInfo {
@@ -208,16 +225,13 @@ impl Circuit for Aes<'_> {
         if !mask.is_empty() {
             self.xor_public_until(&mut state, mask, cancel)?;
         }
-        Ok(Finished::one(encode_batch(self.key(), &state)?, quality(params, &state)))
+        Ok(Finished::one(
+            encode_batch(self.key(), &state)?,
+            quality(params, &state),
+        ))
     }
 
     fn meter(&self) -> Reading {
         self.meter()
-    }
-}
-
-impl From<homaes_dghv::Error> for SchemeError {
-    fn from(error: homaes_dghv::Error) -> Self {
-        Self::of(error)
     }
 }

@@ -1,21 +1,33 @@
 //! NTRU: leveled, bit-sliced, in batches of as many blocks as a ciphertext has slots. None of its sets is secure.
 
-use super::traits::{self, *};
-use homaes_ntru::sets::Variant;
-use homaes_ntru::{
-    Aes, Arithmetic, EvalKeyFile, Params, PrimePower, Rns, State, WrappedKeyFile, batch_bytes,
-    decode_batch, encode_batch, sets,
+use crate::sets::Variant;
+use crate::{
+    Aes, Arithmetic, EvalKey, EvalKeyFile, Params, PrimePower, Rns, SecretKey, State, WrappedKey,
+    WrappedKeyFile, batch_bytes, decode_batch, encode_batch, sets,
 };
-use homaes_wire::Reader;
+use core::any::Any;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_scheme::traits::{
+    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, WrappedFile,
+};
+use homaes_scheme::{
+    Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
+    SetCard, WrapOptions, WrappedKeyInfo,
+};
+use homaes_wire::{KeyId, Kind, Reader};
+use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
 use std::fs::File;
+use std::sync::Arc;
 
 /// The scheme.
-pub(super) struct This;
+#[derive(Debug)]
+pub struct Scheme;
 
 /// States that evaluation holds at once, at least: what enters a round and what leaves it.
 const STATES: u64 = 2;
 
-impl SchemeEntry for This {
+impl SchemeEntry for Scheme {
     fn name(&self) -> &'static str {
         "ntru"
     }
@@ -107,22 +119,28 @@ impl<A: Arithmetic> traits::Params for Params<A> {
         self: Arc<Self>,
         rng: &mut ChaCha20Rng,
         _: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_ntru::SecretKey::generate(&self, rng)?))
+    ) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::generate(&self, rng)?))
     }
 
-    readers!(
-        homaes_ntru::SecretKey::read,
-        homaes_ntru::EvalKey::read,
-        homaes_ntru::WrappedKey::read
-    );
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::read(&self, file)?))
+    }
 
-    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn WrappedKey>> {
-        Ok(Box::new(homaes_ntru::WrappedKey::open(&self, file)?))
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
+        Ok(Box::new(EvalKey::read(&self, file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::read(&self, file)?))
+    }
+
+    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::open(&self, file)?))
     }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(homaes_ntru::WrappedKey::describe_file(&self, file)?)
+        Ok(WrappedKey::describe_file(&self, file)?)
     }
 }
 
@@ -135,17 +153,17 @@ fn quality<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Quality {
     )
 }
 
-impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
+impl<A: Arithmetic> traits::SecretKey for SecretKey<A> {
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State<A> = state.downcast_ref().expect("a state of this scheme");
+        let state: &State<A> = traits::own(state);
         Ok(self.decrypt_blocks(state)?)
     }
 
     fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State<A> = state.downcast_ref().expect("a state of this scheme");
+        let state: &State<A> = traits::own(state);
         let all = state.bits().par_iter();
-        let all = all.map(|c| homaes_ntru::SecretKey::measure_noise(self, c));
+        let all = all.map(|c| SecretKey::measure_noise(self, c));
         let squares = all.map(|log| (2.0 * log).exp2()).sum::<f64>();
         Ok(0.5 * (squares / state.bits().len() as f64).log2())
     }
@@ -167,10 +185,10 @@ impl<A: Arithmetic> SecretKey for homaes_ntru::SecretKey<A> {
     }
 }
 
-impl<A: Arithmetic> EvalKey for homaes_ntru::EvalKey<A> {
+impl<A: Arithmetic> traits::EvalKey for EvalKey<A> {
     fn circuit<'k>(
         &'k self,
-        wrapped: &'k dyn WrappedKey,
+        wrapped: &'k dyn traits::WrappedKey,
         _: Layout,
         _: Gpus<'k>,
         _: &Cancel,
@@ -183,13 +201,11 @@ impl<A: Arithmetic> EvalKey for homaes_ntru::EvalKey<A> {
     }
 }
 
-impl<A: Arithmetic> WrappedFile for homaes_ntru::WrappedKey<A> {
+impl<A: Arithmetic> WrappedFile for WrappedKey<A> {
     fn describe(&self) -> WrappedKeyInfo {
         self.describe()
     }
 }
-
-impl<A: Arithmetic> WrappedKey for homaes_ntru::WrappedKey<A> {}
 
 impl<A: Arithmetic> WrappedFile for WrappedKeyFile<'_, A> {
     fn describe(&self) -> WrappedKeyInfo {
@@ -211,16 +227,13 @@ impl<A: Arithmetic> Circuit for Aes<'_, A> {
         if !mask.is_empty() {
             state.xor_public(params, mask)?;
         }
-        Ok(Finished::one(encode_batch(params, &state)?, quality(params, &state)))
+        Ok(Finished::one(
+            encode_batch(params, &state)?,
+            quality(params, &state),
+        ))
     }
 
     fn meter(&self) -> Reading {
         self.meter()
-    }
-}
-
-impl From<homaes_ntru::Error> for SchemeError {
-    fn from(error: homaes_ntru::Error) -> Self {
-        Self::of(error)
     }
 }
