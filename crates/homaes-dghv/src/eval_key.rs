@@ -18,6 +18,7 @@ use crate::prime::Secret;
 use homaes_math::integer::{Form, Reducer, Spectrum, limbs_of_words, product};
 use homaes_math::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, pack_bits};
 use rand_chacha::ChaCha20Rng;

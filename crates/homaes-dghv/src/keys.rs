@@ -29,8 +29,8 @@ const FACTOR_STREAM: u64 = 1 << 32;
 
 /// The primes and q0. Overwritten when dropped.
 pub struct SecretKey {
-    params: Arc<Params>,
-    id: KeyId,
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
     crt: Crt,
     q0: Secret,
     x0: Vec<u64>,
@@ -185,16 +185,6 @@ impl SecretKey {
         let primes = self.crt.primes().iter().map(|p| &p.words()[..words]);
         let primes = primes.map(|p| Zeroizing::new(p.to_vec()));
         (primes.collect(), self.q0.clone())
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// Random public name that ties keys and ciphertexts to this secret.
-    pub fn id(&self) -> KeyId {
-        self.id
     }
 
     pub(crate) fn crt(&self) -> &Crt {

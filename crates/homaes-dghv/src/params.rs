@@ -3,15 +3,12 @@
 use crate::error::ParamsError;
 use crate::noise::{Noise, NoiseModel};
 use crate::sets::ParamSet;
-use homaes_aes::KeySize;
 use homaes_math::Backend;
 use homaes_math::integer::{Accumulation, Convolution};
 use homaes_math::natural::words_of;
-use homaes_scheme::{DigestBuilder, SetId};
+use homaes_scheme::DigestBuilder;
 use std::sync::Arc;
 
-/// Multiplications one after the other in an S-box.
-pub(crate) const SBOX_DEPTH: usize = 4;
 /// Bits of the random multiple of π that hides π in compressed elements.
 pub(crate) const HIDING_BITS: usize = 128;
 /// Bits of the limbs that rows are streamed in.
@@ -136,40 +133,8 @@ impl Params {
     }
 
     /// BLAKE3 digest of the numbers that define the set; files carry it.
-    pub fn digest(&self) -> &[u8; 32] {
+    pub(crate) fn digest(&self) -> &[u8; 32] {
         &self.digest
-    }
-
-    /// The set as files and errors name it.
-    pub fn id(&self) -> SetId<'_> {
-        SetId::new(self.set.name.as_str(), &self.digest)
-    }
-
-    /// Highest level: one above the multiplications.
-    pub fn top_level(&self) -> usize {
-        self.set.rounds * SBOX_DEPTH + 1
-    }
-
-    /// Bytes of memory of an evaluation, at least: the fixed factors, the state twice, and the products of the last level.
-    pub fn memory_of_run(&self) -> u64 {
-        let spectrum = 24 * self.long.digits();
-        let fixed = (1 + self.set.digits.count()) * spectrum;
-        let state = 2 * 128 * 8 * self.type_one_words();
-        let products = 128 * 8 * self.type_two_words();
-        (fixed + state + products) as u64
-    }
-
-    /// Most multiplications that AES can leave on its output; nothing if it does not fit.
-    pub fn levels_left(&self, size: KeySize) -> Option<usize> {
-        let rounds = self.set.rounds.checked_sub(size.rounds())?;
-        Some(rounds * SBOX_DEPTH)
-    }
-
-    /// The largest AES key that the set takes.
-    pub(crate) fn largest_size(&self) -> KeySize {
-        let mut sizes = KeySize::ALL.into_iter().rev();
-        let fits = sizes.find(|&size| self.levels_left(size).is_some());
-        fits.unwrap_or(KeySize::Aes128)
     }
 
     /// D, bits from one term of a conversion to the next: δ·η, with δ·Θ·η ≥ 3γ (CLT14 §5).

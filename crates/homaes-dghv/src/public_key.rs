@@ -12,6 +12,7 @@ use homaes_math::integer::Reducer;
 use homaes_math::natural::{add_assign, add_products, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::Owner;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};

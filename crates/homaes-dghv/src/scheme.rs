@@ -1,23 +1,24 @@
 //! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its sets is secure.
 
-use crate::{
-    Aes, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile, batch_bytes,
-    decode_batch, encode_batch, sets,
-};
-use core::any::Any;
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_scheme::traits::{
-    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, WrappedFile,
-};
+use crate::card::card;
+use crate::element::{compressed, expand, half_prime};
+use crate::eval::take_words;
+use crate::eval_key::{bytes_of_words, correction_bytes};
+use crate::{Bits, Ciphertext, EvalKey, EvalKeyFile, Meter, Params, Result, SecretKey, sets};
+use homaes_aes::KeySize;
+use homaes_math::natural::bit_length;
+use homaes_math::sample::Seed;
+use homaes_scheme::bits::{BitEvalKey, BitScheme, BitSecret, SboxDepth};
+use homaes_scheme::traits::{self, Input, SchemeEntry};
 use homaes_scheme::{
-    Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
-    SetCard, WrapOptions, WrappedKeyInfo,
+    Cancel, FieldError, NoiseTerms, Owner, ParamsError, Quality, Reading, Records, ReferenceOp,
+    SetCard, SetId,
 };
-use homaes_wire::{KeyId, Kind, Reader};
+use homaes_wire::{Decoder, KeyId, Kind, Reader};
 use rand_chacha::ChaCha20Rng;
-use rayon::prelude::*;
 use std::fs::File;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// The scheme.
 #[derive(Debug)]
@@ -61,177 +62,197 @@ impl SchemeEntry for Scheme {
     }
 }
 
-impl traits::Params for Params {
+impl BitScheme for Params {
+    type Ciphertext = Ciphertext;
+    type SecretKey = SecretKey;
+    type EvalKey = EvalKey;
+    type Seed = Seed;
+    type Meter = Meter;
+
     fn card(&self) -> SetCard {
-        self.card()
+        card(self)
     }
 
-    fn digest(&self) -> &[u8; 32] {
-        self.digest()
+    fn id(&self) -> SetId<'_> {
+        SetId::new(self.set().name.as_str(), self.digest())
     }
 
-    fn layouts(&self) -> &'static [Layout] {
-        &[Layout::Bits]
+    fn slot_count(&self) -> usize {
+        self.slots()
     }
 
-    /// A batch that has fewer is filled up, at the cost of a full one.
-    fn blocks_per_batch(&self, _: Layout) -> u64 {
-        self.slots() as u64
+    fn sbox(&self) -> SboxDepth {
+        SboxDepth::Four
     }
 
-    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        let left = self.levels_left(size)?;
-        (layout == Layout::Bits).then_some(left)
+    fn rounds(&self) -> usize {
+        self.set().rounds
     }
 
-    fn top_level(&self) -> usize {
-        self.top_level()
+    /// A higher level costs nothing.
+    fn start_level(&self, size: KeySize, left: usize) -> Option<usize> {
+        let most = self.levels_left(size)?;
+        (left <= most).then(|| self.top_level())
     }
 
-    fn batch_bytes(&self, _: Shape) -> u64 {
-        batch_bytes(self)
+    /// The fixed factors, the state twice, and the products of the last level.
+    fn memory_of_run(&self) -> u64 {
+        let spectrum = 24 * self.long.digits();
+        let fixed = (1 + self.set().digits.count()) * spectrum;
+        let state = 2 * 128 * 8 * self.type_one_words();
+        let products = 128 * 8 * self.type_two_words();
+        (fixed + state + products) as u64
     }
 
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        let state = decode_batch(self, Some(key), shape.level, body)?;
-        Ok(Box::new(state))
+    fn ciphertext_bytes(&self, _: usize) -> u64 {
+        8 * self.words() as u64
     }
 
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
+    fn round_key_bytes(&self, _: usize) -> u64 {
+        correction_bytes(self) as u64
     }
 
-    fn memory_of_run(&self, _: Layout) -> u64 {
-        self.memory_of_run()
+    fn quality(&self, c: &Ciphertext) -> Quality {
+        Quality::new(c.level, c.noise.r_log2, c.capacity_bits(self))
+    }
+
+    fn add(&self, sum: &mut Ciphertext, other: &Ciphertext) {
+        sum.add(other);
+    }
+
+    fn take(
+        &self,
+        owner: Owner,
+        level: usize,
+        r_log2: f64,
+        input: &mut Decoder<'_>,
+    ) -> Result<Ciphertext> {
+        let mut words = take_words(input.bytes("ciphertext", 8 * self.words())?)?;
+        let (bits, most) = (bit_length(&words) as u64, self.set().gamma as u64);
+        if bits > most {
+            return Err(FieldError::new("bits of a ciphertext", bits, most).into());
+        }
+        words.resize(self.type_one_words(), 0);
+        Ok(Ciphertext {
+            owner,
+            level,
+            words,
+            noise: self.noise().of_converted(r_log2),
+        })
+    }
+
+    fn take_round_key(
+        &self,
+        owner: Owner,
+        level: usize,
+        (seed, number): (&Seed, usize),
+        body: &[u8],
+    ) -> Result<Ciphertext> {
+        Ok(Ciphertext {
+            owner,
+            level,
+            words: expand(self, seed, number as u64, &take_words(body)?),
+            noise: self.fresh(),
+        })
     }
 
     fn generate(
-        self: Arc<Self>,
+        self: &Arc<Self>,
         rng: &mut ChaCha20Rng,
         tick: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn traits::SecretKey>> {
-        let key = SecretKey::generate_watched(&self, rng, tick)?;
-        Ok(Box::new(key))
+    ) -> Result<SecretKey> {
+        SecretKey::generate_watched(self, rng, tick)
     }
 
-    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
-        Ok(Box::new(SecretKey::read(&self, file)?))
+    fn read_secret(self: &Arc<Self>, file: Input<'_>) -> Result<SecretKey> {
+        SecretKey::read(self, file)
     }
 
-    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
-        Ok(Box::new(EvalKey::read(&self, file)?))
+    fn read_eval(self: &Arc<Self>, file: Input<'_>) -> Result<EvalKey> {
+        EvalKey::read(self, file)
     }
 
-    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
-        Ok(Box::new(WrappedKey::read(&self, file)?))
+    fn open_eval(self: &Arc<Self>, file: Reader<File>) -> Result<EvalKey> {
+        EvalKey::open(self, file)
     }
 
-    fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::EvalKey>> {
-        Ok(Box::new(EvalKey::open(&self, file)?))
-    }
-
-    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::WrappedKey>> {
-        Ok(Box::new(WrappedKey::open(&self, file)?))
-    }
-
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(WrappedKey::describe_file(&self, file)?)
+    fn reading(meter: &Meter) -> Reading {
+        meter.read()
     }
 }
 
-/// The worst of a state's ciphertexts.
-fn quality(params: &Params, state: &State) -> Quality {
-    Quality::new(
-        state.level(),
-        state.noise_bits(),
-        state.capacity_bits(params),
-    )
-}
+impl BitSecret for SecretKey {
+    type Scheme = Params;
 
-impl traits::SecretKey for SecretKey {
-    /// Places without a block of the message follow.
-    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State = traits::own(state);
-        Ok(self.decrypt_blocks(state)?)
+    fn params(&self) -> &Arc<Params> {
+        &self.params
     }
 
-    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State = traits::own(state);
-        let all = state.bits().par_iter().with_max_len(1);
-        let all = all.map(|c| SecretKey::measure_noise(self, c));
-        let logs: Vec<f64> = all.flatten_iter().map(|(log, _)| log).collect();
-        // the squares are beyond what f64 holds
-        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let squares = logs.iter().map(|log| f64::exp2(2.0 * (log - largest)));
-        Ok(largest + 0.5 * (squares.sum::<f64>() / logs.len() as f64).log2())
+    fn id(&self) -> KeyId {
+        self.id
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
-        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
+    fn bits_of(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u8>>, f64)> {
+        let found = self.decrypt(c)?;
+        Ok((found.bits, found.margin_bits))
     }
 
-    fn wrap_file(
+    fn noises_log2(&self, c: &Ciphertext) -> Vec<f64> {
+        let parts = self.measure_noise(c).into_iter();
+        parts.map(|(log, _)| log).collect()
+    }
+
+    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_> {
+        Box::new(EvalKeyFile::of_seed(self, seed))
+    }
+
+    /// A correction of an element whose bulk comes from the seed.
+    fn wrap_bit(
         &self,
-        keys: &RoundKeys,
-        wrapping: &WrapOptions,
+        bit: u8,
+        _: usize,
+        (seed, number): (&Seed, usize),
         rng: &mut ChaCha20Rng,
-    ) -> Result<Box<dyn WrappedFile + '_>> {
-        wrapping.client_expands(self.params().set().name.as_str())?;
-        let left = wrapping.levels_left.unwrap_or(0);
-        let file = WrappedKeyFile::generate(self, keys, wrapping.direction, left, rng)?;
-        Ok(Box::new(file))
+    ) -> Vec<u8> {
+        bytes_of_words(&compressed(self, rng, (seed, number as u64), |j| {
+            half_prime(self, j, u64::from(bit))
+        }))
     }
 }
 
-impl traits::EvalKey for EvalKey {
-    fn circuit<'k>(
-        &'k self,
-        wrapped: &'k dyn traits::WrappedKey,
-        _: Layout,
-        _: Gpus<'k>,
-        _: &Cancel,
-    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
-        let wrapped: &dyn Any = wrapped;
-        Some(match Aes::new(self, wrapped.downcast_ref()?) {
-            Ok(aes) => Ok(Box::new(aes)),
-            Err(error) => Err(error.into()),
-        })
-    }
-}
+impl BitEvalKey for EvalKey {
+    type Scheme = Params;
+    type View<'k> = Bits<'k>;
 
-impl WrappedFile for WrappedKey {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
+    fn params(&self) -> &Arc<Params> {
+        &self.params
     }
-}
 
-impl WrappedFile for WrappedKeyFile<'_> {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
+    fn key_id(&self) -> KeyId {
+        self.id
     }
-}
 
-impl Circuit for Aes<'_> {
-    fn run(
-        &self,
-        input: &[Block],
-        mask: &[Block],
-        cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished<'_>> {
-        let params = self.params();
-        let observe = |round, state: &State| step(round, quality(params, state), state);
-        let mut state = self.evaluate_until(input, cancel, observe)?;
-        if !mask.is_empty() {
-            self.xor_public_until(&mut state, mask, cancel)?;
+    fn view<'k>(&'k self, meter: &'k Meter, cancel: &Cancel) -> Bits<'k> {
+        let cancel = cancel.clone();
+        Bits {
+            cancel,
+            ..Bits::new(self, meter)
         }
-        Ok(Finished::one(
-            encode_batch(self.key(), &state)?,
-            quality(params, &state),
-        ))
     }
 
-    fn meter(&self) -> Reading {
-        self.meter()
+    fn public(
+        &self,
+        level: usize,
+        bits: &[Vec<bool>],
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<Vec<Ciphertext>> {
+        self.public(level, bits, meter, cancel)
+    }
+
+    fn pack(&self, c: &Ciphertext) -> Vec<u8> {
+        let mut words = self.reduced(&c.words);
+        words.resize(self.params.words(), 0);
+        bytes_of_words(&words)
     }
 }

@@ -9,6 +9,7 @@ use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
+use homaes_scheme::bits::BitScheme;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Decoder, Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -50,8 +51,8 @@ pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
 
 /// f' and g. Overwritten when dropped.
 pub struct SecretKey<A: Arithmetic> {
-    params: Arc<Params<A>>,
-    id: KeyId,
+    pub(crate) params: Arc<Params<A>>,
+    pub(crate) id: KeyId,
     f_prime: Vec<i64>,
     g: Vec<i64>,
     secret: A::Secret,
@@ -96,16 +97,6 @@ impl<A: Arithmetic> SecretKey<A> {
             g: g.to_vec(),
             secret,
         })
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params<A>> {
-        &self.params
-    }
-
-    /// Random public name that ties keys and ciphertexts to this secret.
-    pub fn id(&self) -> KeyId {
-        self.id
     }
 
     pub(crate) fn secret(&self) -> &A::Secret {
@@ -220,16 +211,6 @@ impl<A: Arithmetic> EvalKey<A> {
             parts: parts.collect::<Result<_>>()?,
         })
     }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params<A>> {
-        &self.params
-    }
-
-    /// The secret key this belongs to.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
 }
 
 impl<A: Arithmetic> core::fmt::Debug for EvalKey<A> {
@@ -260,7 +241,7 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
 
     /// Polynomial `number`, as the file has it.
     pub(crate) fn part(&self, number: usize) -> Vec<u8> {
-        let params = self.secret.params();
+        let params = &self.secret.params;
         let errors = stream_seed(&self.errors, params.id(), &[number as u64]);
         let mut rng = ChaCha20Rng::from_seed(*errors);
         let arithmetic = params.arithmetic();

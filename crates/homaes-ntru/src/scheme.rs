@@ -1,24 +1,25 @@
 //! NTRU: leveled, bit-sliced, in batches of as many blocks as a ciphertext has slots. None of its sets is secure.
 
-use crate::sets::Variant;
+use crate::bits::Bits;
+use crate::card::card;
+use crate::ciphertext::{public, take_element};
+use crate::noise::Noise;
+use crate::sets::{SboxDepth, Variant};
 use crate::{
-    Aes, Arithmetic, EvalKey, EvalKeyFile, Params, PrimePower, Rns, SecretKey, State, WrappedKey,
-    WrappedKeyFile, batch_bytes, decode_batch, encode_batch, sets,
+    Arithmetic, Ciphertext, EvalKey, EvalKeyFile, Params, PrimePower, Result, Rns, SecretKey, sets,
 };
-use core::any::Any;
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_scheme::traits::{
-    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, WrappedFile,
-};
+use homaes_aes::KeySize;
+use homaes_rns::Meter;
+use homaes_scheme::bits::{BitEvalKey, BitScheme, BitSecret, batch_bytes};
+use homaes_scheme::traits::{self, Input, SchemeEntry};
 use homaes_scheme::{
-    Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
-    SetCard, WrapOptions, WrappedKeyInfo,
+    Cancel, NoiseTerms, Owner, ParamsError, Quality, Reading, Records, ReferenceOp, SetCard, SetId,
 };
-use homaes_wire::{KeyId, Kind, Reader};
+use homaes_wire::{Decoder, Encoder, KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
-use std::fs::File;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// The scheme.
 #[derive(Debug)]
@@ -71,169 +72,191 @@ impl SchemeEntry for Scheme {
     }
 }
 
-impl<A: Arithmetic> traits::Params for Params<A> {
+impl<A: Arithmetic> BitScheme for Params<A> {
+    type Ciphertext = Ciphertext<A>;
+    type SecretKey = SecretKey<A>;
+    type EvalKey = EvalKey<A>;
+    type Seed = [u8; 0];
+    type Meter = Meter;
+
     fn card(&self) -> SetCard {
-        self.card()
+        card(self)
     }
 
-    fn digest(&self) -> &[u8; 32] {
-        self.digest()
+    fn id(&self) -> SetId<'_> {
+        SetId::new(self.set().name.as_str(), self.digest())
     }
 
-    fn layouts(&self) -> &'static [Layout] {
-        &[Layout::Bits]
+    fn slot_count(&self) -> usize {
+        self.slots().count()
     }
 
-    /// A batch that has fewer is filled up, at the cost of a full one.
-    fn blocks_per_batch(&self, _: Layout) -> u64 {
-        self.slots().count() as u64
+    fn sbox(&self) -> SboxDepth {
+        self.set().sbox
     }
 
-    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        let left = self.levels_left(size)?;
-        (layout == Layout::Bits).then_some(left)
+    fn rounds(&self) -> usize {
+        self.set().rounds
     }
 
-    fn top_level(&self) -> usize {
-        self.top_level()
+    /// What AES leaves are whole rounds.
+    fn start_level(&self, size: KeySize, left: usize) -> Option<usize> {
+        let depth = self.sbox().levels();
+        let rounds = size.rounds().checked_add(left.div_ceil(depth))?;
+        (rounds <= self.rounds()).then_some(rounds * depth + 1)
     }
 
-    fn batch_bytes(&self, shape: Shape) -> u64 {
-        batch_bytes(self, shape.level)
-    }
-
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        let state = decode_batch(self, Some(key), shape.level, body)?;
-        Ok(Box::new(state))
-    }
-
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode_batch(self, None, shape.level, body)?))
-    }
-
-    fn memory_of_run(&self, _: Layout) -> u64 {
+    fn memory_of_run(&self) -> u64 {
         batch_bytes(self, self.top_level()).saturating_mul(STATES)
     }
 
-    fn generate(
-        self: Arc<Self>,
-        rng: &mut ChaCha20Rng,
-        _: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn traits::SecretKey>> {
-        Ok(Box::new(SecretKey::generate(&self, rng)?))
+    fn ciphertext_bytes(&self, level: usize) -> u64 {
+        self.arithmetic().element_bytes(level)
     }
 
-    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
-        Ok(Box::new(SecretKey::read(&self, file)?))
+    fn round_key_bytes(&self, level: usize) -> u64 {
+        self.arithmetic().element_bytes(level)
     }
 
-    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
-        Ok(Box::new(EvalKey::read(&self, file)?))
+    fn quality(&self, c: &Ciphertext<A>) -> Quality {
+        Quality::new(c.level, c.noise.rms_log2, c.capacity_bits(self))
     }
 
-    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
-        Ok(Box::new(WrappedKey::read(&self, file)?))
+    fn add(&self, sum: &mut Ciphertext<A>, other: &Ciphertext<A>) {
+        assert_eq!(sum.level, other.level, "summands are at one level");
+        *sum = sum.plus(self, other);
     }
 
-    fn open_wrapped(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn traits::WrappedKey>> {
-        Ok(Box::new(WrappedKey::open(&self, file)?))
-    }
-
-    fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(WrappedKey::describe_file(&self, file)?)
-    }
-}
-
-/// The worst of a state's ciphertexts.
-fn quality<A: Arithmetic>(params: &Params<A>, state: &State<A>) -> Quality {
-    Quality::new(
-        state.level(),
-        state.noise_bits(),
-        state.capacity_bits(params),
-    )
-}
-
-impl<A: Arithmetic> traits::SecretKey for SecretKey<A> {
-    /// Places without a block of the message follow.
-    fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State<A> = traits::own(state);
-        Ok(self.decrypt_blocks(state)?)
-    }
-
-    fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State<A> = traits::own(state);
-        let all = state.bits().par_iter();
-        let all = all.map(|c| SecretKey::measure_noise(self, c));
-        let squares = all.map(|log| (2.0 * log).exp2()).sum::<f64>();
-        Ok(0.5 * (squares / state.bits().len() as f64).log2())
-    }
-
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
-        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
-    }
-
-    fn wrap_file(
+    fn take(
         &self,
-        keys: &RoundKeys,
-        wrapping: &WrapOptions,
-        rng: &mut ChaCha20Rng,
-    ) -> Result<Box<dyn WrappedFile + '_>> {
-        wrapping.client_expands(self.params().set().name.as_str())?;
-        let left = wrapping.levels_left.unwrap_or(0);
-        let file = WrappedKeyFile::generate(self, keys, wrapping.direction, left, rng)?;
-        Ok(Box::new(file))
-    }
-}
-
-impl<A: Arithmetic> traits::EvalKey for EvalKey<A> {
-    fn circuit<'k>(
-        &'k self,
-        wrapped: &'k dyn traits::WrappedKey,
-        _: Layout,
-        _: Gpus<'k>,
-        _: &Cancel,
-    ) -> Option<Result<Box<dyn Circuit + 'k>>> {
-        let wrapped: &dyn Any = wrapped;
-        Some(match Aes::new(self, wrapped.downcast_ref()?) {
-            Ok(aes) => Ok(Box::new(aes)),
-            Err(error) => Err(error.into()),
+        owner: Owner,
+        level: usize,
+        rms_log2: f64,
+        input: &mut Decoder<'_>,
+    ) -> Result<Ciphertext<A>> {
+        Ok(Ciphertext {
+            owner,
+            level,
+            element: self.arithmetic().take(level, "ciphertext", input)?,
+            noise: Noise { rms_log2 },
         })
     }
-}
 
-impl<A: Arithmetic> WrappedFile for WrappedKey<A> {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
-    }
-}
-
-impl<A: Arithmetic> WrappedFile for WrappedKeyFile<'_, A> {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
-    }
-}
-
-impl<A: Arithmetic> Circuit for Aes<'_, A> {
-    fn run(
+    fn take_round_key(
         &self,
-        input: &[Block],
-        mask: &[Block],
-        cancel: &Cancel,
-        step: &mut dyn FnMut(usize, Quality, &dyn Any),
-    ) -> Result<Finished<'_>> {
-        let params = self.params();
-        let observe = |round, state: &State<A>| step(round, quality(params, state), state);
-        let mut state = self.evaluate_until(input, cancel, observe)?;
-        if !mask.is_empty() {
-            state.xor_public(params, mask)?;
-        }
-        Ok(Finished::one(
-            encode_batch(params, &state)?,
-            quality(params, &state),
-        ))
+        owner: Owner,
+        level: usize,
+        _: (&[u8; 0], usize),
+        body: &[u8],
+    ) -> Result<Ciphertext<A>> {
+        Ok(Ciphertext {
+            owner,
+            level,
+            element: take_element(self, level, "wrapped key", body)?,
+            noise: self.fresh(),
+        })
     }
 
-    fn meter(&self) -> Reading {
-        self.meter()
+    fn check_round_key(&self, level: usize, body: &[u8]) -> Result<()> {
+        take_element(self, level, "wrapped key", body).map(drop)
+    }
+
+    fn generate(
+        self: &Arc<Self>,
+        rng: &mut ChaCha20Rng,
+        _: &mut (dyn FnMut(u64, u64) + Send),
+    ) -> Result<SecretKey<A>> {
+        SecretKey::generate(self, rng)
+    }
+
+    fn read_secret(self: &Arc<Self>, file: Input<'_>) -> Result<SecretKey<A>> {
+        SecretKey::read(self, file)
+    }
+
+    fn read_eval(self: &Arc<Self>, file: Input<'_>) -> Result<EvalKey<A>> {
+        EvalKey::read(self, file)
+    }
+
+    fn reading(meter: &Meter) -> Reading {
+        meter.read()
+    }
+}
+
+impl<A: Arithmetic> BitSecret for SecretKey<A> {
+    type Scheme = Params<A>;
+
+    fn params(&self) -> &Arc<Params<A>> {
+        &self.params
+    }
+
+    fn id(&self) -> KeyId {
+        self.id
+    }
+
+    fn bits_of(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
+        self.decrypt(c)
+    }
+
+    fn noises_log2(&self, c: &Ciphertext<A>) -> Vec<f64> {
+        vec![self.measure_noise(c)]
+    }
+
+    fn eval_file(&self, seed: [u8; 32]) -> Box<dyn Records + '_> {
+        Box::new(EvalKeyFile::of_seed(self, seed))
+    }
+
+    fn wrap_bit(
+        &self,
+        bit: u8,
+        level: usize,
+        _: (&[u8; 0], usize),
+        rng: &mut ChaCha20Rng,
+    ) -> Vec<u8> {
+        let arithmetic = self.params.arithmetic();
+        // modulo 2, a bit in all slots is the same bit in all coefficients
+        let mut message = Zeroizing::new(vec![0; self.params.ring().n()]);
+        // `vec![value; n]` would look whether it is 0
+        message.fill(i64::from(bit));
+        let element = self.encrypt_at(level, &message, rng);
+        let out = Encoder::with_capacity(arithmetic.element_bytes(level) as usize);
+        arithmetic.put(level, &element, out).finish()
+    }
+}
+
+impl<A: Arithmetic> BitEvalKey for EvalKey<A> {
+    type Scheme = Params<A>;
+    type View<'k> = Bits<'k, A>;
+
+    fn params(&self) -> &Arc<Params<A>> {
+        &self.params
+    }
+
+    fn key_id(&self) -> KeyId {
+        self.id
+    }
+
+    fn view<'k>(&'k self, meter: &'k Meter, cancel: &Cancel) -> Bits<'k, A> {
+        let cancel = cancel.clone();
+        Bits {
+            cancel,
+            ..Bits::new(self, meter)
+        }
+    }
+
+    fn public(
+        &self,
+        level: usize,
+        bits: &[Vec<bool>],
+        _: &Meter,
+        _: &Cancel,
+    ) -> Result<Vec<Ciphertext<A>>> {
+        let bits = bits.par_iter().map(|own| public(&self.params, level, own));
+        bits.collect()
+    }
+
+    fn pack(&self, c: &Ciphertext<A>) -> Vec<u8> {
+        let arithmetic = self.params.arithmetic();
+        let out = Encoder::with_capacity(arithmetic.element_bytes(c.level) as usize);
+        arithmetic.put(c.level, &c.element, out).finish()
     }
 }

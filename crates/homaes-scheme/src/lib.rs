@@ -15,11 +15,13 @@
 //! | [`mismatch`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
 //! | [`params`] | how a set describes itself: name, purpose, security, sizes |
+//! | [`bits`] | the frame of schemes on bits |
 //! | [`traits`] | what a scheme does for the library; [`SchemeError`] is how it fails |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
+pub mod bits;
 pub mod cancel;
 mod decrypted;
 mod error;
@@ -34,6 +36,7 @@ mod owner;
 pub mod params;
 mod quality;
 pub mod read;
+mod run_options;
 pub mod signs;
 mod terms;
 pub mod traits;
@@ -58,6 +61,7 @@ pub use params::{
 };
 pub use quality::Quality;
 pub use read::FieldError;
+pub use run_options::RunOptions;
 pub use terms::{NoiseTerms, ReferenceOp, Variant};
 pub use wrap_options::WrapOptions;
 pub use wrapped_key_info::WrappedKeyInfo;
