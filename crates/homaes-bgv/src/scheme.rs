@@ -12,7 +12,7 @@ use homaes_scheme::traits::{
 };
 use homaes_scheme::{
     Cancel, Decrypted, Gpu, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
-    SchemeError, SetCard, Warn, WrapOptions, WrappedKeyInfo,
+    RunOptions, SchemeError, SetCard, Warn, WrapOptions, WrappedKeyInfo,
 };
 use homaes_wire::{KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
@@ -348,8 +348,8 @@ impl Circuit for Running<'_> {
     ) -> Result<Finished<'_>> {
         let params = self.aes.params();
         let mut run = |aes: &Aes<'_>| {
-            let observe = |round, state: &State| step(round, quality(params, state), state);
-            let mut state = aes.evaluate_until(input, cancel, observe)?;
+            let mut observe = |round, state: &State| step(round, quality(params, state), state);
+            let mut state = aes.evaluate_with(input, RunOptions::new(cancel, &mut observe))?;
             if !mask.is_empty() {
                 aes.xor_public(&mut state, mask)?;
             }

@@ -11,7 +11,7 @@ use homaes_scheme::traits::{
 };
 use homaes_scheme::{
     Cancel, Decrypted, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
-    SchemeError, SetCard, Variant, WrapOptions, WrappedKeyInfo,
+    RunOptions, SchemeError, SetCard, Variant, WrapOptions, WrappedKeyInfo,
 };
 use homaes_wire::{KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
@@ -245,10 +245,10 @@ impl Circuit for Aes<'_> {
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>> {
         let params = self.params();
-        let observe = |round, state: &State| step(round, quality(params, state), state);
-        let mut state = self.evaluate_until(input, cancel, observe)?;
+        let mut observe = |round, state: &State| step(round, quality(params, state), state);
+        let mut state = self.evaluate_with(input, RunOptions::new(cancel, &mut observe))?;
         if !mask.is_empty() {
-            self.xor_public_until(&mut state, mask, cancel)?;
+            self.xor_public(&mut state, mask, cancel)?;
         }
         Ok(Finished::one(
             encode_batch(params, &state)?,

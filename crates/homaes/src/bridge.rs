@@ -28,7 +28,7 @@ use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, Target};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Params, Shape};
-use homaes_scheme::{Reading, log2_p_any, mismatch};
+use homaes_scheme::{Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
 use std::ops::Range;
@@ -430,11 +430,12 @@ impl Circuit for Bridged<'_> {
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>, SchemeError> {
         let params = self.crossing.key().params();
-        let observe = |round, state: &State| {
+        let mut observe = |round, state: &State| {
             let (noise, capacity) = (state.noise_bits(), state.capacity_bits(params));
             step(round, Quality::new(state.level(), noise, capacity), state);
         };
-        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
+        let run = RunOptions::new(cancel, &mut observe);
+        let mut state = self.aes.evaluate_with(input, run)?;
         if !mask.is_empty() {
             state.xor_public(params, mask)?;
         }
