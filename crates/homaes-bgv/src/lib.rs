@@ -100,7 +100,7 @@ pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
-pub use scheme::Scheme;
+pub use scheme::SCHEME;
 
 #[cfg(test)]
 mod tests;

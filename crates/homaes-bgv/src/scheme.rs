@@ -21,24 +21,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The scheme.
-#[derive(Debug)]
-pub struct Scheme;
-
 /// Bits that a residue has in files at most, at the length of its prime.
 const RESIDUE_BITS: u64 = 47;
 /// Bits of a residue in memory, and of one of an evaluation key.
 const WORD_BITS: u64 = 64;
 const KEY_BITS: u64 = 48;
 
-/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the larger
-/// basis of key switching. Measured: 8.7 sliced and 50 packed.
+/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the
+/// larger basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
 
 /// Batches in flight on a GPU: what the host does for one, and its copies, while kernels of the other run.
 const ON_A_GPU: usize = 2;
-/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of `bgv/aes128`
-/// (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
+/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of
+/// `bgv/aes128` (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
 const GPU_STATES: u64 = 12;
 
 /// Bytes in memory, at `bits` for a residue, of those in a file.
@@ -46,48 +42,36 @@ const fn in_memory(packed: u64, bits: u64) -> u64 {
     (packed / RESIDUE_BITS).saturating_mul(bits)
 }
 
-impl SchemeEntry for Scheme {
-    fn name(&self) -> &'static str {
-        "bgv"
-    }
+/// The scheme.
+pub static SCHEME: SchemeEntry = SchemeEntry {
+    noise_terms: NoiseTerms {
+        noise: "noise bound",
+        meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
+    },
+    reference_op: ReferenceOp::Transform,
+    has_levels: true,
+    // one batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the keys;
+    // only beyond that does another batch help
+    batches_in_flight: |threads| threads.div_ceil(16),
+    memory_of_key,
+    ..SchemeEntry::new("bgv", names, params)
+};
 
-    fn sets(&self) -> Vec<&'static str> {
-        sets::ALL.iter().map(|set| set.name.as_str()).collect()
-    }
+fn names() -> Vec<&'static str> {
+    sets::ALL.iter().map(|set| set.name.as_str()).collect()
+}
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
-        let params = Params::new(sets::by_name(name)?);
-        Some(params.map(|p| p as _).map_err(ParamsError::of))
-    }
+fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
+    let params = Params::new(sets::by_name(name)?);
+    Some(params.map(|p| p as _).map_err(ParamsError::of))
+}
 
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise bound",
-            meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
-        }
-    }
-
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::Transform
-    }
-
-    fn multiplications_left(&self, level: usize) -> Option<usize> {
-        Some(level.saturating_sub(1))
-    }
-
-    /// One batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the keys;
-    /// only beyond that does another batch help.
-    fn batches_in_flight(&self, threads: usize) -> usize {
-        threads.div_ceil(16)
-    }
-
-    /// The file holds seeds for the uniform halves of all polynomials.
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
-        match kind {
-            Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
-            Kind::WrappedKey => in_memory(file_bytes, WORD_BITS).saturating_mul(2),
-            _ => file_bytes,
-        }
+/// The file holds seeds for the uniform halves of all polynomials.
+fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
+    match kind {
+        Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
+        Kind::WrappedKey => in_memory(file_bytes, WORD_BITS).saturating_mul(2),
+        _ => file_bytes,
     }
 }
 

@@ -8,9 +8,8 @@
 //! | | 2 | 1 … ℓ | corrections of the encryptions of unit vectors, in words |
 //! | | 2 | … | z_0 … z_(ℓ-1), eight to a record: 52-bit limbs, highest first, those of the eight side by side, zeros for missing ones |
 //! | | 2 | … | corrections v of consecutive terms: for eight limbs at a time, lowest first, those of all terms of the record |
-//! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), level of the input (u16), seed (32 bytes) |
-//! | | 2 | 0, 1, 2, … | corrections of the encrypted round keys in order, bits in order, in words |
-//! | ciphertexts | set by `homaes` | | 128 times: level (u8), log2 of the noise (f64), the number modulo x0 in words of γ bits |
+//! | wrapped key | | | [`bits`]: with a seed, corrections in words |
+//! | batch | | | [`bits`]: numbers modulo x0 in words of γ bits |
 //!
 //! Limbs are bit-packed, 52 bits each.
 
@@ -32,6 +31,7 @@ use zeroize::Zeroizing;
 
 const META: u16 = 1;
 const NUMBERS: u16 = 2;
+
 impl SecretKey {
     /// Bytes of the primes, and of the longest q0.
     pub(crate) fn body_bytes(params: &Params) -> [usize; 2] {

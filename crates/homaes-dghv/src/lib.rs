@@ -92,7 +92,7 @@ pub use keys::SecretKey;
 pub use meter::Meter;
 pub use params::Params;
 pub use public_key::PublicKey;
-pub use scheme::Scheme;
+pub use scheme::SCHEME;
 
 /// AES under one wrapped key.
 pub type Aes<'k> = homaes_scheme::bits::Aes<'k, Params>;

@@ -1,4 +1,5 @@
-//! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its sets is secure.
+//! DGHV over the integers: leveled, bit-sliced, in batches of as many blocks as a ciphertext has primes. None of its
+//! sets is secure.
 
 use crate::card::card;
 use crate::element::{compressed, expand, half_prime};
@@ -21,44 +22,31 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// The scheme.
-#[derive(Debug)]
-pub struct Scheme;
+pub static SCHEME: SchemeEntry = SchemeEntry {
+    noise_terms: NoiseTerms {
+        noise: "noise",
+        meaning: "noise: log2 of the root mean square of r modulo a secret prime p, by the model; noise left: log2 of p/4 over that.",
+    },
+    reference_op: ReferenceOp::Product,
+    has_levels: true,
+    memory_of_key,
+    ..SchemeEntry::new("dghv", names, params)
+};
 
-impl SchemeEntry for Scheme {
-    fn name(&self) -> &'static str {
-        "dghv"
-    }
+fn names() -> Vec<&'static str> {
+    sets::ALL.iter().map(|set| set.name.as_str()).collect()
+}
 
-    fn sets(&self) -> Vec<&'static str> {
-        sets::ALL.iter().map(|set| set.name.as_str()).collect()
-    }
+fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
+    let params = Params::new(sets::by_name(name)?);
+    Some(params.map(|p| p as _).map_err(ParamsError::of))
+}
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
-        let params = Params::new(sets::by_name(name)?);
-        Some(params.map(|p| p as _).map_err(ParamsError::of))
-    }
-
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise",
-            meaning: "noise: log2 of the root mean square of r modulo a secret prime p, by the model; noise left: log2 of p/4 over that.",
-        }
-    }
-
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::Product
-    }
-
-    fn multiplications_left(&self, level: usize) -> Option<usize> {
-        Some(level.saturating_sub(1))
-    }
-
-    /// Keys stay in their files, but for what is expanded from seeds.
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
-        match kind {
-            Kind::SecretKey => 40 * file_bytes,
-            _ => 0,
-        }
+/// Keys stay in their files, but for what is expanded from seeds.
+fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
+    match kind {
+        Kind::SecretKey => 40 * file_bytes,
+        _ => 0,
     }
 }
 

@@ -85,7 +85,7 @@ pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::Params;
 pub use prime_power::PrimePower;
 pub use rns::Rns;
-pub use scheme::Scheme;
+pub use scheme::SCHEME;
 
 /// AES under one wrapped key.
 pub type Aes<'k, A> = homaes_scheme::bits::Aes<'k, Params<A>>;

@@ -21,54 +21,41 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The scheme.
-#[derive(Debug)]
-pub struct Scheme;
-
 /// States that evaluation holds at once, at least: what enters a round and what leaves it.
 const STATES: u64 = 2;
 
-impl SchemeEntry for Scheme {
-    fn name(&self) -> &'static str {
-        "ntru"
-    }
+/// The scheme.
+pub static SCHEME: SchemeEntry = SchemeEntry {
+    noise_terms: NoiseTerms {
+        noise: "noise",
+        meaning: "noise: log2 of its root mean square over the embeddings, by the model; noise left: log2 of half the modulus over\nthe standard deviation of a coefficient.",
+    },
+    reference_op: ReferenceOp::Transform,
+    has_levels: true,
+    memory_of_key,
+    ..SchemeEntry::new("ntru", names, params)
+};
 
-    fn sets(&self) -> Vec<&'static str> {
-        sets::ALL.iter().map(|set| set.name.as_str()).collect()
-    }
+fn names() -> Vec<&'static str> {
+    sets::ALL.iter().map(|set| set.name.as_str()).collect()
+}
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
-        let set = sets::by_name(name)?;
-        let params = match set.variant {
-            Variant::Paper { .. } => Params::<PrimePower>::new(set).map(|p| p as _),
-            Variant::Rns | Variant::Hybrid => Params::<Rns>::new(set).map(|p| p as _),
-        };
-        Some(params.map_err(ParamsError::of))
-    }
+fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
+    let set = sets::by_name(name)?;
+    let params = match set.variant {
+        Variant::Paper { .. } => Params::<PrimePower>::new(set).map(|p| p as _),
+        Variant::Rns | Variant::Hybrid => Params::<Rns>::new(set).map(|p| p as _),
+    };
+    Some(params.map_err(ParamsError::of))
+}
 
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise",
-            meaning: "noise: log2 of its root mean square over the embeddings, by the model; noise left: log2 of half the modulus over\nthe standard deviation of a coefficient.",
-        }
-    }
-
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::Transform
-    }
-
-    /// Wrapped keys stay in their files.
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
-        match kind {
-            Kind::WrappedKey => 0,
-            // words of the evaluation key are not packed, and in groups there are more of them
-            Kind::EvalKey => file_bytes / 4 * 9,
-            _ => file_bytes,
-        }
-    }
-
-    fn multiplications_left(&self, level: usize) -> Option<usize> {
-        Some(level.saturating_sub(1))
+/// Wrapped keys stay in their files.
+fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
+    match kind {
+        Kind::WrappedKey => 0,
+        // words of the evaluation key are not packed, and in groups there are more of them
+        Kind::EvalKey => file_bytes / 4 * 9,
+        _ => file_bytes,
     }
 }
 

@@ -1,7 +1,8 @@
-//! The frame of schemes on bits, NTRU and DGHV: AES on 128 ciphertexts, one for each bit of a block, by [`homaes_aes::FoldedBits`].
+//! The frame of schemes on bits, NTRU and DGHV: AES on 128 ciphertexts, one for each bit of a block, by
+//! [`homaes_aes::FoldedBits`].
 //!
-//! A scheme implements [`BitScheme`], [`BitSecret`] and [`BitEvalKey`] for its parameters and keys. The frame makes of them
-//! the traits of [`crate::traits`], states, wrapped keys and their files.
+//! A scheme implements [`BitScheme`], [`BitSecret`] and [`BitEvalKey`] for its parameters and keys. The frame makes of
+//! them the traits of [`crate::traits`], states, wrapped keys and their files.
 //!
 //! | record | tag | index | body |
 //! |---|---|---|---|

@@ -5,8 +5,8 @@
 pub struct Quality {
     /// Level in the chain of moduli: one more than the multiplications left. 1 in schemes without levels.
     pub level: usize,
-    /// BGV: log2 of the bound on the noise's largest canonical embedding. TFHE: log2 of the noise's standard deviation, in
-    /// units of 2^-64 of the torus.
+    /// BGV: log2 of the bound on the noise's largest canonical embedding. TFHE: log2 of the noise's standard deviation,
+    /// in units of 2^-64 of the torus.
     pub noise_bits: f64,
     /// Bits between the noise's standard deviation and failure.
     pub capacity_bits: f64,

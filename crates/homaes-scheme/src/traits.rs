@@ -1,8 +1,9 @@
 //! What a scheme is to the library: traits that its crate implements and that `homaes` uses as trait objects.
 //!
+//! A [`SchemeEntry`] has its name, its parameter sets, and words for them.
+//!
 //! | trait | of | |
 //! |---|---|---|
-//! | [`SchemeEntry`] | a unit type | name, parameter sets, words |
 //! | [`Params`] | the scheme's parameters | sizes, layouts, making and reading keys |
 //! | [`SecretKey`] | its secret key | wrapping, decrypting, the file of the evaluation key |
 //! | [`EvalKey`] | its evaluation key | a circuit together with a wrapped key |
@@ -49,58 +50,54 @@ pub fn own<T: Any>(object: &dyn Any) -> &T {
     object.downcast_ref().expect("an object of this scheme")
 }
 
-/// A scheme.
-pub trait SchemeEntry: Sync {
+/// A scheme, as the list of schemes has it.
+#[derive(Debug)]
+pub struct SchemeEntry {
     /// The first part of its sets' names.
-    fn name(&self) -> &'static str;
-
-    /// The set to take for data that matter.
-    fn default_set(&self) -> &'static str {
-        self.sets()[0]
-    }
-
-    /// Its ways of evaluating AES, if there is more than one.
-    fn variants(&self) -> &'static [Variant] {
-        &[]
-    }
-
-    /// The names of its sets, at least one, secure ones first.
-    fn sets(&self) -> Vec<&'static str>;
-
+    pub name: &'static str,
+    /// The names of its sets, at least one, secure ones first; the first is the one to take for data that matter.
+    pub sets: fn() -> Vec<&'static str>,
     /// The parameters of a set, if there is one of this name.
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>>;
-
+    pub params: fn(&str) -> Option<Result<Arc<dyn Params>, ParamsError>>,
+    /// Its ways of evaluating AES, if there is more than one.
+    pub variants: &'static [Variant],
     /// What its noise figures are.
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise",
-            meaning: "noise: log2 of its size; noise left: log2 of how much larger it may be.",
-        }
-    }
-
+    pub noise_terms: NoiseTerms,
     /// What its speed is measured by.
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::None
-    }
-
-    /// Multiplications that ciphertexts of `level` allow; `None` if nothing runs out.
-    fn multiplications_left(&self, _level: usize) -> Option<usize> {
-        None
-    }
-
-    /// Batches to evaluate side by side with `threads` workers.
-    fn batches_in_flight(&self, _threads: usize) -> usize {
-        1
-    }
-
+    pub reference_op: ReferenceOp,
+    /// Whether each multiplication takes a level; otherwise nothing runs out.
+    pub has_levels: bool,
+    /// Batches to evaluate side by side with so many threads.
+    pub batches_in_flight: fn(usize) -> usize,
     /// Blocks that show what it can do in seconds; `None` for a full batch.
-    fn blocks_to_show(&self) -> Option<u64> {
-        None
-    }
+    pub blocks_to_show: Option<u64>,
+    /// Memory that a key of a kind takes, at least, whose file has so many bytes.
+    pub memory_of_key: fn(Kind, u64) -> u64,
+}
 
-    /// Memory that a key takes, at least, whose file has `file_bytes`.
-    fn memory_of_key(&self, _: Kind, file_bytes: u64) -> u64 {
-        file_bytes
+impl SchemeEntry {
+    /// A scheme without levels, which has one batch in flight and keys as large as their files.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        sets: fn() -> Vec<&'static str>,
+        params: fn(&str) -> Option<Result<Arc<dyn Params>, ParamsError>>,
+    ) -> Self {
+        Self {
+            name,
+            sets,
+            params,
+            variants: &[],
+            noise_terms: NoiseTerms {
+                noise: "noise",
+                meaning: "noise: log2 of its size; noise left: log2 of how much larger it may be.",
+            },
+            reference_op: ReferenceOp::None,
+            has_levels: false,
+            batches_in_flight: |_| 1,
+            blocks_to_show: None,
+            memory_of_key: |_, file_bytes| file_bytes,
+        }
     }
 }
 
@@ -144,7 +141,8 @@ pub trait Params: Any + Send + Sync {
     /// Length of the record of a batch.
     fn batch_bytes(&self, shape: Shape) -> u64;
 
-    /// The state in a batch's record, whose length is [`batch_bytes`](Self::batch_bytes), under the secret key called `key`.
+    /// The state in a batch's record, whose length is [`batch_bytes`](Self::batch_bytes), under the secret key called
+    /// `key`.
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
 
     /// How far a batch is from failing, by its record.
@@ -181,8 +179,8 @@ pub trait Params: Any + Send + Sync {
     /// The wrapped key in a file.
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>>;
 
-    /// The evaluation key in a file. By default all of it is read now; a scheme whose keys are larger than memory reads it through once
-    /// and leaves the records in the file until they are used ([`homaes_wire::Stored`]).
+    /// The evaluation key in a file. By default all of it is read now; a scheme whose keys are larger than memory reads
+    /// it through once and leaves the records in the file until they are used ([`homaes_wire::Stored`]).
     fn open_eval(self: Arc<Self>, file: Reader<File>) -> Result<Box<dyn EvalKey>> {
         self.read_eval(file.boxed())
     }
@@ -206,7 +204,8 @@ pub trait ValueCodec: Sync {
     /// Longest record of a ciphertext.
     fn most_bytes(&self) -> u64;
 
-    /// The record of a ciphertext under the secret key called `key`; `None` if it is of another type than programs compute with.
+    /// The record of a ciphertext under the secret key called `key`; `None` if it is of another type than programs
+    /// compute with.
     fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>>;
 
     /// Checks a record; the number of bytes that its ciphertext holds, at least one.
@@ -227,22 +226,24 @@ pub trait SecretKey: Records + Any + Send + Sync {
     /// If it is of another scheme.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted>;
 
-    /// The noise measured in a state that [`Circuit::run`] shows, as log2 of what [`Quality::noise_bits`] estimates: of the worst ciphertext or of all of
-    /// them together. For figures; it takes longer than decrypting.
+    /// The noise measured in a state that [`Circuit::run`] shows, as log2 of what [`Quality::noise_bits`] estimates: of
+    /// the worst ciphertext or of all of them together. For figures; it takes longer than decrypting.
     ///
     /// # Panics
     /// If it is of another scheme.
     fn measure_noise(&self, state: &dyn Any) -> Result<f64>;
 
-    /// The file of the evaluation key that `seed` and this key determine. Its first record is `seed` itself, 32 bytes: key generation that goes
-    /// on reads it there.
+    /// The file of the evaluation key that `seed` and this key determine. Its first record is `seed` itself, 32 bytes:
+    /// key generation that goes on reads it there.
     fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>>;
 
-    /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each once.
+    /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each
+    /// once.
     ///
     /// # Errors
-    /// If the set cannot leave `wrapping.levels_left` ([`SchemeError::NoLevels`] where it has none), or `wrapping.expansion` is not there
-    /// ([`SchemeError::ClientExpands`]): nothing that was asked for is left out silently.
+    /// If the set cannot leave `wrapping.levels_left` ([`SchemeError::NoLevels`] where it has none), or
+    /// `wrapping.expansion` is not there ([`SchemeError::ClientExpands`]): nothing that was asked for is left out
+    /// silently.
     fn wrap_file(
         &self,
         keys: &RoundKeys,
@@ -303,9 +304,9 @@ impl Finished<'_> {
 
 /// AES under one wrapped key, in one layout.
 pub trait Circuit: Send + Sync {
-    /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or as
-    /// long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state. Where
-    /// a GPU fails and the processor takes over, rounds begin again.
+    /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or
+    /// as long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state.
+    /// Where a GPU fails and the processor takes over, rounds begin again.
     fn run(
         &self,
         input: &[Block],

@@ -14,8 +14,8 @@ pub struct WrapOptions {
     /// Multiplications to be left on the output; by default what the set declares, as far as its levels go. For schemes
     /// with levels only.
     pub levels_left: Option<usize>,
-    /// Who expands the AES key; by default the server where the scheme has a circuit for it, which makes the file small.
-    /// In BGV it is always the client.
+    /// Who expands the AES key; by default the server where the scheme has a circuit for it, which makes the file
+    /// small. In BGV it is always the client.
     pub expansion: Option<Expansion>,
 }
 

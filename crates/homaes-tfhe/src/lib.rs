@@ -107,7 +107,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
-pub use scheme::Scheme;
+pub use scheme::SCHEME;
 pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
 pub use wrapped::{WrapOptions, WrappedKey};

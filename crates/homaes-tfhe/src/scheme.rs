@@ -18,59 +18,43 @@ use rand_chacha::ChaCha20Rng;
 use std::sync::Arc;
 
 /// The scheme.
-#[derive(Debug)]
-pub struct Scheme;
+pub static SCHEME: SchemeEntry = SchemeEntry {
+    variants: &[
+        Variant {
+            name: "bits",
+            about: "bit by bit, with circuit bootstrapping",
+            default_set: "tfhe/p64",
+        },
+        Variant {
+            name: "nibble",
+            about: "digit by digit, with trees of tables",
+            default_set: "tfhe/nibble128",
+        },
+    ],
+    noise_terms: NoiseTerms {
+        noise: "noise",
+        meaning: "noise: log2 of its standard deviation, in units of 2^-64 of the torus; noise left: log2 of the distance at which a\nbit or digit decrypts wrongly over that deviation.",
+    },
+    reference_op: ReferenceOp::Bootstrap,
+    blocks_to_show: Some(1),
+    memory_of_key,
+    ..SchemeEntry::new("tfhe", names, params)
+};
 
-impl SchemeEntry for Scheme {
-    fn name(&self) -> &'static str {
-        "tfhe"
-    }
+fn names() -> Vec<&'static str> {
+    sets::ALL.iter().map(|set| set.name.as_str()).collect()
+}
 
-    fn variants(&self) -> &'static [Variant] {
-        &[
-            Variant {
-                name: "bits",
-                about: "bit by bit, with circuit bootstrapping",
-                default_set: "tfhe/p64",
-            },
-            Variant {
-                name: "nibble",
-                about: "digit by digit, with trees of tables",
-                default_set: "tfhe/nibble128",
-            },
-        ]
-    }
+fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
+    let params = Params::new(sets::by_name(name)?);
+    Some(params.map(|p| p as _).map_err(ParamsError::of))
+}
 
-    fn sets(&self) -> Vec<&'static str> {
-        sets::ALL.iter().map(|set| set.name.as_str()).collect()
-    }
-
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
-        let params = Params::new(sets::by_name(name)?);
-        Some(params.map(|p| p as _).map_err(ParamsError::of))
-    }
-
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise",
-            meaning: "noise: log2 of its standard deviation, in units of 2^-64 of the torus; noise left: log2 of the distance at which a\nbit or digit decrypts wrongly over that deviation.",
-        }
-    }
-
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::Bootstrap
-    }
-
-    fn blocks_to_show(&self) -> Option<u64> {
-        Some(1)
-    }
-
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
-        match kind {
-            // spectra of both halves; measured: 3.0
-            Kind::EvalKey => file_bytes.saturating_mul(2),
-            _ => file_bytes,
-        }
+fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
+    match kind {
+        // spectra of both halves; measured: 3.0
+        Kind::EvalKey => file_bytes.saturating_mul(2),
+        _ => file_bytes,
     }
 }
 

@@ -253,7 +253,7 @@ impl BridgeKey {
     /// Length of a record of results.
     pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
         match &self.end {
-            Some(end) => end.set.batch_bytes(shape),
+            Some(end) => end.set.params().batch_bytes(shape),
             None => record_bytes(&self.set, shape),
         }
     }

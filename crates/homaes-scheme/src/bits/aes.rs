@@ -1,8 +1,8 @@
 //! Bit-sliced AES on 128 ciphertexts (DHS14 §6, CLT14 §5.2), by [`homaes_aes::FoldedBits`].
 //!
-//! The S-box is inversion through a tower of fields: 36 conjunctions and 18 relinearisations at depth 4, or 42 and 22 at
-//! depth 3. Everything linear between two inversions is one sparse matrix on products that are not relinearised yet, so
-//! that AES-128 takes 2880 relinearisations in 40 passes over the key, as the papers'.
+//! The S-box is inversion through a tower of fields: 36 conjunctions and 18 relinearisations at depth 4, or 42 and 22
+//! at depth 3. Everything linear between two inversions is one sparse matrix on products that are not relinearised yet,
+//! so that AES-128 takes 2880 relinearisations in 40 passes over the key, as the papers'.
 
 use super::{BitEvalKey, BitScheme, Error, Result, SboxDepth, State, WrappedKey};
 use crate::{Cancel, Reading, RunOptions, mismatch};
@@ -43,8 +43,8 @@ impl<'k, P: BitScheme> Aes<'k, P> {
         P::reading(&self.meter)
     }
 
-    /// The cipher, in the direction of the wrapped key, on public `blocks`, at most one per slot; missing blocks are zero.
-    /// The run is cancelled before a product or a record of the key.
+    /// The cipher, in the direction of the wrapped key, on public `blocks`, at most one per slot; missing blocks are
+    /// zero. The run is cancelled before a product or a record of the key.
     ///
     /// # Errors
     /// If there are too many blocks, a key's file has become unreadable, and [`Error::Cancelled`].

@@ -161,7 +161,8 @@ impl<P: BitScheme> WrappedKey<P> {
         })
     }
 
-    /// As [`read`](Self::read), but leaves the ciphertexts in the file until they are used, after they were all read once.
+    /// As [`read`](Self::read), but leaves the ciphertexts in the file until they are used, after they were all read
+    /// once.
     ///
     /// # Errors
     /// Names what is wrong with the file.

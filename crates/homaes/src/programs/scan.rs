@@ -126,7 +126,7 @@ impl Scan {
         for (label, _) in &self.patterns {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
-        memory::check(self.set.memory_of_run(Layout::Sliced))?;
+        memory::check(self.set.params().memory_of_run(Layout::Sliced))?;
         computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
         let message = AesInput::from(part);
         let batches = self.batches(message.blocks());

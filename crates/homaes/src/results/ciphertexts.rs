@@ -241,7 +241,7 @@ impl Batches<'_> {
 
     /// The next batch; none after the last one.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
-        self.next_of(Set::batch_bytes)
+        self.next_of(|set, shape| set.params().batch_bytes(shape))
     }
 
     /// The next batch, whose length is `bytes` of its shape; none after the last one.
@@ -399,7 +399,7 @@ impl Batch {
     /// What is wrong with them.
     pub fn quality(&self) -> Result<Quality> {
         let pool = self.pool.get_or_init(|| Pool::new(0));
-        let quality = pool.install(|| self.set.batch_quality(self.shape, &self.body));
+        let quality = pool.install(|| self.set.params().batch_quality(self.shape, &self.body));
         quality.map_err(|source| self.wrong(source))
     }
 
@@ -426,7 +426,7 @@ fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
         };
         return Err(content(mismatch.into()));
     }
-    let top = set.top_level();
+    let top = set.params().top_level();
     if level > top {
         let error = FieldError::new("level", level as u64, top as u64);
         return Err(content(error.into()));

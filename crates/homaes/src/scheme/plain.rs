@@ -1,5 +1,5 @@
-//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is added, and holds
-//! the rest of this crate against the simplest one.
+//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is
+//! added, and holds the rest of this crate against the simplest one.
 
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
@@ -9,8 +9,8 @@ use homaes_scheme::traits::{
     WrappedKey, own,
 };
 use homaes_scheme::{
-    Cancel, Decrypted, FieldError, Gpus, ParamsError, Quality, Record, Records, SchemeError,
-    SetCard, SetId, SetName, WrapOptions, WrappedKeyInfo, mismatch, read,
+    Cancel, Decrypted, FieldError, Gpus, Quality, Record, Records, SchemeError, SetCard, SetId,
+    SetName, WrapOptions, WrappedKeyInfo, mismatch, read,
 };
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, WireError};
 use rand_chacha::ChaCha20Rng;
@@ -22,10 +22,11 @@ use std::sync::Arc;
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
-/// The scheme, and its only parameters.
-pub(super) struct Scheme;
+/// Its only parameters.
+struct Plain;
 
-/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key nothing.
+/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key
+/// nothing.
 struct Key(Header, Vec<u8>);
 
 impl Key {
@@ -62,21 +63,14 @@ impl Records for Key {
     }
 }
 
-impl SchemeEntry for Scheme {
-    fn name(&self) -> &'static str {
-        "plain"
-    }
+/// The scheme.
+pub(super) static SCHEME: SchemeEntry = SchemeEntry::new(
+    "plain",
+    || vec![SET.name],
+    |name| (name == SET.name).then(|| Ok(Arc::new(Plain) as _)),
+);
 
-    fn sets(&self) -> Vec<&'static str> {
-        vec![SET.name]
-    }
-
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>> {
-        (name == SET.name).then(|| Ok(Arc::new(Self) as _))
-    }
-}
-
-impl Params for Scheme {
+impl Params for Plain {
     fn card(&self) -> SetCard {
         let bytes = |kind, body| {
             let key = Key::new(kind, KeyId([0; 16]), vec![0; body]);

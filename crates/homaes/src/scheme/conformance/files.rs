@@ -41,7 +41,7 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
 #[test]
 fn facts_agree() {
     for &scheme in Scheme::ALL {
-        let names = scheme.entry().sets();
+        let names = (scheme.entry().sets)();
         assert!(names.contains(&scheme.default_set()), "{scheme:?}");
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
@@ -59,7 +59,7 @@ fn facts_agree() {
     for set in sets(false) {
         let name = set.name();
         let params = set.params();
-        let again = set.scheme().entry().params(name).unwrap().unwrap();
+        let again = (set.scheme().entry().params)(name).unwrap().unwrap();
         assert_eq!(params.digest(), again.digest(), "{name}");
         assert_eq!(params.card().name.as_str(), name);
         let layouts = set.layouts();
