@@ -105,12 +105,10 @@ impl traits::Params for Params {
         batch_bytes(self, shape.layout, shape.level)
     }
 
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(self, Some(key), shape, body)?))
-    }
-
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode(self, None, shape, body)?))
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
+        let state = decode_batch(self, Some(key), shape.layout, shape.level, body)?;
+        let quality = quality(self, &state);
+        Ok((Box::new(state), quality))
     }
 
     fn values(&self) -> Option<&dyn ValueCodec> {
@@ -159,10 +157,6 @@ impl traits::Params for Params {
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(WrappedKey::describe_file(&self, file)?)
     }
-}
-
-fn decode(params: &Params, key: Option<KeyId>, shape: Shape, body: &[u8]) -> crate::Result<State> {
-    decode_batch(params, key, shape.layout, shape.level, body)
 }
 
 /// The worst of a state's ciphertexts.

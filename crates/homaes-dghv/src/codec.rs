@@ -22,7 +22,7 @@ use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{self, BitScheme, BitSecret};
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{FieldError, KeyRecords, Record, Records};
+use homaes_scheme::{KeyRecords, Record, Records};
 use homaes_wire::{Contents, Header, Kind, Reader, Stored, WireError};
 use std::fs::File;
 use std::io::Read;
@@ -48,14 +48,9 @@ impl SecretKey {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let [primes, most] = Self::body_bytes(params);
-        let (index, body) = r.next_indexed(META, (primes + most) as u64)?;
-        let body = Zeroizing::new(body);
+        let bytes = (primes + most) as u64;
+        let body = Zeroizing::new(read::record::<_, Error>(&mut r, META, 0, bytes)?);
         r.finish()?;
-        if index != 0 || body.len() != primes + most {
-            return Err(
-                FieldError::new("length", body.len() as u64, (primes + most) as u64).into(),
-            );
-        }
         let words = Zeroizing::new(take_words(&body)?);
         let (primes, q0) = words.split_at(primes / 8);
         let each = primes.len() / params.slots();
@@ -65,23 +60,6 @@ impl SecretKey {
             .collect();
         let used = words_of(bit_length(q0));
         Self::from_parts(params, id, &primes, Zeroizing::new(q0[..used].to_vec()))
-    }
-}
-
-impl Records for SecretKey {
-    fn header(&self) -> Result<Header, WireError> {
-        let contents = Contents::default().record(self.packed().len() as u64);
-        self.params()
-            .id()
-            .header(Kind::SecretKey, self.id(), contents)
-    }
-
-    fn record(&self, _: u64) -> Result<Record, WireError> {
-        Ok(Record {
-            tag: META,
-            index: 0,
-            body: self.packed(),
-        })
     }
 }
 

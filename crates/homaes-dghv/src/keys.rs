@@ -13,7 +13,7 @@ use crypto_primes::{Flavor, random_prime};
 use homaes_math::integer::product;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
-use homaes_wire::{Encoder, KeyId};
+use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ pub struct SecretKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     crt: Crt,
-    q0: Secret,
+    pub(crate) q0: Secret,
     x0: Vec<u64>,
 }
 
@@ -194,20 +194,6 @@ impl SecretKey {
     /// x0, which is public.
     pub(crate) fn x0(&self) -> &[u64] {
         &self.x0
-    }
-
-    /// The primes and q0, as a file has them: words, lowest first.
-    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        let words = words_of(self.params.set().eta);
-        let [primes_bytes, q0_bytes] = Self::body_bytes(&self.params);
-        let primes = self.crt.primes().iter().map(|p| &p.words()[..words]);
-        let mut out = Encoder::with_capacity(primes_bytes + q0_bytes);
-        for word in primes.flatten().chain(self.q0.iter()) {
-            out = out.u64(*word);
-        }
-        let mut out = Zeroizing::new(out.finish());
-        out.resize(primes_bytes + q0_bytes, 0);
-        out
     }
 
     /// Whether all p_j are prime: for keys from elsewhere; a second for a thousand of them.

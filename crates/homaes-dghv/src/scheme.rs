@@ -7,7 +7,7 @@ use crate::eval::take_words;
 use crate::eval_key::{bytes_of_words, correction_bytes};
 use crate::{Bits, Ciphertext, EvalKey, EvalKeyFile, Meter, Params, Result, SecretKey, sets};
 use homaes_aes::KeySize;
-use homaes_math::natural::bit_length;
+use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{BitEvalKey, BitScheme, BitSecret, SboxDepth};
 use homaes_scheme::traits::{self, Input, SchemeEntry};
@@ -15,7 +15,7 @@ use homaes_scheme::{
     Cancel, FieldError, NoiseTerms, Owner, ParamsError, Quality, Reading, Records, ReferenceOp,
     SetCard, SetId,
 };
-use homaes_wire::{Decoder, KeyId, Kind, Reader};
+use homaes_wire::{Decoder, Encoder, KeyId, Kind, Reader};
 use rand_chacha::ChaCha20Rng;
 use std::fs::File;
 use std::sync::Arc;
@@ -178,6 +178,20 @@ impl BitSecret for SecretKey {
 
     fn id(&self) -> KeyId {
         self.id
+    }
+
+    /// The primes and q0, as a file has them: words, lowest first.
+    fn packed(&self) -> Zeroizing<Vec<u8>> {
+        let words = words_of(self.params.set().eta);
+        let [primes_bytes, q0_bytes] = Self::body_bytes(&self.params);
+        let primes = self.crt().primes().iter().map(|p| &p.words()[..words]);
+        let mut out = Encoder::with_capacity(primes_bytes + q0_bytes);
+        for word in primes.flatten().chain(self.q0.iter()) {
+            out = out.u64(*word);
+        }
+        let mut out = Zeroizing::new(out.finish());
+        out.resize(primes_bytes + q0_bytes, 0);
+        out
     }
 
     fn bits_of(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u8>>, f64)> {

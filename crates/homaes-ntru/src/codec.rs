@@ -57,22 +57,6 @@ impl<A: Arithmetic> SecretKey<A> {
     }
 }
 
-impl<A: Arithmetic> Records for SecretKey<A> {
-    fn header(&self) -> Result<Header, WireError> {
-        let params = self.params();
-        let contents = Contents::default().record(Self::body_bytes(params));
-        params.id().header(Kind::SecretKey, self.id(), contents)
-    }
-
-    fn record(&self, _: u64) -> Result<Record, WireError> {
-        Ok(Record {
-            tag: META,
-            index: 0,
-            body: self.packed(),
-        })
-    }
-}
-
 impl<A: Arithmetic> EvalKey<A> {
     fn contents(params: &Params<A>) -> Contents {
         let arithmetic = params.arithmetic();

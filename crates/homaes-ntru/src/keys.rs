@@ -9,9 +9,9 @@ use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
-use homaes_scheme::bits::BitScheme;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::file::{error_seed, stream_seed};
-use homaes_wire::{Decoder, Encoder, KeyId};
+use homaes_wire::{Decoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -53,8 +53,8 @@ pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
 pub struct SecretKey<A: Arithmetic> {
     pub(crate) params: Arc<Params<A>>,
     pub(crate) id: KeyId,
-    f_prime: Vec<i64>,
-    g: Vec<i64>,
+    pub(crate) f_prime: Vec<i64>,
+    pub(crate) g: Vec<i64>,
     secret: A::Secret,
 }
 
@@ -101,17 +101,6 @@ impl<A: Arithmetic> SecretKey<A> {
 
     pub(crate) fn secret(&self) -> &A::Secret {
         &self.secret
-    }
-
-    /// The coefficients of f' and of g, 0 to 4 for 0, 1, 2, -2, -1, as a file has them.
-    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        let out = [&self.f_prime, &self.g].map(|c| {
-            // without a branch: 5 is added to negative ones
-            let residues = c.iter().map(|&c| (c + (5 & (c >> 63))) as u64);
-            Zeroizing::new(residues.collect::<Vec<u64>>())
-        });
-        let [f, g] = &out;
-        Zeroizing::new(Encoder::new().residues(5, f).residues(5, g).finish())
     }
 
     /// The public key.

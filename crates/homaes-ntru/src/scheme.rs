@@ -180,6 +180,17 @@ impl<A: Arithmetic> BitSecret for SecretKey<A> {
         self.id
     }
 
+    /// The coefficients of f' and of g, 0 to 4 for 0, 1, 2, -2, -1, as a file has them.
+    fn packed(&self) -> Zeroizing<Vec<u8>> {
+        let out = [&self.f_prime, &self.g].map(|c| {
+            // without a branch: 5 is added to negative ones
+            let residues = c.iter().map(|&c| (c + (5 & (c >> 63))) as u64);
+            Zeroizing::new(residues.collect::<Vec<u64>>())
+        });
+        let [f, g] = &out;
+        Zeroizing::new(Encoder::new().residues(5, f).residues(5, g).finish())
+    }
+
     fn bits_of(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         self.decrypt(c)
     }

@@ -8,6 +8,7 @@ use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
 use homaes_aes::{BitEval, Direction, RoundKeys, laws};
 use homaes_math::sample::Seed;
 use homaes_rns::Meter;
+use homaes_scheme::bits::BitSecret;
 use homaes_scheme::{Cancel, Records, RunOptions, SetName};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;

@@ -6,6 +6,7 @@
 //!
 //! | record | tag | index | body |
 //! |---|---|---|---|
+//! | secret key | 1 | 0 | as the scheme has it |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), level of the first round key (u16), seed |
 //! | | 2 | 0, 1, 2, … | round keys in order, bits in order: as the scheme has them |
 //! | batch | set by `homaes` | | 128 times: level (u8), noise (f64), the ciphertext as the scheme has it |
@@ -197,7 +198,7 @@ pub trait BitScheme: Any + Send + Sync + Sized {
 }
 
 /// The secret key of a scheme on bits.
-pub trait BitSecret: Records + Any + Send + Sync {
+pub trait BitSecret: Any + Send + Sync {
     /// Its parameters' type.
     type Scheme: BitScheme<SecretKey = Self>;
 
@@ -206,6 +207,9 @@ pub trait BitSecret: Records + Any + Send + Sync {
 
     /// Random public name that ties keys and ciphertexts to this secret.
     fn id(&self) -> KeyId;
+
+    /// The only record of its file.
+    fn packed(&self) -> Zeroizing<Vec<u8>>;
 
     /// The bit of every slot as a byte 0 or 1, and log2 of how much larger the noise might be.
     ///

@@ -141,12 +141,9 @@ pub trait Params: Any + Send + Sync {
     /// Length of the record of a batch.
     fn batch_bytes(&self, shape: Shape) -> u64;
 
-    /// The state in a batch's record, whose length is [`batch_bytes`](Self::batch_bytes), under the secret key called
-    /// `key`.
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>>;
-
-    /// How far a batch is from failing, by its record.
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality>;
+    /// The state in a batch's record under the secret key called `key`, and how far it is from failing. The record has
+    /// [`batch_bytes`](Self::batch_bytes).
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)>;
 
     /// How files have what programs compute, if there is a form for it.
     fn values(&self) -> Option<&dyn ValueCodec> {

@@ -84,12 +84,10 @@ impl traits::Params for Params {
         batch_bytes(self, shape.blocks)
     }
 
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(self, Some(key), shape, body)?))
-    }
-
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode(self, None, shape, body)?))
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
+        let state = decode_batch(self, Some(key), shape.blocks, body)?;
+        let quality = quality(self, &state);
+        Ok((Box::new(state), quality))
     }
 
     /// Digits of base 16 have no form: no program computes with them.
@@ -120,10 +118,6 @@ impl traits::Params for Params {
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(WrappedKey::describe_file(&self, file)?)
     }
-}
-
-fn decode(params: &Params, key: Option<KeyId>, shape: Shape, body: &[u8]) -> crate::Result<State> {
-    decode_batch(params, key, shape.blocks, body)
 }
 
 /// The worst of a state's ciphertexts.

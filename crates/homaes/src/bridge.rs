@@ -407,15 +407,12 @@ impl Bridged<'_> {
     fn record(&self, crossed: &Crossed, blocks: Range<usize>) -> Result<Vec<u8>, SchemeError> {
         match self.end {
             Some(params) => {
-                let state = self.crossing.state(crossed, blocks, params);
-                let state = state.map_err(SchemeError::of)?;
+                let state = self.crossing.state(crossed, blocks, params)?;
                 Ok(homaes_tfhe::encode_batch(params, &state)?)
             }
             None => {
                 let bytes = 16 * blocks.start..16 * blocks.end;
-                self.crossing
-                    .record(crossed, bytes)
-                    .map_err(SchemeError::of)
+                Ok(self.crossing.record(crossed, bytes)?)
             }
         }
     }
@@ -440,8 +437,7 @@ impl Circuit for Bridged<'_> {
             state.xor_public(params, mask)?;
         }
         let eval = self.aes.evaluator();
-        let crossed = self.crossing.cross_until(eval, &state, cancel);
-        let crossed = crossed.map_err(SchemeError::of)?;
+        let crossed = self.crossing.cross_until(eval, &state, cancel)?;
         drop(state);
         cancel.check()?;
         let sigma = crossed.noise().log2_sigma;

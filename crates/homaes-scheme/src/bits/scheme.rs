@@ -1,5 +1,6 @@
 //! Schemes on bits behind the traits of all schemes.
 
+use super::wrapped::META;
 use super::{
     Aes, BitEvalKey, BitScheme, BitSecret, State, WrappedKey, WrappedKeyFile, batch_bytes,
     decode_batch, encode_batch,
@@ -8,12 +9,12 @@ use crate::traits::{
     self, Circuit, EvalKey, Finished, Input, Params, Result, SecretKey, Shape, WrappedFile, own,
 };
 use crate::{
-    Cancel, Decrypted, Gpus, Quality, Reading, Records, RunOptions, SetCard, WrapOptions,
+    Cancel, Decrypted, Gpus, Quality, Reading, Record, Records, RunOptions, SetCard, WrapOptions,
     WrappedKeyInfo,
 };
 use core::any::Any;
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
-use homaes_wire::{KeyId, Reader};
+use homaes_wire::{Contents, Header, KeyId, Kind, Reader, WireError};
 use rand_chacha::ChaCha20Rng;
 use std::fs::File;
 use std::sync::Arc;
@@ -49,13 +50,10 @@ impl<P: BitScheme> Params for P {
         batch_bytes(self, shape.level)
     }
 
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
         let state = decode_batch(self, Some(key), shape.level, body)?;
-        Ok(Box::new(state))
-    }
-
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(decode_batch(self, None, shape.level, body)?.quality(self))
+        let quality = state.quality(self);
+        Ok((Box::new(state), quality))
     }
 
     fn memory_of_run(&self, _: Layout) -> u64 {
@@ -92,6 +90,22 @@ impl<P: BitScheme> Params for P {
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(WrappedKey::describe_file(&*self, file)?)
+    }
+}
+
+impl<S: BitSecret> Records for S {
+    fn header(&self) -> Result<Header, WireError> {
+        let contents = Contents::default().record(self.packed().len() as u64);
+        let set = self.params().id();
+        set.header(Kind::SecretKey, self.id(), contents)
+    }
+
+    fn record(&self, _: u64) -> Result<Record, WireError> {
+        Ok(Record {
+            tag: META,
+            index: 0,
+            body: self.packed(),
+        })
     }
 }
 

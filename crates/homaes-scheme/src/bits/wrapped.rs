@@ -15,7 +15,7 @@ use std::io::Read;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-const META: u16 = 1;
+pub(super) const META: u16 = 1;
 const ROUND_KEY: u16 = 2;
 /// Bytes of the first record before the seed.
 const META_BYTES: u64 = 5;

@@ -384,7 +384,7 @@ impl Batch {
     /// The state that the scheme decrypts.
     pub(crate) fn read(&self) -> Result<Box<dyn Any>, SchemeError> {
         let params = self.set.params();
-        let state = params.read_batch(self.key_id, self.shape, &self.body)?;
+        let (state, _) = params.read_batch(self.key_id, self.shape, &self.body)?;
         // schemes say better what is wrong; this is for one that does not look
         let (found, expected) = (self.body.len() as u64, params.batch_bytes(self.shape));
         match found == expected {
@@ -399,8 +399,9 @@ impl Batch {
     /// What is wrong with them.
     pub fn quality(&self) -> Result<Quality> {
         let pool = self.pool.get_or_init(|| Pool::new(0));
-        let quality = pool.install(|| self.set.params().batch_quality(self.shape, &self.body));
-        quality.map_err(|source| self.wrong(source))
+        let params = self.set.params();
+        let read = || Ok(params.read_batch(self.key_id, self.shape, &self.body)?.1);
+        pool.install(read).map_err(|source| self.wrong(source))
     }
 
     /// What is wrong with it.

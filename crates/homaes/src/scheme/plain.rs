@@ -97,12 +97,8 @@ impl Params for Plain {
         16 * shape.blocks as u64
     }
 
-    fn read_batch(&self, _: KeyId, _: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(body.as_chunks::<16>().0.to_vec()))
-    }
-
-    fn batch_quality(&self, _: Shape, _: &[u8]) -> Result<Quality> {
-        Ok(QUALITY)
+    fn read_batch(&self, _: KeyId, _: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
+        Ok((Box::new(body.as_chunks::<16>().0.to_vec()), QUALITY))
     }
 
     fn generate(
