@@ -379,11 +379,3 @@ fn scaled_bit(secret: &SecretKey, j: usize, digit: usize, bit: u64) -> Secret {
     }
     out
 }
-
-impl core::fmt::Debug for EvalKeyFile<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("id", &self.secret.id())
-            .finish_non_exhaustive()
-    }
-}

@@ -141,11 +141,3 @@ impl PublicKey {
         })
     }
 }
-
-impl core::fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PublicKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}

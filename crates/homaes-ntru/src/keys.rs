@@ -150,14 +150,6 @@ impl<A: Arithmetic> PublicKey<A> {
     }
 }
 
-impl<A: Arithmetic> core::fmt::Debug for PublicKey<A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PublicKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<A: Arithmetic> Drop for SecretKey<A> {
     fn drop(&mut self) {
         self.f_prime.zeroize();
@@ -238,13 +230,5 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
         masked(arithmetic.ring(), &zero, &mut rng, |s, noise| {
             arithmetic.key_part(&self.secret.secret, number, s, noise)
         })
-    }
-}
-
-impl<A: Arithmetic> core::fmt::Debug for EvalKeyFile<'_, A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("id", &self.secret.id)
-            .finish_non_exhaustive()
     }
 }
