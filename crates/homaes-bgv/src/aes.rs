@@ -25,7 +25,7 @@ use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::BitsAes;
 use homaes_aes::{Block, Direction, Layout, cipher_observed};
-use homaes_scheme::{Cancel, Reading, mismatch};
+use homaes_scheme::{Cancel, Reading, RunOptions, mismatch};
 use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout. Clones share prepared keys, counters, and what is kept of earlier batches.
@@ -142,36 +142,19 @@ impl<'k> Aes<'k> {
     /// # Errors
     /// If there are too many blocks.
     pub fn evaluate(&self, blocks: &[Block]) -> Result<State> {
-        self.evaluate_observed(blocks, |_, _| {})
+        self.evaluate_with(blocks, RunOptions::default())
     }
 
-    /// [`Aes::evaluate`], showing the state after every round: 0 is the state after the first AddRoundKey.
+    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled before every product of a byte or relinearisation of a
+    /// bit, and that is observed.
     ///
     /// Decrypting in a byte layout, the state before the last round holds A⁻¹(s + 0x63) for each byte s of the equivalent
     /// inverse cipher, A being the linear part of SubBytes's affine map. In the layout of bits the state before the last round is in the
     /// coordinates of [`homaes_aes::Folding`].
     ///
     /// # Errors
-    /// If there are too many blocks.
-    pub fn evaluate_observed(
-        &self,
-        blocks: &[Block],
-        observe: impl FnMut(usize, &State),
-    ) -> Result<State> {
-        self.evaluate_until(blocks, &Cancel::new(), observe)
-    }
-
-    /// As [`evaluate_observed`](Self::evaluate_observed), unless `cancel` ends it: that is looked at before every product of a byte or
-    /// relinearisation of a bit.
-    ///
-    /// # Errors
     /// As there, and [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn evaluate_until(
-        &self,
-        blocks: &[Block],
-        cancel: &Cancel,
-        observe: impl FnMut(usize, &State),
-    ) -> Result<State> {
+    pub fn evaluate_with(&self, blocks: &[Block], mut run: RunOptions<'_, State>) -> Result<State> {
         let (plan, dir) = (&self.part.plan, self.direction);
         let at = (plan.start, slope(plan, dir, 0));
         let mapped: Vec<Block>;
@@ -194,7 +177,8 @@ impl<'k> Aes<'k> {
             state.origin = Origin::of_counter(input);
         }
         let keys = &self.part.rounds;
-        let cancel = cancel.clone();
+        let cancel = run.cancel.clone();
+        let observe = |round, state: &State| run.show(round, state);
         let mut out = match self.circuit.clone() {
             ByLayout::Sliced(mut c) => {
                 c.eval.cancel = cancel;

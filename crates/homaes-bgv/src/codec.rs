@@ -36,6 +36,7 @@ use crate::params::{KeyPart, Params};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
@@ -202,12 +203,6 @@ impl WrappedKey {
         })
     }
 
-    /// What it holds.
-    pub fn describe(&self) -> WrappedKeyInfo {
-        let plans = self.parts.iter().map(|part| &part.plan);
-        described(self.size, self.direction, plans)
-    }
-
     /// What a file of `params` holds, by its first record and its length.
     ///
     /// # Errors
@@ -334,9 +329,15 @@ impl Records for WrappedKey {
     }
 }
 
-impl WrappedKeyFile<'_> {
-    /// What it holds.
-    pub fn describe(&self) -> WrappedKeyInfo {
+impl WrappedFile for WrappedKey {
+    fn describe(&self) -> WrappedKeyInfo {
+        let plans = self.parts.iter().map(|part| &part.plan);
+        described(self.size, self.direction, plans)
+    }
+}
+
+impl WrappedFile for WrappedKeyFile<'_> {
+    fn describe(&self) -> WrappedKeyInfo {
         let plans = self.parts.iter().map(|part| &part.plan);
         described(self.size, self.direction, plans)
     }

@@ -80,6 +80,7 @@ pub mod noise;
 mod params;
 pub mod quality;
 pub mod scan;
+mod scheme;
 pub mod sets;
 
 pub use aes::Aes;
@@ -97,6 +98,7 @@ pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
+pub use scheme::SCHEME;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::params::Params;
 use homaes_aes::{BitEval, EvalError};
 use homaes_math::natural::exceeds;
 use homaes_scheme::Cancel;
+use homaes_scheme::bits::BitScheme;
 use rayon::prelude::*;
 use std::borrow::Cow;
 

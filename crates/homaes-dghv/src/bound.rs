@@ -19,10 +19,10 @@
 
 use crate::noise::{LEAST_QUARTER, NoiseModel};
 use crate::sets::ParamSet;
-use crate::state::BITS;
 use core::cell::RefCell;
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Direction, EvalError, FoldedBits, Rounds};
+use homaes_scheme::bits::BITS;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 

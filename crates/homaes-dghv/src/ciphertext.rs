@@ -9,6 +9,7 @@ use crate::prime::{Prime, Secret};
 use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract_if_not_less};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::{Owner, mismatch};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};

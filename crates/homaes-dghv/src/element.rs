@@ -8,6 +8,7 @@ use crate::params::{HIDING_BITS, Params};
 use crate::prime::Secret;
 use homaes_math::natural::{add_assign, add_masked, add_products, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
+use homaes_scheme::bits::BitSecret;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use zeroize::Zeroizing;

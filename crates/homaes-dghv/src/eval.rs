@@ -11,6 +11,7 @@ use crate::rows::unpack_lanes;
 use homaes_math::integer::Form;
 use homaes_math::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
@@ -118,16 +119,6 @@ impl EvalKey {
             bodies.push(body);
         }
         Ok(learnt.key(params, secret.id(), seed, KeyRecords::Memory(bodies)))
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// Name of the secret key.
-    pub fn key_id(&self) -> KeyId {
-        self.id
     }
 
     /// 2·a·b (CLT14 §3.1).

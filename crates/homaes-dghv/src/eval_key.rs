@@ -18,6 +18,7 @@ use crate::prime::Secret;
 use homaes_math::integer::{Form, Reducer, Spectrum, limbs_of_words, product};
 use homaes_math::natural::{add_assign, bits_from, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, pack_bits};
 use rand_chacha::ChaCha20Rng;
@@ -365,12 +366,4 @@ fn scaled_bit(secret: &SecretKey, j: usize, digit: usize, bit: u64) -> Secret {
         *word &= mask;
     }
     out
-}
-
-impl core::fmt::Debug for EvalKeyFile<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("id", &self.secret.id())
-            .finish_non_exhaustive()
-    }
 }

@@ -14,7 +14,7 @@ use crypto_primes::{Flavor, random_prime};
 use homaes_math::integer::product;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
-use homaes_wire::{Encoder, KeyId};
+use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -29,10 +29,10 @@ const FACTOR_STREAM: u64 = 1 << 32;
 
 /// The primes and q0, zeroized on drop.
 pub struct SecretKey {
-    params: Arc<Params>,
-    id: KeyId,
+    pub(crate) params: Arc<Params>,
+    pub(crate) id: KeyId,
     crt: Crt,
-    q0: Secret,
+    pub(crate) q0: Secret,
     x0: Vec<u64>,
 }
 
@@ -179,16 +179,6 @@ impl SecretKey {
         (primes.collect(), self.q0.clone())
     }
 
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// Random public name of the secret key; its other keys and its ciphertexts carry it.
-    pub fn id(&self) -> KeyId {
-        self.id
-    }
-
     pub(crate) fn crt(&self) -> &Crt {
         &self.crt
     }
@@ -197,21 +187,7 @@ impl SecretKey {
         &self.x0
     }
 
-    /// The primes and q0 as in files: words, lowest first.
-    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        let words = words_of(self.params.set().eta);
-        let [primes_bytes, q0_bytes] = Self::body_bytes(&self.params);
-        let primes = self.crt.primes().iter().map(|p| &p.words()[..words]);
-        let mut out = Encoder::with_capacity(primes_bytes + q0_bytes);
-        for word in primes.flatten().chain(self.q0.iter()) {
-            out = out.u64(*word);
-        }
-        let mut out = Zeroizing::new(out.finish());
-        out.resize(primes_bytes + q0_bytes, 0);
-        out
-    }
-
-    /// Tests whether all p_j are prime, for keys from elsewhere. A thousand take a second.
+    /// Whether all p_j are prime: for keys from elsewhere; a second for a thousand of them.
     pub fn primes_are_prime(&self) -> bool {
         let primes = self.crt.primes().par_iter();
         primes.all(|p| draw::is_prime_number(p.words()))

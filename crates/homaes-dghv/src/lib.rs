@@ -16,7 +16,7 @@
 //! | public-key compression, §5 | `element` |
 //! | Lemma 1, and average noise | [`noise`]; through AES [`bound`] |
 //! | Table 1 | [`paper`] |
-//! | AES, §5.2 | [`Aes`] over [`homaes_aes::FoldedBits`] |
+//! | AES, §5.2 | [`Aes`], [`homaes_scheme::bits`] |
 //!
 //! Letters that the code adds: π = Π p_j²; D = δη, bits from one z_i to the next; η' and ω of [`sets::Digits`]. A product of ciphertexts is of type II: it can be added to others, and is converted
 //! to type I before it is multiplied or decrypted.
@@ -60,7 +60,6 @@
 
 #![forbid(unsafe_code)]
 
-mod aes;
 mod bits;
 pub mod bound;
 mod card;
@@ -81,14 +80,11 @@ mod params;
 mod prime;
 mod public_key;
 mod rows;
+mod scheme;
 pub mod sets;
-mod state;
-mod wrapped;
 
-pub use aes::Aes;
 pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Decrypted, Product};
-pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
 pub use eval::EvalKey;
 pub use eval_key::EvalKeyFile;
@@ -96,8 +92,16 @@ pub use keys::SecretKey;
 pub use meter::Meter;
 pub use params::Params;
 pub use public_key::PublicKey;
-pub use state::State;
-pub use wrapped::{WrappedKey, WrappedKeyFile};
+pub use scheme::SCHEME;
+
+/// AES under one wrapped key.
+pub type Aes<'k> = homaes_scheme::bits::Aes<'k, Params>;
+/// The state of a batch of blocks.
+pub type State = homaes_scheme::bits::State<Params>;
+/// Encrypted round keys.
+pub type WrappedKey = homaes_scheme::bits::WrappedKey<Params>;
+/// The file of encrypted round keys.
+pub type WrappedKeyFile<'s> = homaes_scheme::bits::WrappedKeyFile<'s, Params>;
 
 #[cfg(test)]
 mod tests;

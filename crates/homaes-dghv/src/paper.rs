@@ -7,11 +7,10 @@ use crate::meter::Meter;
 use crate::params::Params;
 use crate::public_key::PublicKey;
 use crate::sets::{EXTRA, LARGE, MEDIUM, ParamSet, SMALL, TOY};
-use crate::state::{BITS, State};
-use crate::wrapped::{WrappedKey, WrappedKeyFile};
-use crate::{Aes, Bits};
+use crate::{Aes, Bits, State, WrappedKeyFile};
 use homaes_aes::{BitEval, Block, Direction, KeySize, RoundKeys, clear};
-use homaes_scheme::{Cancel, Records};
+use homaes_scheme::bits::BITS;
+use homaes_scheme::{Cancel, Records, RunOptions};
 use rand_core::CryptoRng;
 use std::time::Instant;
 
@@ -77,15 +76,14 @@ pub fn measure(set: &ParamSet, rng: &mut impl CryptoRng) -> Result<Row> {
     blocks.iter_mut().for_each(|block| rng.fill_bytes(block));
     let keys = RoundKeys::expand(&key).expect("16 bytes");
     let file = WrappedKeyFile::generate(&secret, &keys, Direction::Encrypt, 0, rng)?;
-    let wrapped = WrappedKey::of_file(&file);
+    let wrapped = file.all();
     let aes = Aes::new(&eval, &wrapped)?;
     let mut ends = Vec::new();
     let start = Instant::now();
-    let state = aes.evaluate_until(&blocks, &Cancel::new(), |_, _: &State| {
-        ends.push(start.elapsed().as_secs_f64());
-    })?;
+    let mut observe = |_, _: &State| ends.push(start.elapsed().as_secs_f64());
+    let state = aes.evaluate_with(&blocks, RunOptions::new(&Cancel::new(), &mut observe))?;
     let total = start.elapsed().as_secs_f64();
-    let found = secret.decrypt_blocks(&state)?.blocks;
+    let found = state.decrypt(&secret)?.blocks;
     let expected = blocks
         .iter()
         .map(|&block| clear::encrypt_block(block, &keys));

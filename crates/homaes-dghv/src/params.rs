@@ -3,15 +3,12 @@
 use crate::error::ParamsError;
 use crate::noise::{Noise, NoiseModel};
 use crate::sets::ParamSet;
-use homaes_aes::KeySize;
 use homaes_math::Backend;
 use homaes_math::integer::{Accumulation, Convolution};
 use homaes_math::natural::words_of;
-use homaes_scheme::{DigestBuilder, SetId};
+use homaes_scheme::DigestBuilder;
 use std::sync::Arc;
 
-/// Multiplicative depth of an S-box.
-pub(crate) const SBOX_DEPTH: usize = 4;
 /// Bits of the random multiple of π that hides π in compressed elements.
 pub(crate) const HIDING_BITS: usize = 128;
 /// Limb size of streamed rows.
@@ -132,43 +129,12 @@ impl Params {
         self.noise.fresh()
     }
 
-    /// BLAKE3 digest of the numbers that define the set.
-    pub fn digest(&self) -> &[u8; 32] {
+    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
 
-    /// Name and digest, as files and errors show them.
-    pub fn id(&self) -> SetId<'_> {
-        SetId::new(self.set.name.as_str(), &self.digest)
-    }
-
-    /// Highest level: one above the multiplications.
-    pub fn top_level(&self) -> usize {
-        self.set.rounds * SBOX_DEPTH + 1
-    }
-
-    /// Least memory of an evaluation in bytes: fixed factors, two states, and the products of the last level.
-    pub fn memory_of_run(&self) -> u64 {
-        let spectrum = 24 * self.long.digits();
-        let fixed = (1 + self.set.digits.count()) * spectrum;
-        let state = 2 * 128 * 8 * self.type_one_words();
-        let products = 128 * 8 * self.type_two_words();
-        (fixed + state + products) as u64
-    }
-
-    /// Most multiplications that AES can leave on its output; `None` if AES does not fit.
-    pub fn levels_left(&self, size: KeySize) -> Option<usize> {
-        let rounds = self.set.rounds.checked_sub(size.rounds())?;
-        Some(rounds * SBOX_DEPTH)
-    }
-
-    pub(crate) fn largest_size(&self) -> KeySize {
-        let mut sizes = KeySize::ALL.into_iter().rev();
-        let fits = sizes.find(|&size| self.levels_left(size).is_some());
-        fits.unwrap_or(KeySize::Aes128)
-    }
-
-    /// D, the distance of terms of a conversion in bits: δ·η with δ·Θ·η ≥ 3γ (CLT14 §5).
+    /// D, bits from one term of a conversion to the next: δ·η, with δ·Θ·η ≥ 3γ (CLT14 §5).
     pub fn step(&self) -> usize {
         step_bits(&self.set)
     }

@@ -13,6 +13,7 @@ use homaes_math::integer::Reducer;
 use homaes_math::natural::{add_assign, add_products, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::Owner;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -134,13 +135,5 @@ impl PublicKey {
             words,
             noise: params.noise().encrypted(self.zeros.len(), beta),
         })
-    }
-}
-
-impl core::fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PublicKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
     }
 }

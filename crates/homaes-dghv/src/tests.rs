@@ -7,7 +7,8 @@ mod vectors;
 
 use crate::*;
 use homaes_aes::{BitEval, Direction, KeySize, RoundKeys};
-use homaes_scheme::{Cancel, Records, SetName};
+use homaes_scheme::bits::{BitSecret, SboxDepth};
+use homaes_scheme::{Cancel, Records, RunOptions, SetName};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -117,23 +118,24 @@ fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
     let bound = bound::noise_of_rounds(set, size.rounds(), direction);
     let aes = Aes::new(&w.eval, &wrapped).unwrap();
     let start = Instant::now();
-    let observe = |round: usize, state: &State| {
+    let mut observe = |round: usize, state: &State| {
         let after = start.elapsed();
         let noise = w.secret.measure_noise(&state.bits()[0]);
         let most = noise.iter().map(|(r, _)| *r).fold(0.0, f64::max);
         let square = noise.iter().map(|(r, _)| (2.0 * (r - most)).exp2());
         let mean = square.sum::<f64>() / noise.len() as f64;
-        let (found, model) = (most + 0.5 * mean.log2(), state.noise_bits());
+        let model = state.quality(&w.params).noise_bits;
+        let found = most + 0.5 * mean.log2();
         println!("round {round} after {after:.1?}: noise {found:.1}, model {model:.1}");
         // few samples with long tails
         assert!(found < model + 8.0, "{}", set.name);
         if let Some(bound) = round.checked_sub(1).map(|r| bound[r]) {
             assert!(found < bound + 8.0, "{}: bound {bound}", set.name);
         }
-        let found = w.secret.decrypt_blocks(state).unwrap().blocks;
+        let found = state.decrypt(&w.secret).unwrap().blocks;
         for (trace, found) in traces.iter().zip(found.iter()) {
             let expected = trace[round];
-            let folded = expected.map(|x| state::folding().state(direction, x));
+            let folded = expected.map(|x| SboxDepth::Four.folding().state(direction, x));
             let wanted = if round == size.rounds() {
                 expected
             } else {
@@ -142,7 +144,7 @@ fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
             assert_eq!(*found, wanted, "{} round {round}", set.name);
         }
     };
-    aes.evaluate_until(&blocks, &Cancel::new(), observe)
+    aes.evaluate_with(&blocks, RunOptions::new(&Cancel::new(), &mut observe))
         .unwrap();
     println!("{:?}", aes.meter());
 }
@@ -305,7 +307,7 @@ fn keys_that_change_in_use_are_noticed() {
     let wrapped = w.wrap(&keys, Direction::Encrypt);
     let run = |key: &EvalKey| {
         let aes = Aes::new(key, &wrapped).unwrap();
-        aes.evaluate_until(&[[9; 16]; 3], &Cancel::new(), |_, _| ())
+        aes.evaluate_with(&[[9; 16]; 3], RunOptions::default())
     };
     let half = bytes.len() / 2;
     let flipped = |at: usize| {

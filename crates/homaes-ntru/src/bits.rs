@@ -11,6 +11,7 @@ use crate::params::Params;
 use core::cmp::Ordering;
 use homaes_aes::{BitEval, EvalError};
 use homaes_rns::Meter;
+use homaes_scheme::bits::BitScheme;
 use homaes_scheme::{Cancel, Owner};
 use rayon::prelude::*;
 
@@ -96,7 +97,7 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
     type Product = Product<A>;
 
     fn slots(&self) -> usize {
-        self.params().slots().count()
+        self.params().slot_count()
     }
 
     fn public(&self, v: &[bool]) -> Ciphertext<A> {

@@ -42,7 +42,7 @@ pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
 /// variance of its fresh noise, over ρ². Relinearisation leaves 2^`more` times its noise.
 fn carried<A: Arithmetic>(params: &Params<A>, more: f64, bits: f64) -> (Option<f64>, f64) {
     let (arithmetic, model) = (params.arithmetic(), params.noise());
-    let (top, depth) = (params.top_level(), params.set().sbox.levels());
+    let (top, depth) = (params.set().top_level(), params.set().sbox.levels());
     let levels = |place: usize| (2..=top).filter(move |l| (top - l) % depth == place);
     let drop = |level| arithmetic.log2_drop(level);
     let ks = |level| {
@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn without_its_special_prime_rns_has_no_bound() {
         let params = Params::<Rns>::new(&sets::RNS).unwrap();
-        let special = params.arithmetic().log2_key() - params.log2_modulus(params.top_level());
+        let special =
+            params.arithmetic().log2_key() - params.log2_modulus(params.set().top_level());
         assert_eq!(carried(&params, special, 1.0).0, None);
         assert!(settles(&params, 64.0));
     }

@@ -6,6 +6,7 @@ use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::{Owner, mismatch, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;

@@ -10,8 +10,9 @@ use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
+use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::file::{error_seed, stream_seed};
-use homaes_wire::{Decoder, Encoder, KeyId};
+use homaes_wire::{Decoder, KeyId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -50,10 +51,10 @@ pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
 
 /// f' and g, zeroized on drop.
 pub struct SecretKey<A: Arithmetic> {
-    params: Arc<Params<A>>,
-    id: KeyId,
-    f_prime: Vec<i64>,
-    g: Vec<i64>,
+    pub(crate) params: Arc<Params<A>>,
+    pub(crate) id: KeyId,
+    pub(crate) f_prime: Vec<i64>,
+    pub(crate) g: Vec<i64>,
     secret: A::Secret,
 }
 
@@ -97,29 +98,8 @@ impl<A: Arithmetic> SecretKey<A> {
         })
     }
 
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params<A>> {
-        &self.params
-    }
-
-    /// Random public name of the secret key; its other keys and its ciphertexts carry it.
-    pub fn id(&self) -> KeyId {
-        self.id
-    }
-
     pub(crate) fn secret(&self) -> &A::Secret {
         &self.secret
-    }
-
-    /// The coefficients of f' and g as in files: 0 to 4 for 0, 1, 2, -2, -1.
-    pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        let out = [&self.f_prime, &self.g].map(|c| {
-            // adds 5 to negative ones, without a branch
-            let residues = c.iter().map(|&c| (c + (5 & (c >> 63))) as u64);
-            Zeroizing::new(residues.collect::<Vec<u64>>())
-        });
-        let [f, g] = &out;
-        Zeroizing::new(Encoder::new().residues(5, f).residues(5, g).finish())
     }
 
     /// The public key.
@@ -167,14 +147,6 @@ impl<A: Arithmetic> PublicKey<A> {
     }
 }
 
-impl<A: Arithmetic> core::fmt::Debug for PublicKey<A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PublicKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<A: Arithmetic> Drop for SecretKey<A> {
     fn drop(&mut self) {
         self.f_prime.zeroize();
@@ -214,16 +186,6 @@ impl<A: Arithmetic> EvalKey<A> {
             parts: parts.collect::<Result<_>>()?,
         })
     }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params<A>> {
-        &self.params
-    }
-
-    /// Name of the secret key.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
 }
 
 impl<A: Arithmetic> core::fmt::Debug for EvalKey<A> {
@@ -253,7 +215,7 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
     }
 
     pub(crate) fn part(&self, number: usize) -> Vec<u8> {
-        let params = self.secret.params();
+        let params = &self.secret.params;
         let errors = stream_seed(&self.errors, params.id(), &[number as u64]);
         let mut rng = ChaCha20Rng::from_seed(*errors);
         let arithmetic = params.arithmetic();
@@ -261,13 +223,5 @@ impl<'s, A: Arithmetic> EvalKeyFile<'s, A> {
         masked(arithmetic.ring(), &zero, &mut rng, |s, noise| {
             arithmetic.key_part(&self.secret.secret, number, s, noise)
         })
-    }
-}
-
-impl<A: Arithmetic> core::fmt::Debug for EvalKeyFile<'_, A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("id", &self.secret.id)
-            .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@
 //! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form, on one page `tests/reference.rs` |
 //! | one key for all levels, as q_{i+1} divides q_i, §4 | `prime_power`; `rns::chain` |
 //! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
-//! | AES, §6 | [`Aes`] over [`homaes_aes::FoldedBits`] |
+//! | AES, §6 | [`Aes`], [`homaes_scheme::bits`] |
 //!
 //! | variant | moduli | relinearisation | set |
 //! |---|---|---|---|
@@ -61,7 +61,6 @@
 
 #![forbid(unsafe_code)]
 
-mod aes;
 mod arithmetic;
 mod bits;
 pub mod bound;
@@ -75,22 +74,27 @@ pub mod paper;
 mod params;
 mod prime_power;
 mod rns;
+mod scheme;
 pub mod sets;
-mod state;
-mod wrapped;
 
-pub use aes::Aes;
 pub use arithmetic::{Arithmetic, KeyPower};
 pub use bits::Bits;
 pub use ciphertext::{Ciphertext, Product};
-pub use codec::{batch_bytes, decode_batch, encode_batch};
 pub use error::{Error, ParamsError, Result};
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::Params;
 pub use prime_power::PrimePower;
 pub use rns::Rns;
-pub use state::State;
-pub use wrapped::{WrappedKey, WrappedKeyFile};
+pub use scheme::SCHEME;
+
+/// AES under one wrapped key.
+pub type Aes<'k, A> = homaes_scheme::bits::Aes<'k, Params<A>>;
+/// The state of a batch of blocks.
+pub type State<A> = homaes_scheme::bits::State<Params<A>>;
+/// Encrypted round keys.
+pub type WrappedKey<A> = homaes_scheme::bits::WrappedKey<Params<A>>;
+/// The file of encrypted round keys.
+pub type WrappedKeyFile<'s, A> = homaes_scheme::bits::WrappedKeyFile<'s, Params<A>>;
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@ use crate::arithmetic::Arithmetic;
 use crate::error::ParamsError;
 use crate::noise::{Noise, NoiseModel};
 use crate::sets::{ParamSet, Variant};
-use homaes_aes::KeySize;
 use homaes_math::sample::LOT;
 use homaes_math::slots::Slots;
 use homaes_math::{Backend, Ring};
-use homaes_scheme::{DigestBuilder, SetId};
+use homaes_scheme::DigestBuilder;
+use homaes_scheme::bits::BitScheme;
 use std::sync::Arc;
 
 /// Position of the second class of slots on the axis of 17 ([`Slots::new`]); any choice gives the same bits.
@@ -89,11 +89,6 @@ impl<A: Arithmetic> Params<A> {
         &self.slots
     }
 
-    /// Highest level.
-    pub fn top_level(&self) -> usize {
-        self.set.top_level()
-    }
-
     /// log2 of the modulus at `level`; 0 if there is no such level.
     pub fn log2_modulus(&self, level: usize) -> f64 {
         match (1..=self.top_level()).contains(&level) {
@@ -111,34 +106,9 @@ impl<A: Arithmetic> Params<A> {
         self.noise.fresh(self.arithmetic.encryption_drop())
     }
 
-    /// BLAKE3 digest of the numbers that define the set.
-    pub fn digest(&self) -> &[u8; 32] {
+    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
         &self.digest
-    }
-
-    /// Name and digest, as files and errors show them.
-    pub fn id(&self) -> SetId<'_> {
-        SetId::new(self.set.name.as_str(), &self.digest)
-    }
-
-    /// Input level of AES that leaves at least `left` multiplications, in whole rounds; `None` if the chain is too
-    /// short.
-    pub(crate) fn start_level(&self, size: KeySize, left: usize) -> Option<usize> {
-        let depth = self.set.sbox.levels();
-        let rounds = size.rounds().checked_add(left.div_ceil(depth))?;
-        (rounds <= self.set.rounds).then_some(rounds * depth + 1)
-    }
-
-    /// Most multiplications that AES can leave on its output; `None` if AES does not fit.
-    pub fn levels_left(&self, size: KeySize) -> Option<usize> {
-        let rounds = self.set.rounds.checked_sub(size.rounds())?;
-        Some(rounds * self.set.sbox.levels())
-    }
-
-    pub(crate) fn largest_size(&self) -> KeySize {
-        let mut sizes = KeySize::ALL.into_iter().rev();
-        let fits = sizes.find(|&size| self.levels_left(size).is_some());
-        fits.unwrap_or(KeySize::Aes128)
     }
 }
 

@@ -12,6 +12,7 @@
 //!
 //! DHS14 evaluates AES with n = 32768 and log q = 1271, and with n = 27000 and log q = 1230.
 
+pub use homaes_scheme::bits::SboxDepth;
 use homaes_scheme::{Purpose, SetName};
 
 /// Form of the moduli, and of relinearisation.
@@ -27,25 +28,6 @@ pub enum Variant {
     Rns,
     /// Larger primes, dropped in turn with exchanges of a tail prime; relinearisation has a special modulus.
     Hybrid,
-}
-
-/// Multiplicative depth of an S-box.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SboxDepth {
-    /// 18 relinearisations
-    Four,
-    /// 22 relinearisations
-    Three,
-}
-
-impl SboxDepth {
-    /// As a number.
-    pub fn levels(self) -> usize {
-        match self {
-            Self::Four => 4,
-            Self::Three => 3,
-        }
-    }
 }
 
 /// A parameter set as declared.

@@ -9,7 +9,8 @@ use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
 use homaes_aes::{BitEval, Direction, RoundKeys, laws};
 use homaes_math::sample::Seed;
 use homaes_rns::Meter;
-use homaes_scheme::{Records, SetName};
+use homaes_scheme::bits::BitSecret;
+use homaes_scheme::{Cancel, Records, RunOptions, SetName};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -129,11 +130,11 @@ fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
     let block = |i: usize| core::array::from_fn(|j| (i * 31 + j * 7) as u8);
     let blocks: Vec<[u8; 16]> = (0..count).map(block).collect();
     let start = std::time::Instant::now();
-    let observe = |round: usize, s: &State<A>| {
-        let (level, seconds) = (s.level(), start.elapsed().as_secs_f64());
+    let mut observe = |round: usize, s: &State<A>| {
+        let (found, seconds) = (s.quality(&w.params), start.elapsed().as_secs_f64());
         let measured = s.bits()[..8].iter().map(|c| w.secret.measure_noise(c));
         let measured = measured.fold(0.0, f64::max);
-        let (model, room) = (s.noise_bits(), s.capacity_bits(&w.params));
+        let (level, model, room) = (found.level, found.noise_bits, found.capacity_bits);
         println!(
             "{} round {round}: {seconds:.1} s, level {level}, noise 2^{measured:.2}, by the model 2^{model:.2}, {room:.1} bits left",
             set.name
@@ -144,10 +145,10 @@ fn aes_128<A: Arithmetic>(set: &sets::ParamSet, count: usize) {
             "noise {measured} of {model}"
         );
     };
-    let cancel = homaes_scheme::Cancel::new();
-    let out = aes.evaluate_until(&blocks, &cancel, observe).unwrap();
+    let run = RunOptions::new(&Cancel::new(), &mut observe);
+    let out = aes.evaluate_with(&blocks, run).unwrap();
     println!("{:?}", aes.meter());
-    let found = w.secret.decrypt_blocks(&out).unwrap();
+    let found = out.decrypt(&w.secret).unwrap();
     let oracle = ::aes::Aes128::new(&key.into());
     for (block, found) in blocks.iter().zip(found.blocks.iter()) {
         let mut block = (*block).into();

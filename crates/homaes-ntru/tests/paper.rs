@@ -5,6 +5,7 @@
 
 use homaes_ntru::paper::*;
 use homaes_ntru::{Arithmetic, Params, PrimePower, Rns, sets};
+use homaes_scheme::bits::BitScheme;
 use std::path::Path;
 
 fn gib(bytes: f64) -> f64 {
@@ -108,7 +109,7 @@ fn our_sets() -> String {
     fn ours<A: Arithmetic>(set: &sets::ParamSet) -> Vec<String> {
         let params = Params::<A>::new(set).unwrap();
         let (card, arithmetic) = (params.card(), params.arithmetic());
-        let top = params.top_level();
+        let top = params.set().top_level();
         let drops = (2..=top).map(|level| arithmetic.log2_drop(level));
         let drops: Vec<f64> = drops.collect();
         let mean = drops.iter().sum::<f64>() / drops.len() as f64;

@@ -15,29 +15,41 @@
 //! | [`mismatch`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
 //! | [`params`] | how a set describes itself: name, purpose, security, sizes |
+//! | [`bits`] | the frame of schemes on bits |
+//! | [`traits`] | what a scheme does for the library; [`SchemeError`] is how it fails |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
 
+pub mod bits;
 pub mod cancel;
 mod decrypted;
+mod error;
 pub mod expansion;
 pub mod failure;
 pub mod file;
+mod gpu;
 mod key_records;
 pub mod meter;
 pub mod mismatch;
 mod owner;
 pub mod params;
+mod quality;
 pub mod read;
+mod run_options;
 pub mod signs;
+mod terms;
+pub mod traits;
+mod wrap_options;
 mod wrapped_key_info;
 
 pub use cancel::{Cancel, Cancelled};
 pub use decrypted::Decrypted;
+pub use error::{ParamsError, SchemeError};
 pub use expansion::Expansion;
 pub use failure::Failure;
 pub use file::{Record, Records, SetId};
+pub use gpu::{Gpu, Gpus, Started, Warn};
 pub use key_records::KeyRecords;
 pub use meter::Reading;
 pub use mismatch::Mismatch;
@@ -47,5 +59,9 @@ pub use params::{
     Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd, log2_p_any, lwe,
     ntru, rlwe,
 };
+pub use quality::Quality;
 pub use read::FieldError;
+pub use run_options::RunOptions;
+pub use terms::{NoiseTerms, ReferenceOp, Variant};
+pub use wrap_options::WrapOptions;
 pub use wrapped_key_info::WrappedKeyInfo;

@@ -16,7 +16,7 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes_aes::{Block, Mode, RoundKeys};
-use homaes_scheme::Purpose;
+use homaes_scheme::{Cancel, Purpose};
 use homaes_tfhe::interop::{ExportKey, join_be};
 use homaes_tfhe::{Aes, EvalKey, Params, SecretKey, WrapOptions, WrappedKey, sets};
 use rand_chacha::ChaCha20Rng;
@@ -73,7 +73,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let state = stage("2 blocks of AES", || {
         let mode = Mode::Ctr { iv: message.iv };
         let mut state = aes.evaluate(&mode.input(0, None, &message.ciphertext))?;
-        aes.xor_public(&mut state, &mode.mask(None, &message.ciphertext))?;
+        aes.xor_public(
+            &mut state,
+            &mode.mask(None, &message.ciphertext),
+            &Cancel::new(),
+        )?;
         Ok::<_, homaes_tfhe::Error>(state)
     })?;
     let bytes = stage("32 bytes to FheUint8", || {

@@ -12,7 +12,7 @@ use crate::state::{Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::{Block, Layout};
 use homaes_math::Words;
-use homaes_scheme::{Cancel, FieldError, Owner, Reading};
+use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions};
 use homaes_wire::KeyId;
 use std::sync::Arc;
 
@@ -27,9 +27,6 @@ pub struct Aes<'k> {
     rounds: usize,
     circuit: ByVariant<'k>,
 }
-
-/// [`Observe`] with states.
-type ObserveStates<'o> = &'o mut dyn FnMut(usize, &State);
 
 #[derive(Clone)]
 enum ByVariant<'k> {
@@ -120,47 +117,22 @@ impl<'k> Aes<'k> {
         }
     }
 
-    /// [`Aes::evaluate_observed`] without an observer.
+    /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
+    /// current thread pool.
     ///
     /// # Errors
     /// If there are too many blocks.
     pub fn evaluate(&self, blocks: &[Block]) -> Result<State> {
-        self.run(blocks, &Cancel::new(), None)
+        self.evaluate_with(blocks, RunOptions::default())
     }
 
-    /// Runs the cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public blocks, on
-    /// the current thread pool. `observe` gets the state after every round; round 0 is the first AddRoundKey. On bits,
-    /// the next round has already begun.
+    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled in every step of a rotation, and that is observed. On
+    /// bits the next round has begun when a state is shown.
     ///
     /// # Errors
-    /// If there are too many blocks.
-    pub fn evaluate_observed(
-        &self,
-        blocks: &[Block],
-        mut observe: impl FnMut(usize, &State),
-    ) -> Result<State> {
-        self.run(blocks, &Cancel::new(), Some(&mut observe))
-    }
-
-    /// [`evaluate_observed`](Self::evaluate_observed) with a cancel flag, which every step of a blind rotation checks.
-    ///
-    /// # Errors
-    /// If there are too many blocks, or [`Error::Cancelled`].
-    pub fn evaluate_until(
-        &self,
-        blocks: &[Block],
-        cancel: &Cancel,
-        mut observe: impl FnMut(usize, &State),
-    ) -> Result<State> {
-        self.run(blocks, cancel, Some(&mut observe))
-    }
-
-    fn run(
-        &self,
-        blocks: &[Block],
-        cancel: &Cancel,
-        observe: Option<ObserveStates<'_>>,
-    ) -> Result<State> {
+    /// As there, and [`Error::Cancelled`].
+    pub fn evaluate_with(&self, blocks: &[Block], run: RunOptions<'_, State>) -> Result<State> {
+        let RunOptions { cancel, observe } = run;
         let expected = self.params.blocks_per_batch();
         if blocks.len() > expected {
             let found = blocks.len();
@@ -181,7 +153,7 @@ impl<'k> Aes<'k> {
             }
         });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
-        let lwes = match self.circuit.until(cancel) {
+        let lwes = match self.circuit.until(&cancel) {
             ByVariant::Bits(aes) => aes.evaluate(blocks, observe),
             ByVariant::Nibble(aes) => aes.evaluate(blocks, observe),
         };
@@ -189,26 +161,13 @@ impl<'k> Aes<'k> {
         Ok(state(self.rounds, lwes))
     }
 
-    /// Adds public blocks to the state, as modes of operation do; missing blocks count as zero. Free on bits; one
-    /// bootstrap per nonzero digit in base 16.
+    /// Adds public blocks, as modes of operation do. Missing blocks are zero. Free on bits; one bootstrapping for every digit that is
+    /// not zero in base 16. After [`Error::Cancelled`] the state is of no use, and nothing takes it.
     ///
     /// # Errors
-    /// If there are more blocks than in the state, or the state is of another set or key, or is between rounds; in base
-    /// 16 [`Error::TooNoisy`] if its stated noise is above that of AES results.
-    pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
-        self.xor_public_until(state, blocks, &Cancel::new())
-    }
-
-    /// [`xor_public`](Self::xor_public) with a cancel flag. A cancelled addition leaves a state that nothing accepts.
-    ///
-    /// # Errors
-    /// As [`xor_public`](Self::xor_public), and [`Error::Cancelled`].
-    pub fn xor_public_until(
-        &self,
-        state: &mut State,
-        blocks: &[Block],
-        cancel: &Cancel,
-    ) -> Result<()> {
+    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds; in base 16,
+    /// [`Error::TooNoisy`] if its stated noise is more than AES leaves; and [`Error::Cancelled`].
+    pub fn xor_public(&self, state: &mut State, blocks: &[Block], cancel: &Cancel) -> Result<()> {
         state.check(self.params, self.id)?;
         if !state.finished {
             return Err(FieldError::new("finished state", 0_u64, 1).into());

@@ -20,6 +20,7 @@ use crate::wrapped::{WrapOptions, WrappedKey};
 use homaes_aes::KeySize;
 use homaes_math::Words;
 use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{
     Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
@@ -178,11 +179,6 @@ impl WrappedKey {
         Ok(described(params, size, wrapping))
     }
 
-    /// Size, direction, expansion and layout.
-    pub fn describe(&self) -> WrappedKeyInfo {
-        described(&self.params, self.size, self.wrapping)
-    }
-
     /// Reads a wrapped key of `params`.
     ///
     /// # Errors
@@ -211,6 +207,12 @@ fn described(params: &Params, key_size: KeySize, wrapping: WrapOptions) -> Wrapp
         direction: wrapping.direction,
         expansion: wrapping.expansion,
         layouts: layouts.map(|&layout| (layout, 1)).collect(),
+    }
+}
+
+impl WrappedFile for WrappedKey {
+    fn describe(&self) -> WrappedKeyInfo {
+        described(&self.params, self.size, self.wrapping)
     }
 }
 

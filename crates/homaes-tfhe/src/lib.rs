@@ -93,6 +93,7 @@ mod rotation;
 mod rows;
 #[cfg(test)]
 mod sampling;
+mod scheme;
 mod secret;
 mod set;
 pub mod sets;
@@ -108,6 +109,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
 pub use params::Params;
+pub use scheme::SCHEME;
 pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};
 pub use state::State;
 pub use wrapped::{WrapOptions, WrappedKey};

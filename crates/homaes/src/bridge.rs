@@ -18,7 +18,6 @@ use crate::keys::random;
 use crate::keys::write;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
-use crate::scheme::{BatchRecords, Circuit, Finished, Params, Shape};
 use crate::{
     Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
     WrappedKey,
@@ -28,7 +27,8 @@ use homaes_aes::{Block, Layout};
 use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, Target};
-use homaes_scheme::{Reading, log2_p_any, mismatch};
+use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Params, Shape};
+use homaes_scheme::{Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
 use std::ops::Range;
@@ -253,7 +253,7 @@ impl BridgeKey {
     /// Length of a record of results.
     pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
         match &self.end {
-            Some(end) => end.set.batch_bytes(shape),
+            Some(end) => end.set.params().batch_bytes(shape),
             None => record_bytes(&self.set, shape),
         }
     }
@@ -407,15 +407,12 @@ impl Bridged<'_> {
     fn record(&self, crossed: &Crossed, blocks: Range<usize>) -> Result<Vec<u8>, SchemeError> {
         match self.end {
             Some(params) => {
-                let state = self.crossing.state(crossed, blocks, params);
-                let state = state.map_err(SchemeError::of)?;
+                let state = self.crossing.state(crossed, blocks, params)?;
                 Ok(homaes_tfhe::encode_batch(params, &state)?)
             }
             None => {
                 let bytes = 16 * blocks.start..16 * blocks.end;
-                self.crossing
-                    .record(crossed, bytes)
-                    .map_err(SchemeError::of)
+                Ok(self.crossing.record(crossed, bytes)?)
             }
         }
     }
@@ -430,17 +427,17 @@ impl Circuit for Bridged<'_> {
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>, SchemeError> {
         let params = self.crossing.key().params();
-        let observe = |round, state: &State| {
+        let mut observe = |round, state: &State| {
             let (noise, capacity) = (state.noise_bits(), state.capacity_bits(params));
             step(round, Quality::new(state.level(), noise, capacity), state);
         };
-        let mut state = self.aes.evaluate_until(input, cancel, observe)?;
+        let run = RunOptions::new(cancel, &mut observe);
+        let mut state = self.aes.evaluate_with(input, run)?;
         if !mask.is_empty() {
             state.xor_public(params, mask)?;
         }
         let eval = self.aes.evaluator();
-        let crossed = self.crossing.cross_until(eval, &state, cancel);
-        let crossed = crossed.map_err(SchemeError::of)?;
+        let crossed = self.crossing.cross_until(eval, &state, cancel)?;
         drop(state);
         cancel.check()?;
         let sigma = crossed.noise().log2_sigma;

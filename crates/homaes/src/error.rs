@@ -2,10 +2,9 @@
 
 pub(crate) mod foreign;
 mod remedy;
-mod scheme;
 
 pub use foreign::Foreign;
-pub use scheme::{ParamsError, SchemeError};
+pub use homaes_scheme::{ParamsError, SchemeError};
 
 use homaes_aes::Direction;
 use homaes_wire::WireError;
@@ -751,5 +750,48 @@ mod tests {
             assert_eq!(error.to_string(), message);
             assert!(!error.remedy().is_empty() && !error.remedy().ends_with('.'));
         }
+    }
+
+    #[test]
+    fn messages_say_what_was_found_and_expected() {
+        let set = "tfhe/toy";
+        for (error, message) in [
+            (
+                SchemeError::NoLevels { wanted: 3, set },
+                "3 multiplications to be left on the output, expected none: that of set tfhe/toy has no levels and can be bootstrapped",
+            ),
+            (
+                SchemeError::ClientExpands { set: "bgv/toy-255" },
+                "key expansion by the server, expected by the client: set bgv/toy-255 has no circuit for it",
+            ),
+            (
+                homaes_tfhe::Error::Blocks {
+                    found: 33,
+                    expected: 32,
+                }
+                .into(),
+                "33 blocks, expected 32",
+            ),
+        ] {
+            assert_eq!(error.to_string(), message);
+            assert!(!error.remedy().is_empty() && !error.remedy().ends_with('.'));
+        }
+    }
+
+    #[test]
+    fn errors_of_the_container_are_found_in_every_scheme() {
+        let short = || WireError::Truncated {
+            found: 1,
+            expected: 2,
+        };
+        for error in [
+            SchemeError::from(homaes_bgv::Error::from(short())),
+            homaes_tfhe::Error::from(short()).into(),
+        ] {
+            assert_eq!(error.remedy(), short().remedy());
+            assert_eq!(error.into_wire().unwrap().to_string(), short().to_string());
+        }
+        let other = SchemeError::from(homaes_bgv::Error::NotBytes);
+        assert!(other.into_wire().is_err());
     }
 }

@@ -21,11 +21,10 @@ pub use wrapped::WrappedKey;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::output::{Container, folder_of};
-use crate::scheme::devices::Gpus;
-use crate::{Cancel, Error, Output, Result, SchemeError, Set, scheme};
+use crate::{Cancel, Error, Output, Result, SchemeError, Set};
 use core::fmt;
 use homaes_aes::Layout;
-use homaes_scheme::{Mismatch, Record, Records};
+use homaes_scheme::{Gpus, Mismatch, Record, Records, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::Sealed;
 use rand_chacha::ChaCha20Rng;
@@ -58,7 +57,7 @@ fn read_key<R: Read + Send, K: Send>(
     reader: Reader<R>,
     path: &Path,
     set: &Set,
-    read: impl FnOnce(Arc<dyn scheme::Params>, Reader<R>) -> Result<K, SchemeError> + Send,
+    read: impl FnOnce(Arc<dyn traits::Params>, Reader<R>) -> Result<K, SchemeError> + Send,
 ) -> Result<(Header, K)> {
     let header = reader.header().clone();
     memory::check_read(set, &header)?;
@@ -169,7 +168,7 @@ fn some_records(
 /// Writes a secret key, under a passphrase if there is one.
 fn write_secret(
     output: Output,
-    key: &dyn scheme::SecretKey,
+    key: &dyn traits::SecretKey,
     lock: Option<(&Passphrase, KdfCost)>,
 ) -> Result<Container> {
     let Some((passphrase, cost)) = lock else {
@@ -268,7 +267,7 @@ impl KeySet {
 
 /// The client's key: wraps AES keys and decrypts results.
 pub struct SecretKey {
-    pub(crate) key: Box<dyn scheme::SecretKey>,
+    pub(crate) key: Box<dyn traits::SecretKey>,
     id: KeyId,
     pub(crate) set: Set,
     exposed: bool,
@@ -464,7 +463,7 @@ impl fmt::Debug for SecretKey {
 
 /// The server's key: evaluates, and decrypts nothing.
 pub struct EvalKey {
-    pub(crate) key: Box<dyn scheme::EvalKey>,
+    pub(crate) key: Box<dyn traits::EvalKey>,
     header: Header,
     /// The last one of its file.
     checksum: [u8; CHECKSUM_BYTES],
@@ -494,9 +493,9 @@ impl EvalKey {
         path: &Path,
         checksum: [u8; CHECKSUM_BYTES],
         read: impl FnOnce(
-            Arc<dyn scheme::Params>,
+            Arc<dyn traits::Params>,
             Reader<R>,
-        ) -> Result<Box<dyn scheme::EvalKey>, SchemeError>
+        ) -> Result<Box<dyn traits::EvalKey>, SchemeError>
         + Send,
     ) -> Result<Self> {
         let set = set_of(path, &reader)?;
@@ -567,7 +566,7 @@ impl EvalKey {
         layout: Layout,
         gpus: Gpus<'k>,
         cancel: &Cancel,
-    ) -> Result<Box<dyn scheme::Circuit + 'k>> {
+    ) -> Result<Box<dyn traits::Circuit + 'k>> {
         let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
         let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
         circuit.map_err(made)

@@ -37,7 +37,7 @@
 //! | `results` | what stands in a file of results, and how it is read; what a run measured |
 //! | `input` | validated input, of files or memory, one part or many, cut into batches |
 //! | `machine` | as many threads as there can be; jobs that fit into memory and on the disk |
-//! | `scheme` | the schemes, a file each, and their parameter sets; the processor or GPUs; how far ciphertexts are from failing |
+//! | `scheme` | the list of schemes, and their parameter sets; the processor or GPUs; how far ciphertexts are from failing |
 //! | `output` | files that appear whole or not at all |
 //! | `error` | what went wrong, where, and the remedy |
 //!
@@ -71,8 +71,8 @@ pub use error::{Error, Foreign, ParamsError, Result, SchemeError, printable};
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_scheme::{
-    Cancel, Estimate, Expansion, Published, Purpose, SecretWeight, SetCard, WrappedKeyInfo,
-    log2_p_any,
+    Cancel, Estimate, Expansion, Gpu, NoiseTerms, Published, Purpose, Quality, ReferenceOp,
+    SecretWeight, SetCard, Variant, WrapOptions, WrappedKeyInfo, log2_p_any,
 };
 pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
 pub use input::{
@@ -97,9 +97,6 @@ pub use run::{
     Fetch, Kept, Merge, Plan, Resume, RunId, Shard, ShardName, Transcipher, done_path,
     journal_path, part_path, unfinished,
 };
-pub use scheme::{
-    DEVICE_VARIABLE, Devices, Gpu, NoiseTerms, Quality, ReferenceOp, Scheme, Set, Variant,
-    WrapOptions, gpus,
-};
+pub use scheme::{DEVICE_VARIABLE, Devices, Scheme, Set, gpus};
 #[cfg(feature = "tfhe-rs")]
 pub use tfhe::ClientKey;

@@ -1,36 +1,27 @@
 //! The schemes and their parameter sets.
 //!
-//! To add a scheme: a file beside `bgv.rs` with the implementations of [`traits`], and a line in `schemes!` below.
+//! To add a scheme: a crate with the implementations of [`homaes_scheme::traits`], and a line in `schemes!` below.
 
 #[cfg(test)]
 mod conformance;
 pub(crate) mod devices;
-mod quality;
-mod traits;
-mod wrap_options;
+#[cfg(feature = "plain")]
+mod plain;
 
-pub use devices::{DEVICE_VARIABLE, Devices, Gpu, gpus};
-pub use quality::Quality;
-pub(crate) use traits::{
-    BatchRecords, Circuit, EvalKey, Finished, Input, Params, SchemeEntry, SecretKey, Shape,
-    ValueCodec, WrappedKey,
-};
-pub use traits::{NoiseTerms, ReferenceOp, Variant};
-pub use wrap_options::WrapOptions;
+pub use devices::{DEVICE_VARIABLE, Devices, gpus};
 
-use crate::{Error, ParamsError, Result, SchemeError};
+use crate::{Error, ParamsError, Result};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::{Purpose, SetCard, SetId};
+use homaes_scheme::traits::{Params, SchemeEntry};
+use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. The module's
-/// type `This` is the scheme.
+/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. `SCHEME` of
+/// the crate or module is the entry.
 macro_rules! schemes {
     ($($(#[cfg($cfg:meta)])? $name:ident in $module:ident: $doc:literal;)+) => {
-        $($(#[cfg($cfg)])? mod $module;)+
-
         /// The FHE schemes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -42,9 +33,9 @@ macro_rules! schemes {
             /// Every scheme.
             pub const ALL: &'static [Self] = &[$($(#[cfg($cfg)])? Self::$name,)+];
 
-            fn entry(self) -> &'static dyn SchemeEntry {
+            fn entry(self) -> &'static SchemeEntry {
                 match self {
-                    $($(#[cfg($cfg)])? Self::$name => &$module::This,)+
+                    $($(#[cfg($cfg)])? Self::$name => &$module::SCHEME,)+
                 }
             }
         }
@@ -52,11 +43,11 @@ macro_rules! schemes {
 }
 
 schemes! {
-    Bgv in bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
-    Tfhe in tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
-    Ntru in ntru: "López-Alt, Tromer, Vaikuntanathan, in the form of Doröz, Hu and Sunar. No set is secure.";
+    Bgv in homaes_bgv: "Brakerski, Gentry, Vaikuntanathan, in the form of Gentry, Halevi and Smart.";
+    Tfhe in homaes_tfhe: "Chillotti, Gama, Georgieva, Izabachène, with circuit bootstrapping.";
+    Ntru in homaes_ntru: "López-Alt, Tromer, Vaikuntanathan, in the form of Doröz, Hu and Sunar. No set is secure.";
     #[cfg(feature = "dghv")]
-    Dghv in dghv: "Coron, Lepoint, Tibouchi: scale-invariant DGHV over the integers. No set is secure.";
+    Dghv in homaes_dghv: "Coron, Lepoint, Tibouchi: scale-invariant DGHV over the integers. No set is secure.";
     #[cfg(feature = "plain")]
     Plain in plain: "AES in the clear, which protects nothing: for tests of what schemes have in common.";
 }
@@ -65,43 +56,44 @@ impl Scheme {
     /// The first part of its sets' names.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.entry().name()
+        self.entry().name
     }
 
     /// The set to take for data that matter.
     #[must_use]
     pub fn default_set(self) -> &'static str {
-        self.entry().default_set()
+        (self.entry().sets)()[0]
     }
 
     /// Its ways of evaluating AES, if there is more than one.
     #[must_use]
     pub fn variants(self) -> &'static [Variant] {
-        self.entry().variants()
+        self.entry().variants
     }
 
     /// What its noise figures are.
     #[must_use]
     pub fn noise_terms(self) -> NoiseTerms {
-        self.entry().noise_terms()
+        self.entry().noise_terms
     }
 
     /// What its speed is measured by.
     #[must_use]
     pub fn reference_op(self) -> ReferenceOp {
-        self.entry().reference_op()
+        self.entry().reference_op
     }
 
     /// Multiplications that ciphertexts of `level` allow; `None` if the scheme bootstraps, so that nothing runs out.
     #[must_use]
     pub fn multiplications_left(self, level: usize) -> Option<usize> {
-        self.entry().multiplications_left(level)
+        let has_levels = self.entry().has_levels;
+        has_levels.then(|| level.saturating_sub(1))
     }
 
     /// Blocks that show what it can do in seconds; `None` for a full batch.
     #[must_use]
     pub fn blocks_to_show(self) -> Option<u64> {
-        self.entry().blocks_to_show()
+        self.entry().blocks_to_show
     }
 
     /// The scheme called `name`, if there is one.
@@ -111,12 +103,12 @@ impl Scheme {
     }
 
     pub(crate) fn batches_in_flight(self, threads: usize) -> usize {
-        self.entry().batches_in_flight(threads)
+        (self.entry().batches_in_flight)(threads)
     }
 
     /// Memory that a key takes, at least, whose file has `file_bytes`.
     pub(crate) fn memory_of_key(self, kind: homaes_wire::Kind, file_bytes: u64) -> u64 {
-        self.entry().memory_of_key(kind, file_bytes)
+        (self.entry().memory_of_key)(kind, file_bytes)
     }
 
     pub(crate) fn of_set(name: &str) -> Option<Self> {
@@ -137,7 +129,7 @@ impl Set {
     #[must_use]
     pub fn names() -> Vec<&'static str> {
         let schemes = Scheme::ALL.iter();
-        schemes.flat_map(|scheme| scheme.entry().sets()).collect()
+        schemes.flat_map(|scheme| (scheme.entry().sets)()).collect()
     }
 
     /// The set called `name`. Takes about a tenth of a second for large sets.
@@ -159,7 +151,7 @@ impl Set {
 
     fn find(name: &str) -> Option<Result<Self, ParamsError>> {
         let scheme = Scheme::of_set(name)?;
-        let params = scheme.entry().params(name)?;
+        let params = (scheme.entry().params)(name)?;
         Some(params.map(|params| Self {
             scheme,
             card: Arc::new(params.card()),
@@ -279,30 +271,10 @@ impl Set {
         self.params.clone()
     }
 
-    /// Highest level of a ciphertext.
-    pub(crate) fn top_level(&self) -> usize {
-        self.params.top_level()
-    }
-
-    /// Length of the record of a batch.
-    pub(crate) fn batch_bytes(&self, shape: Shape) -> u64 {
-        self.params.batch_bytes(shape)
-    }
-
-    /// How far a batch is from failing, by its record.
-    pub(crate) fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality, SchemeError> {
-        self.params.batch_quality(shape, body)
-    }
-
     /// Memory of a GPU that an evaluation in `layout` takes, some batches at once; `None` if it is not done on GPUs.
     #[must_use]
     pub fn gpu_memory(&self, layout: Layout) -> Option<u64> {
         self.params.gpu_memory(layout)
-    }
-
-    /// Memory of an evaluation beside the keys, at least.
-    pub(crate) fn memory_of_run(&self, layout: Layout) -> u64 {
-        self.params.memory_of_run(layout)
     }
 }
 
@@ -350,12 +322,13 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homaes_scheme::traits::Shape;
 
     #[test]
     fn sets_are_found_by_name() {
         for &scheme in Scheme::ALL {
             assert_eq!(Scheme::of_set(scheme.default_set()), Some(scheme));
-            let names = scheme.entry().sets();
+            let names = (scheme.entry().sets)();
             assert!(names.contains(&scheme.default_set()));
         }
         let set = Set::named("bgv/toy-255").unwrap();
@@ -423,13 +396,13 @@ mod tests {
                 (card.scheme, card.purpose),
                 (set.scheme().name(), set.purpose())
             );
-            assert!(!set.layouts().is_empty() && set.top_level() > 0);
+            assert!(!set.layouts().is_empty() && set.params().top_level() > 0);
             for &layout in set.layouts() {
                 let full = set.blocks_per_batch(layout);
                 assert!((1..=full).contains(&set.default_blocks(layout)));
                 let bytes = |blocks| {
                     let level = 1;
-                    set.batch_bytes(Shape {
+                    set.params().batch_bytes(Shape {
                         layout,
                         level,
                         blocks,

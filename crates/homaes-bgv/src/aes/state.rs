@@ -187,7 +187,7 @@ pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
 }
 
 impl SecretKey {
-    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_observed`](crate::Aes::evaluate_observed) shows, in the form that
+    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_with`](crate::Aes::evaluate_with) shows, in the form that
     /// it names.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{Aes, Evaluator, ParamSet, WrapOptions, sets};
 use homaes_aes::RoundKeys;
-use homaes_scheme::{Mismatch, SetName};
+use homaes_scheme::{Cancel, Mismatch, RunOptions, SetName};
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -252,8 +252,9 @@ fn batches_with_wrong_level_noise_or_length() {
         let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
         let aes = Aes::new(&eval, &wrapped, layout).unwrap();
         let mut rounds = Vec::new();
-        let observe = |_, s: &State| rounds.push(encode_batch(&params, s));
-        let state = aes.evaluate_observed(&[[0; 16]], observe).unwrap();
+        let mut observe = |_, s: &State| rounds.push(encode_batch(&params, s));
+        let run = RunOptions::new(&Cancel::new(), &mut observe);
+        let state = aes.evaluate_with(&[[0; 16]], run).unwrap();
         assert!(rounds.len() == 11 && rounds.iter().all(|r| r.is_err()));
         assert!(encode_batch(&params, &state).is_ok());
     }

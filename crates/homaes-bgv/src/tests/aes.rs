@@ -55,26 +55,26 @@ pub(super) fn round_by_round(f: &mut Fixture, case: Case) {
         .collect();
     let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
     let mut rounds = 0;
-    let out = aes
-        .evaluate_observed(&blocks, |round, state| {
-            let (got, margin) = blocks_of(f, state);
-            let want: Vec<Block> = traces.iter().map(|t| expected(case, round, t)).collect();
+    let mut observe = |round: usize, state: &State| {
+        let (got, margin) = blocks_of(f, state);
+        let want: Vec<Block> = traces.iter().map(|t| expected(case, round, t)).collect();
+        assert!(
+            got == want,
+            "{case:?}: the state after round {round} differs"
+        );
+        assert!(margin > 2.0, "{case:?}, round {round}: {margin}");
+        for c in state.ciphertexts.iter().take(2) {
+            let (rms, largest) = f.secret.measure_noise(c);
+            let close = (rms - c.noise().rms_log2).abs() < 1.5;
             assert!(
-                got == want,
-                "{case:?}: the state after round {round} differs"
+                close && largest <= c.noise_bits(),
+                "{case:?}, round {round}: {rms}, {largest} for {c:?}"
             );
-            assert!(margin > 2.0, "{case:?}, round {round}: {margin}");
-            for c in state.ciphertexts.iter().take(2) {
-                let (rms, largest) = f.secret.measure_noise(c);
-                let close = (rms - c.noise().rms_log2).abs() < 1.5;
-                assert!(
-                    close && largest <= c.noise_bits(),
-                    "{case:?}, round {round}: {rms}, {largest} for {c:?}"
-                );
-            }
-            rounds += 1;
-        })
-        .unwrap();
+        }
+        rounds += 1;
+    };
+    let run = homaes_scheme::RunOptions::new(&homaes_scheme::Cancel::new(), &mut observe);
+    let out = aes.evaluate_with(&blocks, run).unwrap();
     assert_eq!(rounds, size.rounds() + 1);
     let (meter, rounds) = (aes.meter(), size.rounds() as u64);
     let passes = if layout == Layout::Bits {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::circuit::{Axis, Lift};
 use crate::params::ParamSet;
-use homaes_scheme::Mismatch;
+use homaes_scheme::{Cancel, Mismatch, RunOptions};
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -576,10 +576,11 @@ fn another_set_of_the_same_ring_is_refused() {
     for &layout in layouts {
         let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
         let mut first = None;
-        let observe = |round, state: &State| {
+        let mut observe = |round, state: &State| {
             first = first.take().or((round == 0).then(|| state.clone()));
         };
-        let mut state = aes.evaluate_observed(&[[1; 16]], observe).unwrap();
+        let run = RunOptions::new(&Cancel::new(), &mut observe);
+        let mut state = aes.evaluate_with(&[[1; 16]], run).unwrap();
         assert!(state.xor_public(&other.params, &[[9; 16]]).is_err());
         assert!(encode_batch(&other.params, &state).is_err());
         let first = first.unwrap();

@@ -4,9 +4,8 @@
 use super::*;
 use crate::element::{compressed, half_prime};
 use crate::eval_key::bytes_of_words;
-use crate::state::{BITS, folding};
 use homaes_aes::{Block, KeySize};
-use homaes_scheme::KeyRecords;
+use homaes_scheme::bits::{BITS, Head};
 use rayon::prelude::*;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
@@ -18,7 +17,7 @@ use nist::{KeyedCall as Call, block_calls};
 fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> WrappedKey {
     let schedules = calls.iter().map(|call| {
         let keys = RoundKeys::expand(&call.0).unwrap();
-        folding().keys(&keys.schedule(direction))
+        SboxDepth::Four.folding().keys(&keys.schedule(direction))
     });
     let schedules: Vec<_> = schedules.collect();
     let (seed, mut rng) = ([3; 32], rng(calls.len() as u8));
@@ -32,15 +31,8 @@ fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> Wrapp
         let correction = compressed(&w.secret, &mut rng, (&seed, index as u64), message);
         bytes_of_words(&correction)
     });
-    WrappedKey {
-        params: w.params.clone(),
-        id: w.secret.id(),
-        size,
-        direction,
-        start: w.params.top_level(),
-        seed,
-        bodies: KeyRecords::Memory(ciphertexts.collect()),
-    }
+    let head = Head::new(&*w.params, (size, direction), 0, seed).unwrap();
+    WrappedKey::of_bodies(&w.secret, head, ciphertexts.collect())
 }
 
 /// Checks every `step`-th call, for all key sizes of the set.
@@ -58,8 +50,8 @@ fn vectors(set: &sets::ParamSet, step: usize) -> usize {
                 let wrapped = wrap(&w, direction, size, calls);
                 let aes = Aes::new(&w.eval, &wrapped).unwrap();
                 let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
-                let state = aes.evaluate_until(&inputs, &Cancel::new(), |_, _| ());
-                let found = w.secret.decrypt_blocks(&state.unwrap()).unwrap().blocks;
+                let state = aes.evaluate_with(&inputs, RunOptions::default());
+                let found = state.unwrap().decrypt(&w.secret).unwrap().blocks;
                 for (call, found) in calls.iter().zip(found.iter()) {
                     assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
                 }

@@ -3,10 +3,8 @@
 
 use super::*;
 use crate::ciphertext::plaintext;
-use crate::state::{BITS, folding};
-use crate::wrapped::key_level;
 use homaes_aes::{Block, KeySize};
-use homaes_scheme::KeyRecords;
+use homaes_scheme::bits::{BITS, Head};
 use homaes_wire::Encoder;
 use rayon::prelude::*;
 
@@ -25,14 +23,15 @@ fn wrap<A: Arithmetic>(
     let params = &w.params;
     let schedules = calls.iter().map(|call| {
         let keys = RoundKeys::expand(&call.0).unwrap();
-        folding(params.set().sbox).keys(&keys.schedule(direction))
+        params.set().sbox.folding().keys(&keys.schedule(direction))
     });
     let schedules: Vec<_> = schedules.collect();
-    let start = params.start_level(size, 0).unwrap();
+    let head = Head::new(&**params, (size, direction), 0, []).unwrap();
+    let levels = head.levels(&**params);
     let mut rng = ChaCha20Rng::from_seed([calls.len() as u8; 32]);
     let ciphertexts = (0..(size.rounds() + 1) * BITS).map(|index| {
         let (r, bit) = (index / BITS, index % BITS);
-        let level = key_level(params, start, r);
+        let level = levels[index];
         let bits = schedules
             .iter()
             .map(|keys| keys[r][bit / 8] >> (bit % 8) & 1 == 1);
@@ -41,14 +40,7 @@ fn wrap<A: Arithmetic>(
         let out = params.arithmetic().put(level, &element, Encoder::new());
         out.finish()
     });
-    WrappedKey {
-        params: params.clone(),
-        id: w.secret.id(),
-        size,
-        direction,
-        start,
-        bodies: KeyRecords::Memory(ciphertexts.collect()),
-    }
+    WrappedKey::<A>::of_bodies(&w.secret, head, ciphertexts.collect())
 }
 
 /// Checks every `step`-th call, for all key sizes of the set.
@@ -66,9 +58,8 @@ fn vectors<A: Arithmetic>(set: &sets::ParamSet, step: usize) -> usize {
                 let wrapped = wrap(&w, direction, size, calls);
                 let aes = Aes::new(&w.eval, &wrapped).unwrap();
                 let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
-                let cancel = homaes_scheme::Cancel::new();
-                let state = aes.evaluate_until(&inputs, &cancel, |_, _| ()).unwrap();
-                let found = w.secret.decrypt_blocks(&state).unwrap().blocks;
+                let state = aes.evaluate_with(&inputs, RunOptions::default()).unwrap();
+                let found = state.decrypt(&w.secret).unwrap().blocks;
                 for (call, found) in calls.iter().zip(found.iter()) {
                     assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
                 }

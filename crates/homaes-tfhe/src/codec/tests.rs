@@ -2,7 +2,7 @@
 use super::*;
 use crate::{Aes, BitsSet, NibbleSet, ParamSet, Variant, sets};
 use homaes_aes::{Direction, RoundKeys};
-use homaes_scheme::Mismatch;
+use homaes_scheme::{Cancel, Mismatch};
 use homaes_wire::Writer;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -260,7 +260,9 @@ fn other_keys_are_refused() {
         })
     ));
     let mut state = aes.evaluate(&[[0; 16]]).unwrap();
-    let error = aes.xor_public(&mut state, &[[0; 16]; 2]).err();
+    let error = aes
+        .xor_public(&mut state, &[[0; 16]; 2], &Cancel::new())
+        .err();
     assert!(matches!(
         error,
         Some(Error::Blocks {

@@ -3,7 +3,7 @@ use crate::{Aes, ParamSet, Variant, WrapOptions, WrappedKey, sets};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
-use homaes_scheme::{Mismatch, Owner};
+use homaes_scheme::{Cancel, Mismatch, Owner};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::sync::OnceLock;
@@ -87,7 +87,7 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let counters: Vec<Block> = (0..count).map(|i| [i as u8; 16]).collect();
     let text: Vec<Block> = (0..count).map(|i| [0x35 ^ i as u8; 16]).collect();
     let mut state = aes.evaluate(&counters).unwrap();
-    aes.xor_public(&mut state, &text).unwrap();
+    aes.xor_public(&mut state, &text, &Cancel::new()).unwrap();
     let start = Instant::now();
     let values = keys.convert(&state, server).unwrap();
     let seconds = start.elapsed().as_secs_f64();

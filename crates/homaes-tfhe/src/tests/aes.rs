@@ -1,8 +1,8 @@
 use super::{Keys, cpu_seconds};
-use crate::{Aes, Error, Expansion, ParamSet, Variant, WrapOptions, WrappedKey, sets};
+use crate::{Aes, Error, Expansion, ParamSet, State, Variant, WrapOptions, WrappedKey, sets};
 use homaes_aes::clear::{decrypt_block, encrypt_block, trace};
 use homaes_aes::{Block, Direction, RoundKeys};
-use homaes_scheme::{Cancel, Mismatch};
+use homaes_scheme::{Cancel, Mismatch, RunOptions};
 use std::time::Instant;
 
 /// Compares every round of every block with AES in the clear, and checks the noise.
@@ -19,7 +19,7 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[
         .collect();
     let params = keys.secret.params();
     let mut since = Instant::now();
-    let out = aes.evaluate_observed(blocks, |round, state| {
+    let mut observe = |round: usize, state: &State| {
         let seconds = since.elapsed().as_secs_f64();
         let found = keys.secret.decrypt_blocks(state).unwrap();
         println!(
@@ -33,7 +33,8 @@ fn round_by_round(keys: &mut Keys, key: &[u8], wrapping: WrapOptions, blocks: &[
         // no error above six standard deviations
         assert!(found.margin_bits > state.capacity_bits(params) - 6f64.log2());
         since = Instant::now();
-    });
+    };
+    let out = aes.evaluate_with(blocks, RunOptions::new(&Cancel::new(), &mut observe));
     let out = keys.secret.decrypt_blocks(&out.unwrap()).unwrap();
     for (&block, found) in blocks.iter().zip(out.blocks.iter()) {
         let want = match direction {
@@ -199,8 +200,12 @@ fn states_of_other_sets_and_keys_are_refused() {
         let strange = Aes::new(&other.eval, &foreign).unwrap();
         let other_key = |error| matches!(error, Some(Error::Mismatch(Mismatch::OtherKey { .. })));
         assert!(other_key(other.secret.decrypt_blocks(&state).err()));
-        assert!(other_key(strange.xor_public(&mut state, &[[1; 16]]).err()));
-        // another set with ciphertexts of the same size
+        assert!(other_key(
+            strange
+                .xor_public(&mut state, &[[1; 16]], &Cancel::new())
+                .err()
+        ));
+        // other numbers, though ciphertexts are of the same size
         let mut close = set.clone();
         match &mut close.variant {
             Variant::Bits(set) => set.glwe_log2_sigma += 0.5,
@@ -215,42 +220,44 @@ fn states_of_other_sets_and_keys_are_refused() {
         // states between rounds are not results
         let mut rounds = 0;
         let params = own.secret.params();
-        aes.evaluate_observed(&[[3; 16]], |round, state| {
+        let mut observe = |round: usize, state: &State| {
             let finished = round == round_keys.size().rounds();
             assert_eq!(crate::encode_batch(params, state).is_ok(), finished);
-            let added = aes.xor_public(&mut state.clone(), &[[1; 16]]);
+            let added = aes.xor_public(&mut state.clone(), &[[1; 16]], &Cancel::new());
             assert_eq!(added.is_ok(), finished);
             rounds += 1;
-        })
-        .unwrap();
+        };
+        let run = RunOptions::new(&Cancel::new(), &mut observe);
+        aes.evaluate_with(&[[3; 16]], run).unwrap();
         assert_eq!(rounds, 11);
         // a cancelled addition leaves a state of no key
         let cancel = Cancel::new();
         cancel.cancel();
         let mut spoilt = state.clone();
-        let ended = aes.xor_public_until(&mut spoilt, &[[0x5a; 16]], &cancel);
+        let ended = aes.xor_public(&mut spoilt, &[[0x5a; 16]], &cancel);
         match ended {
             Err(error) => {
                 assert!(matches!(error, Error::Cancelled(_)), "{error}");
                 assert!(other_key(own.secret.decrypt_blocks(&spoilt).err()));
                 assert!(crate::encode_batch(params, &spoilt).is_err());
-                assert!(aes.xor_public(&mut spoilt, &[]).is_err());
-                // a bootstrap would hide lost digits
+                assert!(aes.xor_public(&mut spoilt, &[], &Cancel::new()).is_err());
+                // a bootstrap would hide that digits are lost already
                 let mut noisy = state.clone();
                 noisy.log2_sigma = -1.0;
-                let error = aes.xor_public(&mut noisy, &[]).unwrap_err();
+                let error = aes.xor_public(&mut noisy, &[], &Cancel::new()).unwrap_err();
                 assert!(matches!(error, Error::TooNoisy { .. }), "{error}");
                 assert!(noisy.capacity_bits(params) < 0.0);
                 // the stated noise is at least that of a bootstrap
                 let mut quiet = state.clone();
                 quiet.log2_sigma = -64.0;
-                aes.xor_public(&mut quiet, &[]).unwrap();
+                aes.xor_public(&mut quiet, &[], &Cancel::new()).unwrap();
                 assert_eq!(quiet.log2_sigma, state.log2_sigma);
             }
             // free on bits
             Ok(()) => assert!(own.secret.decrypt_blocks(&spoilt).is_ok()),
         }
-        aes.xor_public(&mut state, &[[0x5a; 16]]).unwrap();
+        aes.xor_public(&mut state, &[[0x5a; 16]], &Cancel::new())
+            .unwrap();
         let found = own.secret.decrypt_blocks(&state).unwrap().blocks[0];
         let want = encrypt_block([3; 16], &round_keys).map(|x| x ^ 0x5a);
         assert_eq!(found, want);

@@ -3,10 +3,10 @@
 use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
 use crate::results::ciphertexts::{Batch, Batches, Ciphertexts};
 use crate::results::meta::{Meta, TAG_TARGET};
-use crate::scheme::Input;
 use crate::{Error, Result, Set, Step};
 use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
+use homaes_scheme::traits::Input;
 use homaes_wire::WireError;
 
 /// The records of an `.hlw` file in order.

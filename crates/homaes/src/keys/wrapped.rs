@@ -6,48 +6,49 @@ use super::{
 };
 use crate::keys::random;
 use crate::machine::memory;
-use crate::{Error, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo, scheme};
+use crate::{Error, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::{Expansion, Mismatch, SetId, mismatch};
+use homaes_scheme::{Expansion, Mismatch, SetId, mismatch, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-impl WrapOptions {
-    /// What is wanted of `set` for an AES key of `size`: its layouts by name, each once.
-    fn checked(&self, set: &Set, size: KeySize) -> Result<Self> {
-        let layouts = self.layouts(set);
-        check_layouts(set, &layouts)?;
-        check_size(set, size)?;
-        Ok(Self { layouts, ..*self })
-    }
+/// What is wanted of `set` for an AES key of `size`: its layouts by name, each once.
+fn checked(wrapping: &WrapOptions, set: &Set, size: KeySize) -> Result<WrapOptions> {
+    let layouts = layouts(wrapping, set);
+    check_layouts(set, &layouts)?;
+    check_size(set, size)?;
+    Ok(WrapOptions {
+        layouts,
+        ..*wrapping
+    })
+}
 
-    /// The layouts under `set`, each once.
-    fn layouts(&self, set: &Set) -> Vec<Layout> {
-        let mut layouts = self.layouts.clone();
-        if layouts.is_empty() {
-            let bytes = |&layout: &Layout| layout != Layout::Bits;
-            layouts.extend(set.layouts().iter().copied().filter(bytes));
-        }
-        if layouts.is_empty() {
-            layouts.extend_from_slice(set.layouts());
-        }
-        let mut seen = Vec::new();
-        layouts.retain(|&layout| {
-            !seen.contains(&layout) && {
-                seen.push(layout);
-                true
-            }
-        });
-        layouts
+/// The layouts under `set`, each once.
+fn layouts(wrapping: &WrapOptions, set: &Set) -> Vec<Layout> {
+    let mut layouts = wrapping.layouts.clone();
+    if layouts.is_empty() {
+        let bytes = |&layout: &Layout| layout != Layout::Bits;
+        layouts.extend(set.layouts().iter().copied().filter(bytes));
     }
+    if layouts.is_empty() {
+        layouts.extend_from_slice(set.layouts());
+    }
+    let mut seen = Vec::new();
+    layouts.retain(|&layout| {
+        !seen.contains(&layout) && {
+            seen.push(layout);
+            true
+        }
+    });
+    layouts
 }
 
 /// An AES key under FHE: its round keys, or what the server makes them from.
 pub struct WrappedKey {
-    pub(crate) key: Box<dyn scheme::WrappedKey>,
+    pub(crate) key: Box<dyn traits::WrappedKey>,
     header: Header,
     /// The last one of its file.
     checksum: [u8; CHECKSUM_BYTES],
@@ -70,7 +71,7 @@ impl WrappedKey {
     /// expand the key as asked for;
     /// [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
-        let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
+        let wrapping = checked(wrapping, &secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let round_keys = aes_key.round_keys();
         let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
@@ -95,7 +96,7 @@ impl WrappedKey {
         output: Output,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<WrappedKeyInfo> {
-        let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
+        let wrapping = checked(wrapping, &secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
         let file = secret
             .key
@@ -165,9 +166,9 @@ impl WrappedKey {
         checksum: [u8; CHECKSUM_BYTES],
         (set, id): (Set, KeyId),
         read: impl FnOnce(
-            Arc<dyn scheme::Params>,
+            Arc<dyn traits::Params>,
             Reader<R>,
-        ) -> Result<Box<dyn scheme::WrappedKey>, SchemeError>
+        ) -> Result<Box<dyn traits::WrappedKey>, SchemeError>
         + Send,
     ) -> Result<Self> {
         reader

@@ -71,7 +71,7 @@ mod tests {
         let limbs = key / key_limb;
         assert!((2400..2602).contains(&limbs), "{limbs}");
         // a sliced state at the top: 352 limbs of 256 KiB
-        let run = set.memory_of_run(Layout::Sliced);
+        let run = set.params().memory_of_run(Layout::Sliced);
         assert!((4 * 320 * limb..=4 * 352 * limb).contains(&run));
     }
 

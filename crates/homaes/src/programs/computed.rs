@@ -10,9 +10,9 @@
 use crate::decrypt::MIN_MARGIN_BITS;
 use crate::machine::pool::Pool;
 use crate::results::meta::{TAG_BATCH, TAG_META};
-use crate::scheme::{Input, Params, ValueCodec};
 use crate::{Error, EvalKey, Output, Result, SchemeError, SecretKey, Set};
 use core::fmt;
+use homaes_scheme::traits::{Input, Params, ValueCodec};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
 use std::collections::HashSet;

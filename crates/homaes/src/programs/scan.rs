@@ -10,7 +10,7 @@ use crate::{Cancel, Error, Result, SchemeError, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Error as Bgv, Params, State};
-use homaes_scheme::Mismatch;
+use homaes_scheme::{Mismatch, RunOptions};
 use homaes_wire::hex;
 use rand_core::Rng;
 use std::any::Any;
@@ -126,7 +126,7 @@ impl Scan {
         for (label, _) in &self.patterns {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
-        memory::check(self.set.memory_of_run(Layout::Sliced))?;
+        memory::check(self.set.params().memory_of_run(Layout::Sliced))?;
         computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
         let message = AesInput::from(part);
         let batches = self.batches(message.blocks());
@@ -309,7 +309,11 @@ impl Scan {
         });
         let alphas = alphas.collect();
         let search = || {
-            let mut state: State = aes.evaluate_until(input, cancel, |_, _| ())?;
+            let run = RunOptions {
+                cancel: cancel.clone(),
+                ..RunOptions::default()
+            };
+            let mut state: State = aes.evaluate_with(input, run)?;
             if !mask.is_empty() {
                 state.xor_public(aes.params(), mask)?;
             }

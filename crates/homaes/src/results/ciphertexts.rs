@@ -4,9 +4,9 @@ use crate::input::part_meta::MAX_PARTS_BYTES;
 use crate::input::source::Source;
 use crate::machine::pool::Pool;
 use crate::results::meta::{MAX_META_BYTES, Meta, TAG_BATCH, TAG_META, TAG_PARTS, TAG_STEPS};
-use crate::scheme::{Input, Shape};
 use crate::{Error, Quality, Result, SchemeError, Set, Step};
 use homaes_aes::Layout;
+use homaes_scheme::traits::{Input, Shape};
 use homaes_scheme::{FieldError, Mismatch};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
@@ -241,7 +241,7 @@ impl Batches<'_> {
 
     /// The next batch; none after the last one.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
-        self.next_of(Set::batch_bytes)
+        self.next_of(|set, shape| set.params().batch_bytes(shape))
     }
 
     /// The next batch, whose length is `bytes` of its shape; none after the last one.
@@ -384,7 +384,7 @@ impl Batch {
     /// The state that the scheme decrypts.
     pub(crate) fn read(&self) -> Result<Box<dyn Any>, SchemeError> {
         let params = self.set.params();
-        let state = params.read_batch(self.key_id, self.shape, &self.body)?;
+        let (state, _) = params.read_batch(self.key_id, self.shape, &self.body)?;
         // schemes say better what is wrong; this is for one that does not look
         let (found, expected) = (self.body.len() as u64, params.batch_bytes(self.shape));
         match found == expected {
@@ -399,8 +399,9 @@ impl Batch {
     /// What is wrong with them.
     pub fn quality(&self) -> Result<Quality> {
         let pool = self.pool.get_or_init(|| Pool::new(0));
-        let quality = pool.install(|| self.set.batch_quality(self.shape, &self.body));
-        quality.map_err(|source| self.wrong(source))
+        let params = self.set.params();
+        let read = || Ok(params.read_batch(self.key_id, self.shape, &self.body)?.1);
+        pool.install(read).map_err(|source| self.wrong(source))
     }
 
     /// What is wrong with it.
@@ -426,7 +427,7 @@ fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
         };
         return Err(content(mismatch.into()));
     }
-    let top = set.top_level();
+    let top = set.params().top_level();
     if level > top {
         let error = FieldError::new("level", level as u64, top as u64);
         return Err(content(error.into()));

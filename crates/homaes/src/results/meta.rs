@@ -11,9 +11,9 @@
 
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
 use crate::input::split::Split;
-use crate::scheme::Shape;
 use crate::{Error, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
+use homaes_scheme::traits::Shape;
 use homaes_wire::{Decoder, Encoder, WireError};
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   source ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
-//!              read by their place  public blocks  scheme::Circuit  public blocks     written in order
+//!              read by their place  public blocks  traits::Circuit  public blocks     written in order
 //! ```
 //!
 //! What enters the cipher and what is added to its result depends on the mode of operation and is public in all of them:
@@ -16,8 +16,8 @@
 use crate::input::aes_input::PublicBlocks;
 use crate::input::batch::{Batch, Batches};
 use crate::results::report::Stages;
-use crate::scheme::{BatchRecords, Circuit};
 use crate::{Cancel, Error, Gpu, Quality, Result, SchemeError, Step};
+use homaes_scheme::traits::{BatchRecords, Circuit};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::any::Any;

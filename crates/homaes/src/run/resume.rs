@@ -130,7 +130,7 @@ impl Transcipher<'_> {
             lost,
         } = state;
         let of = plan.split.batches();
-        memory::check(self.set().memory_of_run(plan.layout))?;
+        memory::check(self.set().params().memory_of_run(plan.layout))?;
         kept(Kept { batches, of, lost });
         let mut done = batches;
         let mut report = self.evaluate(&plan, batches..of, &mut |batch| {

@@ -174,7 +174,7 @@ impl Transcipher<'_> {
             let path = "<memory>".into();
             return Err(Error::Shard { path, what });
         }
-        memory::check(self.set().memory_of_run(plan.layout))?;
+        memory::check(self.set().params().memory_of_run(plan.layout))?;
         let header = plan.shard_header(name)?;
         memory::check(header.file_bytes())?;
         let (output, buffer) = Output::memory();

@@ -10,14 +10,14 @@ use crate::output::{folder_of, refuse_unfinished_name};
 use crate::results::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
 use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
 use crate::run::plan::{Plan, contents, front_bytes, in_memory};
-use crate::scheme::Circuit;
-use crate::scheme::devices::Warn;
 use crate::{
     AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
     Result, SchemeError, SecretKey, Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
 use homaes_scheme::Mismatch;
+use homaes_scheme::Warn;
+use homaes_scheme::traits::Circuit;
 use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
 use std::any::Any;
 use std::cmp::Reverse;
@@ -259,7 +259,7 @@ impl<'k> Transcipher<'k> {
     pub fn run(&self, message: impl Into<AesInput>, output: Output) -> Result<Report> {
         let plan = self.plan(message)?;
         output.refuse_own_input(self.inputs(&plan))?;
-        memory::check(self.set().memory_of_run(plan.layout))?;
+        memory::check(self.set().params().memory_of_run(plan.layout))?;
         if output.is_file() {
             disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
         }
@@ -399,7 +399,7 @@ impl<'k> Transcipher<'k> {
     /// Length of the record of a batch, and of the last one.
     fn batch_bytes(&self, meta: &Meta) -> [u64; 2] {
         [0, meta.split.batches().saturating_sub(1)].map(|batch| match self.bridge {
-            None => self.set().batch_bytes(meta.shape(batch)),
+            None => self.set().params().batch_bytes(meta.shape(batch)),
             Some(bridge) => bridge.record_bytes(meta.shape(batch)),
         })
     }

@@ -1,4 +1,4 @@
-//! What every scheme must do, whatever it is: tests of [`traits`](super::traits)'s traits that a new scheme passes on its first day.
+//! What every scheme must do, whatever it is: tests of the traits of [`homaes_scheme::traits`] that a new scheme passes on its first day.
 //!
 //! They take the toy sets of every scheme in `schemes!`; nothing is added here for a new scheme. Laws that take seconds a set run on
 //! [`representatives`], one set for each scheme and choice of layouts. The environment variable `HOMAES_CONFORMANCE_SETS` takes others:
@@ -21,9 +21,11 @@ mod files;
 mod rounds;
 
 use super::Set;
-use super::traits::*;
-use homaes_scheme::{Purpose, file};
-use homaes_wire::{Reader, Writer};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
+use homaes_scheme::traits::{EvalKey, Input, SecretKey, WrappedKey};
+use homaes_scheme::{Purpose, Records, SetCard, WrapOptions, file};
+use homaes_wire::{Kind, Reader, Writer};
+use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::sync::OnceLock;
 

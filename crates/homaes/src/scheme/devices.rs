@@ -12,7 +12,7 @@ use core::any::Any;
 use core::fmt;
 use core::str::FromStr;
 use homaes_aes::Layout;
-use homaes_bgv::device::Device;
+use homaes_scheme::{Gpu, Gpus, Started, Warn};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -73,20 +73,6 @@ impl fmt::Display for Devices {
             }
         }
     }
-}
-
-/// A GPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Gpu {
-    /// Its number, from 0.
-    pub number: usize,
-    /// What it is called.
-    pub name: String,
-    /// Its memory.
-    pub memory_bytes: u64,
-    /// What the kernels compute with, and how fast it does that.
-    pub arithmetic: String,
 }
 
 /// The GPUs that this process can use.
@@ -187,35 +173,9 @@ fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
     // side by side: each takes a good part of a second
     let started = gpus.into_par_iter().map(|gpu| {
         let device = backend::start(params, gpu.number)?;
-        Ok((Arc::new(gpu), device))
+        Ok((Arc::new(gpu), Box::new(device) as _))
     });
     started.collect()
-}
-
-/// Is told, in a line, why GPUs are not used, or not any more.
-pub(crate) type Warn<'k> = Arc<dyn Fn(&str) + Send + Sync + 'k>;
-
-/// A GPU that is ready.
-pub(crate) type Started = (Arc<Gpu>, Arc<dyn Device>);
-
-/// GPUs that batches are evaluated on.
-pub(crate) struct Gpus<'k> {
-    pub(crate) all: Vec<Started>,
-    /// Whether the processor does what they fail at.
-    pub(crate) falls_back: bool,
-    pub(crate) warn: Warn<'k>,
-}
-
-impl Gpus<'_> {
-    /// None.
-    #[cfg(test)]
-    pub(crate) fn none() -> Self {
-        Self {
-            all: Vec::new(),
-            falls_back: false,
-            warn: Arc::new(|_| ()),
-        }
-    }
 }
 
 /// What is not evaluated on GPUs, if it is not.

@@ -1,18 +1,32 @@
-//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is added, and holds
-//! the rest of this crate against the simplest one.
+//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is
+//! added, and holds the rest of this crate against the simplest one.
 
-use super::traits::*;
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
+use homaes_aes::{Block, Direction, Layout, RoundKeys};
+use homaes_scheme::traits::{
+    Circuit, EvalKey, Finished, Input, Params, Result, SchemeEntry, SecretKey, Shape, WrappedFile,
+    WrappedKey, own,
+};
+use homaes_scheme::{
+    Cancel, Decrypted, FieldError, Gpus, Quality, Record, Records, SchemeError, SetCard, SetId,
+    SetName, WrapOptions, WrappedKeyInfo, mismatch, read,
+};
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, WireError};
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use std::any::Any;
+use std::sync::Arc;
 
 /// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_scheme::DigestBuilder`.
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
-/// The scheme, and its only parameters.
-pub(super) struct This;
+/// Its only parameters.
+struct Plain;
 
-/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key nothing.
+/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key
+/// nothing.
 struct Key(Header, Vec<u8>);
 
 impl Key {
@@ -21,7 +35,7 @@ impl Key {
         Ok(Box::new(Self(SET.header(kind, id, contents)?, body)))
     }
 
-    fn read(_: &This, mut file: Input<'_>) -> Result<Self> {
+    fn read(mut file: Input<'_>) -> Result<Self> {
         read::check_set(SET, &file)?;
         let key = Self(file.header().clone(), file.next_record(1, 64)?);
         file.finish()?;
@@ -49,21 +63,14 @@ impl Records for Key {
     }
 }
 
-impl SchemeEntry for This {
-    fn name(&self) -> &'static str {
-        "plain"
-    }
+/// The scheme.
+pub(super) static SCHEME: SchemeEntry = SchemeEntry::new(
+    "plain",
+    || vec![SET.name],
+    |name| (name == SET.name).then(|| Ok(Arc::new(Plain) as _)),
+);
 
-    fn sets(&self) -> Vec<&'static str> {
-        vec![SET.name]
-    }
-
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn Params>, ParamsError>> {
-        (name == SET.name).then(|| Ok(Arc::new(Self) as _))
-    }
-}
-
-impl Params for This {
+impl Params for Plain {
     fn card(&self) -> SetCard {
         let bytes = |kind, body| {
             let key = Key::new(kind, KeyId([0; 16]), vec![0; body]);
@@ -90,12 +97,8 @@ impl Params for This {
         16 * shape.blocks as u64
     }
 
-    fn read_batch(&self, _: KeyId, _: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(body.as_chunks::<16>().0.to_vec()))
-    }
-
-    fn batch_quality(&self, _: Shape, _: &[u8]) -> Result<Quality> {
-        Ok(QUALITY)
+    fn read_batch(&self, _: KeyId, _: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
+        Ok((Box::new(body.as_chunks::<16>().0.to_vec()), QUALITY))
     }
 
     fn generate(
@@ -108,12 +111,22 @@ impl Params for This {
         Ok(Key::new(Kind::SecretKey, KeyId(id), Vec::new())?)
     }
 
-    readers!(Key::read, Key::read, Key::read);
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn SecretKey>> {
+        Ok(Box::new(Key::read(file)?))
+    }
+
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn EvalKey>> {
+        Ok(Box::new(Key::read(file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn WrappedKey>> {
+        Ok(Box::new(Key::read(file)?))
+    }
 }
 
 impl SecretKey for Key {
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let blocks: &Vec<Block> = state.downcast_ref().expect("a state of this scheme");
+        let blocks: &Vec<Block> = own(state);
         let (blocks, margin_bits) = (blocks.clone().into(), QUALITY.capacity_bits);
         Ok(Decrypted {
             blocks,
@@ -150,8 +163,6 @@ impl WrappedFile for Key {
     }
 }
 
-impl WrappedKey for Key {}
-
 impl EvalKey for Key {
     fn circuit<'k>(
         &'k self,
@@ -164,12 +175,11 @@ impl EvalKey for Key {
         let wrapped: &Self = wrapped.downcast_ref()?;
         let [found, expected] = [wrapped, self].map(|key| (SET, key.0.key_id()));
         let fits = mismatch::check("wrapped key", found, expected);
-        let cipher = fits.map_err(SchemeError::from).and(wrapped.cipher());
-        Some(cipher.map(|cipher| Box::new(cipher) as _))
+        Some(fits.map(|()| Box::new(wrapped) as _).map_err(Into::into))
     }
 }
 
-impl Circuit for (Direction, RoundKeys) {
+impl Circuit for &Key {
     fn run(
         &self,
         input: &[Block],
@@ -178,8 +188,8 @@ impl Circuit for (Direction, RoundKeys) {
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>> {
         cancel.check()?;
-        let (direction, keys) = self;
-        let traces: Vec<_> = input.iter().map(|&x| trace(*direction, x, keys)).collect();
+        let (direction, keys) = self.cipher()?;
+        let traces: Vec<_> = input.iter().map(|&x| trace(direction, x, &keys)).collect();
         let mut blocks = Vec::new();
         for round in 0..=keys.size().rounds() {
             blocks = traces.iter().map(|states| states[round]).collect();

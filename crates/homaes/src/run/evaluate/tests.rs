@@ -3,12 +3,12 @@
 use super::*;
 use crate::input::split::Split;
 use crate::machine::pool::Pool;
-use crate::scheme::Finished;
 use crate::{AesFile, AesInput, Memory, Mode};
 use homaes_aes::Block;
 use homaes_aes::clear::{RoundKeys, decrypt_block, encrypt_block};
 use homaes_aes::state::xor;
 use homaes_aes::{Direction, EvalError, mode};
+use homaes_scheme::traits::Finished;
 use std::any::Any;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::scheme::Scheme;
-use crate::scheme::devices::Gpus;
 use crate::{AesFile, AesKey, Error, KeySet, Mode, Output, Transcipher};
+use homaes_scheme::traits::Shape;
+use homaes_scheme::{Cancel, Expansion, Gpus, Record};
 use std::fs;
 
 /// Bytes of the damaged copies of one file.
@@ -40,7 +41,7 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
 #[test]
 fn facts_agree() {
     for &scheme in Scheme::ALL {
-        let names = scheme.entry().sets();
+        let names = (scheme.entry().sets)();
         assert!(names.contains(&scheme.default_set()), "{scheme:?}");
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
@@ -58,7 +59,7 @@ fn facts_agree() {
     for set in sets(false) {
         let name = set.name();
         let params = set.params();
-        let again = set.scheme().entry().params(name).unwrap().unwrap();
+        let again = (set.scheme().entry().params)(name).unwrap().unwrap();
         assert_eq!(params.digest(), again.digest(), "{name}");
         assert_eq!(params.card().name.as_str(), name);
         let layouts = set.layouts();

@@ -1,9 +1,11 @@
 //! Laws of evaluation.
 
 use super::*;
-use crate::scheme::devices::Gpus;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use homaes_aes::clear;
+use homaes_scheme::traits::{Finished, Shape};
+use homaes_scheme::{Cancel, Gpus, Quality};
+use std::any::Any;
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
@@ -103,7 +105,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     };
     let (record, quality) = only(done);
     assert_eq!(record.len() as u64, params.batch_bytes(shape), "{what}");
-    let found = params.batch_quality(shape, &record).unwrap();
+    let (state, found) = params.read_batch(id, shape, &record).unwrap();
     // records have figures rounded to the safe side
     let off = [
         found.noise_bits - quality.noise_bits,
@@ -113,7 +115,6 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
         found.level == quality.level && off.iter().all(|off| (-1e-9..2f64.powi(-14)).contains(off)),
         "{what}: figures of the record: {found:?}, of the run: {quality:?}"
     );
-    let state = params.read_batch(id, shape, &record).unwrap();
     let decrypted = world.secret.decrypt(&*state).unwrap();
     let expected = input.iter().enumerate().map(|(i, &block)| {
         let mut expected = oracle(direction, &key, block);
@@ -139,7 +140,7 @@ fn rounds(world: &mut World, layout: Layout, size: KeySize, direction: Direction
     match circuit.run(&input, mask, &cancel, last) {
         Err(error) => assert!(error.is_cancelled(), "{what}: {error}"),
         Ok(done) => {
-            let state = params.read_batch(id, shape, &only(done).0).unwrap();
+            let (state, _) = params.read_batch(id, shape, &only(done).0).unwrap();
             let decrypted = world.secret.decrypt(&*state).unwrap();
             assert_eq!(decrypted.blocks[..count], expected, "{what}, cancelled");
         }

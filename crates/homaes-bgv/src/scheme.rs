@@ -1,15 +1,25 @@
 //! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
 
-use super::traits::{self, *};
-use crate::Gpu;
-use crate::scheme::devices::Warn;
-use homaes_bgv::{Aes, EvalKeyFile, Params, State, WrappedKeyFile, sets};
-use homaes_scheme::Mismatch;
+use crate::device::Device;
+use crate::{
+    Aes, Error, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
+    batch_bytes, check_value, decode_batch, encode_value, most_value_bytes, sets,
+};
+use core::any::Any;
+use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_scheme::traits::{
+    self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
+};
+use homaes_scheme::{
+    Cancel, Decrypted, Gpu, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
+    RunOptions, SchemeError, SetCard, Warn, WrapOptions, WrappedKeyInfo,
+};
+use homaes_wire::{KeyId, Kind};
+use rand_chacha::ChaCha20Rng;
+use rayon::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// The scheme.
-pub(super) struct This;
 
 /// Bits that a residue has in files at most, at the length of its prime.
 const RESIDUE_BITS: u64 = 47;
@@ -17,14 +27,14 @@ const RESIDUE_BITS: u64 = 47;
 const WORD_BITS: u64 = 64;
 const KEY_BITS: u64 = 48;
 
-/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the larger
-/// basis of key switching. Measured: 8.7 sliced and 50 packed.
+/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the
+/// larger basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
 
 /// Batches in flight on a GPU: what the host does for one, and its copies, while kernels of the other run.
 const ON_A_GPU: usize = 2;
-/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of `bgv/aes128`
-/// (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
+/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of
+/// `bgv/aes128` (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
 const GPU_STATES: u64 = 12;
 
 /// Bytes in memory, at `bits` for a residue, of those in a file.
@@ -32,48 +42,36 @@ const fn in_memory(packed: u64, bits: u64) -> u64 {
     (packed / RESIDUE_BITS).saturating_mul(bits)
 }
 
-impl SchemeEntry for This {
-    fn name(&self) -> &'static str {
-        "bgv"
-    }
+/// The scheme.
+pub static SCHEME: SchemeEntry = SchemeEntry {
+    noise_terms: NoiseTerms {
+        noise: "noise bound",
+        meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
+    },
+    reference_op: ReferenceOp::Transform,
+    has_levels: true,
+    // one batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the keys;
+    // only beyond that does another batch help
+    batches_in_flight: |threads| threads.div_ceil(16),
+    memory_of_key,
+    ..SchemeEntry::new("bgv", names, params)
+};
 
-    fn sets(&self) -> Vec<&'static str> {
-        sets::ALL.iter().map(|set| set.name.as_str()).collect()
-    }
+fn names() -> Vec<&'static str> {
+    sets::ALL.iter().map(|set| set.name.as_str()).collect()
+}
 
-    fn params(&self, name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
-        let params = Params::new(sets::by_name(name)?);
-        Some(params.map(|p| p as _).map_err(ParamsError::of))
-    }
+fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
+    let params = Params::new(sets::by_name(name)?);
+    Some(params.map(|p| p as _).map_err(ParamsError::of))
+}
 
-    fn noise_terms(&self) -> NoiseTerms {
-        NoiseTerms {
-            noise: "noise bound",
-            meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
-        }
-    }
-
-    fn reference_op(&self) -> ReferenceOp {
-        ReferenceOp::Transform
-    }
-
-    fn multiplications_left(&self, level: usize) -> Option<usize> {
-        Some(level.saturating_sub(1))
-    }
-
-    /// One batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the keys;
-    /// only beyond that does another batch help.
-    fn batches_in_flight(&self, threads: usize) -> usize {
-        threads.div_ceil(16)
-    }
-
-    /// The file holds seeds for the uniform halves of all polynomials.
-    fn memory_of_key(&self, kind: Kind, file_bytes: u64) -> u64 {
-        match kind {
-            Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
-            Kind::WrappedKey => in_memory(file_bytes, WORD_BITS).saturating_mul(2),
-            _ => file_bytes,
-        }
+/// The file holds seeds for the uniform halves of all polynomials.
+fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
+    match kind {
+        Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
+        Kind::WrappedKey => in_memory(file_bytes, WORD_BITS).saturating_mul(2),
+        _ => file_bytes,
     }
 }
 
@@ -104,15 +102,13 @@ impl traits::Params for Params {
     }
 
     fn batch_bytes(&self, shape: Shape) -> u64 {
-        homaes_bgv::batch_bytes(self, shape.layout, shape.level)
+        batch_bytes(self, shape.layout, shape.level)
     }
 
-    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<Box<dyn Any>> {
-        Ok(Box::new(decode(self, Some(key), shape, body)?))
-    }
-
-    fn batch_quality(&self, shape: Shape, body: &[u8]) -> Result<Quality> {
-        Ok(quality(self, &decode(self, None, shape, body)?))
+    fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
+        let state = decode_batch(self, Some(key), shape.layout, shape.level, body)?;
+        let quality = quality(self, &state);
+        Ok((Box::new(state), quality))
     }
 
     fn values(&self) -> Option<&dyn ValueCodec> {
@@ -120,7 +116,7 @@ impl traits::Params for Params {
     }
 
     fn memory_of_run(&self, layout: Layout) -> u64 {
-        let state = homaes_bgv::batch_bytes(self, layout, self.top_level());
+        let state = batch_bytes(self, layout, self.top_level());
         in_memory(state, WORD_BITS).saturating_mul(STATES)
     }
 
@@ -132,7 +128,7 @@ impl traits::Params for Params {
             return None;
         }
         let top = self.top_level();
-        let state = |level| in_memory(homaes_bgv::batch_bytes(self, layout, level), WORD_BITS);
+        let state = |level| in_memory(batch_bytes(self, layout, level), WORD_BITS);
         let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
         let rounds: u64 = (1..=top).step_by(3).map(state).sum();
         Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * GPU_STATES * state(top))
@@ -142,28 +138,25 @@ impl traits::Params for Params {
         self: Arc<Self>,
         rng: &mut ChaCha20Rng,
         _: &mut (dyn FnMut(u64, u64) + Send),
-    ) -> Result<Box<dyn SecretKey>> {
-        Ok(Box::new(homaes_bgv::SecretKey::generate(&self, rng)?))
+    ) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::generate(&self, rng)?))
     }
 
-    readers!(
-        homaes_bgv::SecretKey::read,
-        homaes_bgv::EvalKey::read,
-        homaes_bgv::WrappedKey::read
-    );
+    fn read_secret(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::SecretKey>> {
+        Ok(Box::new(SecretKey::read(&self, file)?))
+    }
+
+    fn read_eval(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::EvalKey>> {
+        Ok(Box::new(EvalKey::read(&self, file)?))
+    }
+
+    fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
+        Ok(Box::new(WrappedKey::read(&self, file)?))
+    }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
-        Ok(homaes_bgv::WrappedKey::describe_file(&self, file)?)
+        Ok(WrappedKey::describe_file(&self, file)?)
     }
-}
-
-fn decode(
-    params: &Params,
-    key: Option<KeyId>,
-    shape: Shape,
-    body: &[u8],
-) -> homaes_bgv::Result<State> {
-    homaes_bgv::decode_batch(params, key, shape.layout, shape.level, body)
 }
 
 /// The worst of a state's ciphertexts.
@@ -181,37 +174,35 @@ impl ValueCodec for Params {
     }
 
     fn most_bytes(&self) -> u64 {
-        homaes_bgv::most_value_bytes(self)
+        most_value_bytes(self)
     }
 
     fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>> {
-        let record = homaes_bgv::encode_value(self, key, ciphertext.downcast_ref()?);
+        let record = encode_value(self, key, ciphertext.downcast_ref()?);
         Some(record.map_err(SchemeError::from))
     }
 
     fn held(&self, body: &[u8]) -> Result<usize> {
-        homaes_bgv::check_value(self, body)?;
+        check_value(self, body)?;
         Ok(self.slots().count())
     }
 
-    fn decrypt(&self, key: &dyn SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
-        let key: &dyn Any = key;
-        let key: &homaes_bgv::SecretKey = key.downcast_ref().expect("a key of this scheme");
+    fn decrypt(&self, key: &dyn traits::SecretKey, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+        let key: &SecretKey = traits::own(key);
         Ok(key.decrypt_value(body)?)
     }
 }
 
-impl SecretKey for homaes_bgv::SecretKey {
+impl traits::SecretKey for SecretKey {
     /// Places without a block of the message follow.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
-        Ok(self.decrypt_blocks(state)?)
+        Ok(self.decrypt_blocks(traits::own(state))?)
     }
 
     fn measure_noise(&self, state: &dyn Any) -> Result<f64> {
-        let state: &State = state.downcast_ref().expect("a state of this scheme");
+        let state: &State = traits::own(state);
         let all = state.ciphertexts().par_iter();
-        let all = all.map(|c| homaes_bgv::SecretKey::measure_noise(self, c).1);
+        let all = all.map(|c| SecretKey::measure_noise(self, c).1);
         Ok(all.reduce(|| f64::NEG_INFINITY, f64::max))
     }
 
@@ -225,46 +216,25 @@ impl SecretKey for homaes_bgv::SecretKey {
         wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
-        let wrapping = checked(self.params(), keys.size(), wrapping)?;
-        let file = WrappedKeyFile::generate(self, keys, wrapping, rng)?;
-        Ok(Box::new(file))
-    }
-}
-
-/// What is to be wrapped, if the set has the levels.
-fn checked<'w>(
-    params: &Params,
-    size: KeySize,
-    wrapping: &'w WrapOptions,
-) -> Result<homaes_bgv::WrapOptions<'w>> {
-    let set = params.set().name.as_str();
-    // there is no circuit for the key schedule
-    wrapping.client_expands(set)?;
-    for &layout in &wrapping.layouts {
-        let wanted = wrapping.levels_left.unwrap_or(0);
-        let most = params.levels_left(layout, size);
-        if most.is_none_or(|most| most < wanted) {
-            let error = Mismatch::Levels {
-                layout,
-                size,
-                wanted,
-                most,
-                set,
-            };
-            return Err(error.into());
+        // there is no circuit for the key schedule
+        wrapping.client_expands(self.params().set().name.as_str())?;
+        let wrapping = crate::WrapOptions {
+            direction: wrapping.direction,
+            layouts: &wrapping.layouts,
+            levels_left: wrapping.levels_left,
+        };
+        match WrappedKeyFile::generate(self, keys, wrapping, rng) {
+            Ok(file) => Ok(Box::new(file)),
+            Err(Error::Mismatch(mismatch)) => Err(mismatch.into()),
+            Err(error) => Err(error.into()),
         }
     }
-    Ok(homaes_bgv::WrapOptions {
-        direction: wrapping.direction,
-        layouts: &wrapping.layouts,
-        levels_left: wrapping.levels_left,
-    })
 }
 
-impl EvalKey for homaes_bgv::EvalKey {
+impl traits::EvalKey for EvalKey {
     fn circuit<'k>(
         &'k self,
-        wrapped: &'k dyn WrappedKey,
+        wrapped: &'k dyn traits::WrappedKey,
         layout: Layout,
         gpus: Gpus<'k>,
         cancel: &Cancel,
@@ -272,29 +242,14 @@ impl EvalKey for homaes_bgv::EvalKey {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new_until(self, wrapped.downcast_ref()?, layout, cancel);
         Some(match aes {
-            Ok(aes) => Ok(Box::new(Running::new(self.params(), aes, gpus))),
+            Ok(aes) => Ok(Box::new(Running::new(aes, gpus))),
             Err(error) => Err(error.into()),
         })
     }
 }
 
-impl WrappedFile for homaes_bgv::WrappedKey {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
-    }
-}
-
-impl WrappedKey for homaes_bgv::WrappedKey {}
-
-impl WrappedFile for WrappedKeyFile<'_> {
-    fn describe(&self) -> WrappedKeyInfo {
-        self.describe()
-    }
-}
-
 /// AES under one wrapped key, in one layout.
 struct Running<'k> {
-    params: &'k Params,
     /// on the processor
     aes: Aes<'k>,
     gpus: Vec<OnGpu<'k>>,
@@ -313,7 +268,7 @@ struct OnGpu<'k> {
 }
 
 impl<'k> Running<'k> {
-    fn new(params: &'k Params, aes: Aes<'k>, gpus: Gpus<'k>) -> Self {
+    fn new(aes: Aes<'k>, gpus: Gpus<'k>) -> Self {
         let Gpus {
             all,
             falls_back,
@@ -321,11 +276,10 @@ impl<'k> Running<'k> {
         } = gpus;
         let on = all.into_iter().map(|(gpu, device)| OnGpu {
             gpu,
-            aes: aes.clone().on(&device),
+            aes: aes.clone().on(traits::own::<Arc<dyn Device>>(&*device)),
         });
         let gpus: Vec<OnGpu<'k>> = on.collect();
         Self {
-            params,
             aes,
             busy: Mutex::new(vec![0; gpus.len()]),
             gpus,
@@ -370,14 +324,15 @@ impl Circuit for Running<'_> {
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>> {
+        let params = self.aes.params();
         let mut run = |aes: &Aes<'_>| {
-            let observe = |round, state: &State| step(round, quality(self.params, state), state);
-            let mut state = aes.evaluate_until(input, cancel, observe)?;
+            let mut observe = |round, state: &State| step(round, quality(params, state), state);
+            let mut state = aes.evaluate_with(input, RunOptions::new(cancel, &mut observe))?;
             if !mask.is_empty() {
                 aes.xor_public(&mut state, mask)?;
             }
             let record = aes.encode_batch(&state)?;
-            Ok(Finished::one(record, quality(self.params, &state)))
+            Ok(Finished::one(record, quality(params, &state)))
         };
         let done = self.on_gpu(|on| {
             let done = run(&on.aes);
@@ -387,7 +342,7 @@ impl Circuit for Running<'_> {
             })
         });
         match done {
-            Some(Err(homaes_bgv::Error::Device(fault))) if self.falls_back => self.give_up(&fault),
+            Some(Err(Error::Device(fault))) if self.falls_back => self.give_up(&fault),
             Some(done) => return Ok(done?),
             None => {}
         }
@@ -403,11 +358,5 @@ impl Circuit for Running<'_> {
 
     fn meter(&self) -> Reading {
         self.aes.meter()
-    }
-}
-
-impl From<homaes_bgv::Error> for SchemeError {
-    fn from(error: homaes_bgv::Error) -> Self {
-        Self::of(error)
     }
 }

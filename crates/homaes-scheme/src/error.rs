@@ -1,7 +1,7 @@
 //! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
 
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Mismatch};
+use crate::failure::{Failure, remedy};
+use crate::{Cancelled, FieldError, Mismatch};
 use homaes_wire::WireError;
 use std::error::Error;
 
@@ -49,19 +49,20 @@ pub struct ParamsError(Box<dyn Error + Send + Sync>);
 
 impl ParamsError {
     /// An error of one scheme's own.
-    pub(crate) fn of(error: impl Error + Send + Sync + 'static) -> Self {
+    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
     }
 }
 
 impl SchemeError {
     /// An error of one scheme's own.
-    pub(crate) fn of(error: impl Failure) -> Self {
+    pub fn of(error: impl Failure) -> Self {
         Self::Own(Box::new(error))
     }
 
     /// What to do, in one clause.
-    pub(crate) fn remedy(&self) -> &'static str {
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
         match self {
             Self::Own(error) => error.remedy(),
             Self::Wire(error) => error.remedy(),
@@ -75,7 +76,9 @@ impl SchemeError {
         }
     }
 
-    pub(crate) fn is_cancelled(&self) -> bool {
+    /// Whether the run was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
         match self {
             Self::Own(error) => error.is_cancelled(),
             error => matches!(error, Self::Cancelled(_)),
@@ -83,7 +86,10 @@ impl SchemeError {
     }
 
     /// The error of the container, if it is one; otherwise this error.
-    pub(crate) fn into_wire(self) -> Result<WireError, Self> {
+    ///
+    /// # Errors
+    /// Itself.
+    pub fn into_wire(self) -> Result<WireError, Self> {
         match self {
             Self::Own(error) => error.into_wire().map_err(Self::Own),
             Self::Wire(error) => Ok(error),
@@ -92,50 +98,8 @@ impl SchemeError {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_say_what_was_found_and_expected() {
-        let set = "tfhe/toy";
-        for (error, message) in [
-            (
-                SchemeError::NoLevels { wanted: 3, set },
-                "3 multiplications to be left on the output, expected none: that of set tfhe/toy has no levels and can be bootstrapped",
-            ),
-            (
-                SchemeError::ClientExpands { set: "bgv/toy-255" },
-                "key expansion by the server, expected by the client: set bgv/toy-255 has no circuit for it",
-            ),
-            (
-                homaes_tfhe::Error::Blocks {
-                    found: 33,
-                    expected: 32,
-                }
-                .into(),
-                "33 blocks, expected 32",
-            ),
-        ] {
-            assert_eq!(error.to_string(), message);
-            assert!(!error.remedy().is_empty() && !error.remedy().ends_with('.'));
-        }
-    }
-
-    #[test]
-    fn errors_of_the_container_are_found_in_every_scheme() {
-        let short = || WireError::Truncated {
-            found: 1,
-            expected: 2,
-        };
-        for error in [
-            SchemeError::from(homaes_bgv::Error::from(short())),
-            homaes_tfhe::Error::from(short()).into(),
-        ] {
-            assert_eq!(error.remedy(), short().remedy());
-            assert_eq!(error.into_wire().unwrap().to_string(), short().to_string());
-        }
-        let other = SchemeError::from(homaes_bgv::Error::NotBytes);
-        assert!(other.into_wire().is_err());
+impl<E: Failure> From<E> for SchemeError {
+    fn from(error: E) -> Self {
+        Self::of(error)
     }
 }

@@ -5,8 +5,8 @@
 pub struct Quality {
     /// Level in the chain of moduli: one more than the multiplications left. 1 in schemes without levels.
     pub level: usize,
-    /// BGV: log2 of the bound on the noise's largest canonical embedding. TFHE: log2 of the noise's standard deviation, in
-    /// units of 2^-64 of the torus.
+    /// BGV: log2 of the bound on the noise's largest canonical embedding. TFHE: log2 of the noise's standard deviation,
+    /// in units of 2^-64 of the torus.
     pub noise_bits: f64,
     /// Bits between the noise's standard deviation and failure.
     pub capacity_bits: f64,
@@ -14,7 +14,8 @@ pub struct Quality {
 
 impl Quality {
     /// These figures.
-    pub(crate) const fn new(level: usize, noise_bits: f64, capacity_bits: f64) -> Self {
+    #[must_use]
+    pub const fn new(level: usize, noise_bits: f64, capacity_bits: f64) -> Self {
         Self {
             level,
             noise_bits,
@@ -33,7 +34,8 @@ impl Quality {
     }
 
     /// The worse of what was seen so far, if anything, and this.
-    pub(crate) fn worst_of(seen: Option<Self>, new: Self) -> Self {
+    #[must_use]
+    pub fn worst_of(seen: Option<Self>, new: Self) -> Self {
         seen.map_or(new, |seen| seen.worst(new))
     }
 

@@ -1,0 +1,82 @@
+//! What a file, a key or a choice of parameters can cause in schemes on bits.
+
+use crate::failure::{Failure, remedy};
+use crate::{Cancelled, FieldError, Mismatch};
+use homaes_wire::WireError;
+
+/// Errors of the schemes on bits and of their files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The container is damaged or belongs elsewhere.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The run was cancelled.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// The circuit could not be evaluated.
+    #[error(transparent)]
+    Eval(#[from] homaes_aes::EvalError),
+    /// NTRU: the decrypted polynomial is not made of bits.
+    #[error(
+        "the decryption is not a vector of bits: wrong secret key, or the noise has outgrown the modulus"
+    )]
+    NotBits,
+    /// DGHV: the noise is as large as a secret prime.
+    #[error("the noise fills a secret prime: wrong secret key, or it has outgrown the prime")]
+    Noise,
+    /// Objects that do not go together.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// A field of a file has a value outside its range.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A noise figure in a file is outside what any modulus can hold.
+    #[error("record noise bits: found {found:?}, expected -64 to 4096")]
+    NoiseBits {
+        /// value found
+        found: f64,
+    },
+    /// NTRU: no acceptable secret was drawn.
+    #[error(
+        "{tries} secrets in a row are not invertible, or too large at an embedding; the parameter set is unsound"
+    )]
+    NoSecret {
+        /// secrets drawn
+        tries: usize,
+    },
+    /// DGHV: the secret primes of a file are not what they should be.
+    #[error("secret prime {number} is {what}")]
+    Prime {
+        /// which one
+        number: usize,
+        /// what is wrong
+        what: &'static str,
+    },
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Wire(error) => error.remedy(),
+            Self::NotBits | Self::Noise => remedy::WRONG_KEY,
+            Self::Mismatch(mismatch) => mismatch.remedy(),
+            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
+            _ => remedy::ANEW,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled(_))
+    }
+
+    fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {
+        match *self {
+            Self::Wire(error) => Ok(error),
+            error => Err(Box::new(error)),
+        }
+    }
+}
+
+/// Result of schemes on bits.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
