@@ -50,7 +50,6 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
 /// Removes what is unfinished, and shows again what is typed on the terminal: for an allocator that is about to end the process because there is no
 /// memory left.
 pub fn clean_up_without_memory() {
-    homaes::interrupt_without_memory();
     scratch::remove_without_waiting();
     terminal::restore();
 }
@@ -81,7 +80,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
         terminal::never_hide();
         signals::end_at_once();
         console::warn(&format!(
-            "no thread waits for signals ({error}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
+            "no thread waits for signals ({error}): one stops the program at once"
         ));
     }
     // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing

@@ -1,13 +1,12 @@
 //! `homaes job`
 
 use super::input;
-use super::{remove_leftovers_beside, reserve};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::speeds::choose;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, Progress, Set, Share};
+use homaes::{Cancel, Devices, Output, Progress, Set, Share};
 use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -118,10 +117,6 @@ fn results(job: &Job) -> String {
 fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
     devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
-    if let Location::Local(folder) = location {
-        // of shards that killed workers were writing
-        remove_leftovers_beside(&folder.join("shards").join("any"));
-    }
     warn_insecure(&job)?;
     let keys = spin("loading keys", || job.keys(None))?;
     Ok((job, keys))
@@ -402,7 +397,7 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
 fn merge(args: JobMerge) -> Result<(), Failure> {
     let job = Job::open(args.job)?;
     job.refuse_output(&args.out)?;
-    let output = reserve(&args.out, args.force)?;
+    let output = Output::create(&args.out, args.force)?;
     spin("merging", || job.merge(output, &Cancel::new()))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");
     let shards = table::count(job.shards(), "shard", "shards");

@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// A folder, made with the first object; an object is a file below it.
 ///
-/// An object is written under a temporary name and synchronised, and gets its own by a hard link, which never replaces another. A killed writer leaves the
-/// temporary file alone, which [`remove_leftovers`](Store::remove_leftovers) removes. Links in the folder are followed to files, and to folders when a
-/// name leads through one, but not when objects are listed.
+/// An object gets its name when it is complete and on the disk, and never replaces another. Links in the folder are
+/// followed to files, and to folders when a name leads through one, but not when objects are listed.
 #[derive(Debug, Clone)]
 pub struct Local {
     folder: PathBuf,
@@ -175,29 +174,6 @@ impl Store for Local {
 
     fn folder(&self) -> Option<&Path> {
         Some(&self.folder)
-    }
-
-    fn remove_leftovers(&self) -> Result<usize, StoreError> {
-        let mut folders = vec![self.folder.clone()];
-        visit(&self.folder, "", &mut |path, _| {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            // the files of one folder come one after the other
-            if folders.last().is_none_or(|last| last != folder) {
-                folders.push(folder.to_owned());
-            }
-            Ok(())
-        })?;
-        folders.sort();
-        folders.dedup();
-        let mut removed = 0;
-        for folder in folders {
-            match homaes_wire::remove_leftovers(&folder) {
-                Ok(paths) => removed += paths.len(),
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(at(&folder, error)),
-            }
-        }
-        Ok(removed)
     }
 }
 

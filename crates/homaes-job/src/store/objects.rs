@@ -56,14 +56,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn folder(&self) -> Option<&Path> {
         None
     }
-
-    /// Removes what killed writers left, and gives how many files that were. Files of writers that live stay.
-    ///
-    /// # Errors
-    /// As [`bytes`](Self::bytes).
-    fn remove_leftovers(&self) -> Result<usize, StoreError> {
-        Ok(0)
-    }
 }
 
 /// What [`Store::list`] found.

@@ -17,7 +17,7 @@
 
 use crate::input::part_meta::sha256;
 use crate::input::source::NOT_REGULAR;
-use crate::output::{folder_of, is_one_place, remove_leftovers};
+use crate::output::is_one_place;
 use crate::{Error, Output, PartMeta, Result};
 use homaes_wire::KeyId;
 use homaes_wire::hex;
@@ -80,7 +80,6 @@ impl ReplayLog {
                 });
             }
         }
-        let _ = remove_leftovers(folder_of(log));
         let copy = Output::private(log, true)?;
         let mut replay_log = Self {
             // the file itself, where `log` is a symbolic link to it: one lock for all its names

@@ -88,7 +88,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::create(&set, folder.path(), false).unwrap();
+        let keys = KeySet::create(&set, folder.path()).unwrap();
         let aes = AesKey::from_bytes(&[1; 16]).unwrap();
         WrappedKey::create(&keys.secret, &aes, &WrapOptions::default(), at("w"), false).unwrap();
         check_keys(&[&at("eval.hek"), &at("w")]).unwrap();
