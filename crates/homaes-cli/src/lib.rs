@@ -47,13 +47,6 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     panic::catch_unwind(|| guarded(args)).unwrap_or(1)
 }
 
-/// Removes what is unfinished, and shows again what is typed on the terminal: for an allocator that is about to end the process because there is no
-/// memory left.
-pub fn clean_up_without_memory() {
-    scratch::remove_without_waiting();
-    terminal::restore();
-}
-
 fn guarded(args: Vec<OsString>) -> u8 {
     // The standard library's tables need some too, and panic without.
     if let Err(error) = getrandom::fill(&mut [0; 1]) {

@@ -4,7 +4,6 @@ use crate::args;
 use crate::console;
 use homaes::{Progress, Report, Share, Stages, Step};
 use homaes_lab::units::short_seconds;
-use homaes_math::memory::start_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -335,7 +334,7 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
         let (moves, stop) = channel();
         let moved = bar.clone();
         // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
-        let _ = start_thread(thread::Builder::new(), move || {
+        let _ = thread::Builder::new().spawn(move || {
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 moved.tick();
             }

@@ -2,7 +2,7 @@
 
 use crate::console::Failure;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 static FOLDER: Mutex<Option<TempDir>> = Mutex::new(None);
@@ -15,16 +15,6 @@ fn folder() -> MutexGuard<'static, Option<TempDir>> {
 pub(crate) fn remove() {
     // Dropping removes; a failure has nobody to be told.
     drop(folder().take());
-}
-
-/// As [`remove`], unless another thread, or this one, is at the folder at this moment.
-pub(crate) fn remove_without_waiting() {
-    let mut folder = match FOLDER.try_lock() {
-        Ok(folder) => folder,
-        Err(TryLockError::Poisoned(folder)) => folder.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
-    };
-    drop(folder.take());
 }
 
 /// A temporary folder until it is dropped. There is one at a time.

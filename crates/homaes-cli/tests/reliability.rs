@@ -298,58 +298,6 @@ fn within(world: &World, kibibytes: usize, line: &str) -> Run {
     Run::of(&mut shell)
 }
 
-#[test]
-fn the_end_of_memory_is_an_error() {
-    let world = World::new();
-    // below it, the system ends the program before it starts
-    let program = fs::metadata(env!("CARGO_BIN_EXE_homaes")).unwrap().len() >> 20;
-    for line in [
-        format!("{KEYGEN} new --force"),
-        format!("{WRAP} w --force"),
-        transcipher("t") + " --force",
-        format!("{DECRYPT} d --force"),
-        "inspect key.hwk".into(),
-    ] {
-        let mut refused = 0;
-        for mebibytes in [9, 10, 11, 12, 14, 17, 20, 25, 30, 40, 60, 80, 120, 200] {
-            if mebibytes as u64 <= program {
-                continue;
-            }
-            let before = world.listing();
-            let run = within(&world, mebibytes << 10, &line);
-            if run.code == Some(0) {
-                continue;
-            }
-            if run.err.contains("shared librar") {
-                continue; // the program was not started
-            }
-            refused += 1;
-            run.check_failure(1, "bytes wanted", &line);
-            assert_eq!(world.listing(), before, "{line} in {mebibytes} MiB");
-        }
-        assert!(refused > 0, "{line}");
-    }
-}
-
-/// Where the stack of a thread takes the last page, the C library would find none for what it keeps of the thread, and
-/// end the process. A stack is 2 MiB, so each of these pages is such a last one.
-#[test]
-fn threads_leave_memory_for_the_c_library() {
-    let world = World::new();
-    let program = fs::metadata(env!("CARGO_BIN_EXE_homaes")).unwrap().len() >> 10;
-    let first = program as usize + (10 << 10);
-    let line = transcipher("t") + " --force";
-    let mut refused = 0;
-    for kibibytes in (first..first + (2 << 10) + 64).step_by(4) {
-        let run = within(&world, kibibytes, &line);
-        if run.code != Some(0) {
-            refused += 1;
-            run.check_failure(1, "bytes wanted", &format!("{kibibytes} KiB"));
-        }
-    }
-    assert!(refused > 0);
-}
-
 /// A job that cannot fit is refused with what it needs, before it is begun.
 #[test]
 #[ignore = "nightly: ten seconds"]

@@ -17,10 +17,9 @@
 //! | products of large integers | [`integer`] | lists of 64-bit words | three number-theoretic transforms per factor |
 //! | integers of any length | [`natural`] | lists of 64-bit words | schoolbook |
 //! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
-//! | the end of memory | [`memory`] | – | – |
 //!
 //! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin
-//! and an equality test), to [`aligned`], to [`memory`] and to a tool of tests, `memcheck`.
+//! and an equality test), to [`aligned`] and to a tool of tests, `memcheck`.
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
@@ -37,8 +36,6 @@ pub mod key_limb;
     expect(unsafe_code, reason = "valgrind is told by instructions")
 )]
 pub mod memcheck;
-#[expect(unsafe_code, reason = "an allocator")]
-pub mod memory;
 pub mod modulus;
 pub mod natural;
 pub mod packed_limbs;
