@@ -13,7 +13,6 @@ mod console;
 mod progress;
 mod scratch;
 mod signals;
-mod speeds;
 mod table;
 mod terminal;
 

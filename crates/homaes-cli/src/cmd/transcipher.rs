@@ -6,7 +6,6 @@ use super::{STANDARD_OUTPUT, input, refuse_own_input};
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
-use crate::speeds::choose;
 use crate::table;
 use homaes::{
     AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Progress, Report, Step,
@@ -91,12 +90,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
     let plan = transcipher.plan(message)?;
-    let what = (eval.set(), plan.layout(), bridge.is_some());
-    let batches = plan.split().batches();
-    let (devices, speed) = choose(devices, what, transcipher.threads(), batches);
     let transcipher = transcipher.on(devices).warn(console::warn);
-    speed.announce(batches, plan.file_bytes());
-    follower.expect(speed.seconds_per_batch());
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let follow = Mutex::new(&mut follower);
     let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +109,6 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         }
     };
     drop(transcipher);
-    let evaluated = report.batches - report.resumed;
-    speed.note(report.seconds, evaluated, &report.devices);
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
