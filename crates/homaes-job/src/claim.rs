@@ -1,8 +1,8 @@
-//! Who evaluates which shard, in a folder: so that workers on one machine, or on machines whose file system has locks, do not do the same work.
+//! Who evaluates which shard, in a folder: so that workers on one machine, or on machines whose file system has locks, do
+//! not do the same work.
 //!
 //! Nothing depends on claims but time: two workers who evaluate the same shard write the same bytes.
 
-use crate::log::is_folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -15,20 +15,13 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims shard `number`; `None` if another process has it. Where locks cannot be had, or something else has the name, everybody has them.
+    /// Claims shard `number`; `None` if another process has it. Where locks cannot be had, everybody has them.
     pub(crate) fn take(folder: &Path, number: u64) -> Option<Self> {
         let folder = folder.join(CLAIMS);
+        // nothing where the job is gone
+        let _ = fs::create_dir(&folder);
         let path = folder.join(format!("{number:06}"));
-        let open = || {
-            // nothing where the job is gone
-            let _ = fs::create_dir(&folder);
-            // links would lead to files that are not the job's
-            let is_own = is_folder(&folder);
-            let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);
-            (is_own && is_free).then_some(())?;
-            File::options().create(true).append(true).open(&path).ok()
-        };
-        let Some(file) = open() else {
+        let Ok(file) = File::options().create(true).append(true).open(&path) else {
             return Some(Self { held: None });
         };
         match file.try_lock() {
@@ -49,32 +42,20 @@ impl Drop for Claim {
     }
 }
 
-/// Whether a file is a claim: empty, and no link or pipe.
-fn is_claim(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
-}
-
-/// Removes a claim, and nothing else.
+/// Removes a claim, which is empty, and nothing else.
 fn remove(path: &Path) {
-    if is_claim(path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0) {
         let _ = fs::remove_file(path);
     }
 }
 
 /// The claims of a job.
 fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let folder = folder.join(CLAIMS);
-    let is_own = is_folder(&folder);
-    let entries = is_own.then(|| fs::read_dir(folder).ok()).flatten();
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    paths.filter(|path| {
+    let entries = fs::read_dir(folder.join(CLAIMS));
+    let paths = entries.into_iter().flatten().flatten();
+    paths.map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        let digits = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        name.is_some_and(digits) && is_claim(path)
+        name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
 
