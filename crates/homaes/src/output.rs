@@ -295,10 +295,10 @@ impl Output {
         }
     }
 
-    /// As [`create`](Self::create) or, for a secret key, [`replacing`](Self::replacing), under a name that stays when the run is
-    /// stopped: opened again, what was written is there.
-    pub(crate) fn resumed(path: &Path, force: bool, private: bool) -> Result<Self> {
-        Self::resumed_as(path, force, private, unfinished_path)
+    /// As [`create`](Self::create) or [`private`](Self::private), under a name that stays when the run is stopped: opened
+    /// again, what was written is there. Replaces nothing.
+    pub(crate) fn resumed(path: &Path, private: bool) -> Result<Self> {
+        Self::resumed_as(path, false, private, unfinished_path)
     }
 
     /// The same under the name that `unfinished` gives.

@@ -36,8 +36,8 @@ impl KeyFolder {
         let there = self.unfinished().into_iter().map(fs::metadata);
         let there = there.filter_map(|found| Some(found.ok()?.len())).sum();
         self.check_disk(set, there)?;
-        let secret = Output::resumed(&secret_path, false, true)?;
-        let eval = Output::resumed(&eval_path, false, false)?;
+        let secret = Output::resumed(&secret_path, true)?;
+        let eval = Output::resumed(&eval_path, false)?;
         let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;
         let mut rng = random::generator()?;
         let mut seed = [0; 32];

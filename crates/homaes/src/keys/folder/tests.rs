@@ -1,4 +1,4 @@
-//! Pairs of keys: made, replaced, killed at every step, resumed, inspected.
+//! Pairs of keys: made, never replaced, resumed, inspected.
 
 use super::*;
 use crate::{Cancel, KeySet, SecretKey};
