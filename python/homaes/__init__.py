@@ -124,9 +124,9 @@ class KeySet:
     ) -> None:
         """Write ``secret.hsk``, which only the owner can read, and ``eval.hek`` into a folder: both or neither.
 
-        Creates the folder if it is missing. ``force``: replace existing keys.
+        Creates the folder if it is missing. A folder that holds keys is refused, also with ``force``: move or delete it.
         """
-        self.secret._save_with(folder, self.eval, passphrase=passphrase, force=force)
+        self.secret._save_with(folder, self.eval, passphrase=passphrase)
 
 
 def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:

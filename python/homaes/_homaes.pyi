@@ -77,7 +77,6 @@ class SecretKey:
         /,
         *,
         passphrase: str | Buffer | None = None,
-        force: bool = False,
     ) -> None: ...
     def to_bytes(self, *, passphrase: str | Buffer | None = None) -> bytes: ...
     def wrap(

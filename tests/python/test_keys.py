@@ -41,10 +41,11 @@ def test_files_and_bytes(world: World, tmp_path: Path) -> None:
     with pytest.raises(FileExistsError) as error:
         keys.save(tmp_path / "keys")
     assert error.value.errno == errno.EEXIST
-    keys.save(tmp_path / "keys", force=True)
+    with pytest.raises(FileExistsError, match="never replaced.*move or delete the old folder"):
+        keys.save(tmp_path / "keys", force=True)
 
 
-def test_pairs_are_replaced_whole(tmp_path: Path) -> None:
+def test_pairs_are_written_whole_and_never_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "keys"
     old, new = (homaes.keygen("bgv/toy-255", accept_insecure=True) for _ in range(2))
     old.save(folder)
@@ -52,22 +53,16 @@ def test_pairs_are_replaced_whole(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         new.save(folder)
     with pytest.raises(homaes.KeyMismatchError):
-        homaes.KeySet(new.secret, old.eval).save(folder, force=True)
-    # the second of the two cannot be replaced
-    (folder / "eval.hek").rename(folder / "kept")
-    (folder / "eval.hek").mkdir()
-    with pytest.raises(OSError):
-        new.save(folder, force=True)
+        homaes.KeySet(new.secret, old.eval).save(tmp_path / "mixed")
+    assert not (tmp_path / "mixed").exists()
+    # one of the two is enough
+    for name in ("secret.hsk", "eval.hek"):
+        (folder / name).rename(folder / "kept")
+        with pytest.raises(FileExistsError):
+            new.save(folder, force=True)
+        (folder / "kept").rename(folder / name)
     assert homaes.SecretKey.load(folder / "secret.hsk").key_id == old.secret.key_id
-    (folder / "eval.hek").rmdir()
-    (folder / "kept").rename(folder / "eval.hek")
-    # from the file that is replaced
-    opened = homaes.KeySet(old.secret, homaes.EvalKey.load(folder / "eval.hek"))
-    opened.save(folder, passphrase="x", force=True)
-    assert homaes.SecretKey.load(folder / "secret.hsk", passphrase="x").is_protected
-    new.save(folder, force=True)
-    assert homaes.EvalKey.load(folder / "eval.hek").key_id == new.eval.key_id
-    assert homaes.SecretKey.load(folder / "secret.hsk").key_id == new.secret.key_id
+    assert homaes.EvalKey.load(folder / "eval.hek").key_id == old.eval.key_id
     assert {path.name for path in folder.iterdir()} == {"secret.hsk", "eval.hek"}
 
 

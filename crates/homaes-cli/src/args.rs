@@ -107,7 +107,7 @@ pub(crate) struct Keygen {
     /// Make keys for a set that offers no security, for tests
     #[arg(long, requires = "set")]
     pub(crate) accept_insecure: bool,
-    /// Replace existing keys
+    /// Replace an existing bridge key; a secret or evaluation key is never replaced
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -24,7 +24,7 @@ use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::{table, terminal};
-use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set};
+use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Passphrase, Scheme, SecretKey, Set};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -208,42 +208,6 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
                 "set {set} does not offer this layout, expected {names}; see 'homaes params'"
             ))
         })
-}
-
-/// Reserves an output, in a folder that is cleared of what killed runs have left.
-fn reserve(path: &Path, force: bool) -> Result<Output, Failure> {
-    remove_leftovers_beside(path);
-    Ok(Output::create(path, force)?)
-}
-
-/// As [`reserve`], readable by the owner alone.
-fn reserve_private(path: &Path, force: bool) -> Result<Output, Failure> {
-    remove_leftovers_beside(path);
-    Ok(Output::private(path, force)?)
-}
-
-/// Removes what killed runs have left in the folder of a file, and says so.
-fn remove_leftovers_beside(path: &Path) {
-    // A link is followed when its file is replaced.
-    let real = path.canonicalize();
-    if let Some(folder) = real.as_deref().unwrap_or(path).parent() {
-        remove_leftovers(folder);
-    }
-}
-
-/// Removes what killed runs have left in a folder, and says so.
-fn remove_leftovers(folder: &Path) {
-    let removed = homaes::remove_leftovers(folder);
-    let mut names = removed.iter().map(|path| path.display().to_string());
-    if let Some(first) = names.next() {
-        let others = match names.len() {
-            0 => String::new(),
-            count => format!(" and {count} more"),
-        };
-        console::warn(&format!(
-            "removed what a killed run had left: {first}{others}"
-        ));
-    }
 }
 
 /// Refuses an output that is one of the command's own inputs, unless it goes to standard output.

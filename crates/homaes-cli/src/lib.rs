@@ -13,7 +13,6 @@ mod console;
 mod progress;
 mod scratch;
 mod signals;
-mod speeds;
 mod table;
 mod terminal;
 
@@ -47,14 +46,6 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     panic::catch_unwind(|| guarded(args)).unwrap_or(1)
 }
 
-/// Removes what is unfinished, and shows again what is typed on the terminal: for an allocator that is about to end the process because there is no
-/// memory left.
-pub fn clean_up_without_memory() {
-    homaes::interrupt_without_memory();
-    scratch::remove_without_waiting();
-    terminal::restore();
-}
-
 fn guarded(args: Vec<OsString>) -> u8 {
     // The standard library's tables need some too, and panic without.
     if let Err(error) = getrandom::fill(&mut [0; 1]) {
@@ -81,7 +72,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
         terminal::never_hide();
         signals::end_at_once();
         console::warn(&format!(
-            "no thread waits for signals ({error}): one would stop the program at once and leave its temporary files, which the next run in their folder removes"
+            "no thread waits for signals ({error}): one stops the program at once"
         ));
     }
     // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing

@@ -4,7 +4,6 @@ use crate::args;
 use crate::console;
 use homaes::{Progress, Report, Share, Stages, Step};
 use homaes_lab::units::short_seconds;
-use homaes_math::memory::start_thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,8 +36,6 @@ pub(crate) struct Pace {
     last: Duration,
     /// What the last ones took.
     recent: VecDeque<f64>,
-    /// What one is expected to take, while none is done.
-    expected: Option<f64>,
 }
 
 impl Pace {
@@ -50,15 +47,13 @@ impl Pace {
             batches: 0,
             last: Duration::ZERO,
             recent: VecDeque::new(),
-            expected: None,
         }
     }
 
     /// So many batches were there at the start; time counts from now on.
     fn resumed(&mut self, batches: u64) {
-        let expected = self.expected;
         *self = Self::new();
-        (self.resumed, self.expected) = (batches, expected);
+        self.resumed = batches;
     }
 
     /// Other workers have done so many batches meanwhile.
@@ -81,11 +76,12 @@ impl Pace {
         (self.resumed * steps + self.done, event.batches * steps)
     }
 
-    /// Seconds that are left, once a batch is done or is expected to take some time: the median of the last sixteen for each that is not, less what was spent on those in the making.
+    /// Seconds that are left, once a batch is done: the median of the last sixteen for each that is not, less what was spent
+    /// on those in the making.
     fn seconds_left(&self, batches: u64) -> Option<f64> {
         let mut recent: Vec<f64> = self.recent.iter().copied().collect();
         recent.sort_by(f64::total_cmp);
-        let median = recent.get(recent.len() / 2).copied().or(self.expected)?;
+        let median = recent.get(recent.len() / 2).copied()?;
         let left = batches.saturating_sub(self.resumed + self.batches) as f64 * median;
         let spent = self.start.elapsed().saturating_sub(self.last);
         Some((left - spent.as_secs_f64().min(median)).max(0.0))
@@ -114,14 +110,6 @@ impl Follower {
     pub(crate) fn kept(&mut self, batches: u64) {
         match self {
             Self::Bar(_, pace) | Self::Json(pace) => pace.resumed(batches),
-            Self::Silent => {}
-        }
-    }
-
-    /// A batch took so long in an earlier run, if there was one.
-    pub(crate) fn expect(&mut self, seconds: Option<f64>) {
-        match self {
-            Self::Bar(_, pace) | Self::Json(pace) => pace.expected = seconds,
             Self::Silent => {}
         }
     }
@@ -335,7 +323,7 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
         let (moves, stop) = channel();
         let moved = bar.clone();
         // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
-        let _ = start_thread(thread::Builder::new(), move || {
+        let _ = thread::Builder::new().spawn(move || {
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 moved.tick();
             }

@@ -8,11 +8,10 @@ use std::io;
 /// Signals that the process was started with as ignored stay ignored: `nohup` asks for that, and `&` in a script.
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
-    use homaes_math::memory::start_thread;
     use signal_hook::iterator::Signals;
     let mut signals = Signals::new(asking())?;
     let thread = std::thread::Builder::new().name("signals".into());
-    start_thread(thread, move || signals.forever().for_each(|_| stop()))?;
+    thread.spawn(move || signals.forever().for_each(|_| stop()))?;
     Ok(())
 }
 

@@ -206,7 +206,10 @@ fn keys_without_a_bridge_are_named_and_kept() {
     std::fs::copy(world.at("b/bridge.hbk"), world.at("c2/bridge.hbk")).unwrap();
     let found = world.ok("inspect c2");
     assert!(found.out.contains("bridge.hbk"), "{found:?}");
-    let made = world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure --force");
+    for name in ["secret.hsk", "eval.hek"] {
+        std::fs::remove_file(world.at("c2").join(name)).unwrap();
+    }
+    let made = world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
     assert!(made.err.contains("make it anew with --bridge"), "{made:?}");
     // a key at the other end under a passphrase
     std::fs::write(world.at("word"), "far away\n").unwrap();

@@ -136,12 +136,12 @@ fn secret_keys_are_private_and_exposed_ones_are_warned_about() {
             fs::set_permissions(world.at(file), fs::Permissions::from_mode(mode)).unwrap();
         }
         let wrap = "wrap-key --secret keys/secret.hsk --key-file k --out w --force";
-        let keygen =
-            "keygen --set bgv/toy-255 --passphrase-file pass --out pk --force --accept-insecure";
+        let keygen = "keygen --set bgv/toy-255 --passphrase-file pass --out pk --accept-insecure";
         for (line, words) in [
             (wrap, "warning: k: others"),
             (keygen, "warning: pass: others"),
         ] {
+            let _ = fs::remove_dir_all(world.at("pk"));
             let err = world.ok(line).err;
             assert_eq!(err.contains(words), warned, "{mode:o}: {err}");
         }
@@ -357,16 +357,13 @@ fn keys_say_what_they_assume() {
 fn what_is_made_is_shown_with_its_size_and_place() {
     let world = World::new();
     let size = |file: &str| homaes_lab::units::bytes(world.read(file).len() as u64);
-    let made = world.ok("keygen --set bgv/toy-255 --out keys --accept-insecure --force");
+    let made = world.ok("keygen --set bgv/toy-255 --out new --accept-insecure");
     let expected = [
         format!(
-            "keys/secret.hsk: {}, stays here: keep it secret",
-            size("keys/secret.hsk")
+            "new/secret.hsk: {}, stays here: keep it secret",
+            size("new/secret.hsk")
         ),
-        format!(
-            "keys/eval.hek: {}, goes to the server",
-            size("keys/eval.hek")
-        ),
+        format!("new/eval.hek: {}, goes to the server", size("new/eval.hek")),
     ];
     let lines: Vec<&str> = made.out.lines().collect();
     assert_eq!(lines[..2], expected);

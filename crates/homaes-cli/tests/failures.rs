@@ -260,17 +260,22 @@ fn existing_outputs_need_force() {
     }
     let keygen = "keygen --set bgv/toy-255 --out keys --accept-insecure";
     let before = (world.read("keys/secret.hsk"), world.read("keys/eval.hek"));
-    world.fails(1, keygen, "secret.hsk: file already exists");
+    world.fails(
+        1,
+        keygen,
+        "secret.hsk: already exists, and keys are never replaced; move or delete the old folder",
+    );
     fs::remove_file(world.at("keys/secret.hsk")).unwrap();
-    world.fails(1, keygen, "eval.hek: file already exists");
+    world.fails(1, keygen, "eval.hek: already exists");
     world.write("keys/secret.hsk", &before.0);
     assert_eq!(world.read("keys/eval.hek"), before.1);
     for line in &lines {
         world.ok(&format!("{line} --force"));
         assert_ne!(world.read("x"), b"mine");
     }
-    world.ok(&format!("{keygen} --force"));
-    assert_ne!(world.read("keys/eval.hek"), before.1);
+    world.fails(1, &format!("{keygen} --force"), "keys are never replaced");
+    let after = (world.read("keys/secret.hsk"), world.read("keys/eval.hek"));
+    assert!(after == before);
 }
 
 #[test]

@@ -3,11 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{IV, Run, World};
+use crate::common::{IV, Run, World, unnamed_files};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,14 +27,6 @@ fn wait_until(what: &str, mut there: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "{what}");
         sleep(Duration::from_millis(1));
     }
-}
-
-fn has_temporary(folder: &Path) -> bool {
-    let mut entries = fs::read_dir(folder).unwrap();
-    entries.any(|entry| {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        name.contains(".homaes-tmp-")
-    })
 }
 
 fn spawn(world: &World, line: &str) -> Child {
@@ -100,7 +91,7 @@ fn unfinished_keys_are_the_users_own() {
         fs::hard_link(world.at("precious"), path).unwrap();
         refused("has another name");
         symlink(world.at("precious"), path).unwrap();
-        refused("symbolic link");
+        refused("is not a regular file");
         assert_eq!(world.read("precious"), b"precious");
         let pipe = Command::new("mkfifo").arg(path).status().unwrap();
         assert!(pipe.success());
@@ -166,6 +157,7 @@ fn a_killed_key_generation_is_resumed() {
 fn four_key_generations_at_once_leave_a_pair() {
     let world = World::new();
     for _ in 0..3 {
+        let _ = fs::remove_dir_all(world.at("four"));
         let line = format!("{KEYGEN} four --force");
         let runs: Vec<Child> = (0..4).map(|_| spawn(&world, &line)).collect();
         let mut done = 0;
@@ -176,11 +168,11 @@ fn four_key_generations_at_once_leave_a_pair() {
                 Some(0) => done += 1,
                 code => {
                     assert_eq!(code, Some(1), "{err}");
-                    assert!(err.contains("another process is writing keys"), "{err}");
+                    assert!(err.contains("keys are never replaced"), "{err}");
                 }
             }
         }
-        assert!(done > 0);
+        assert_eq!(done, 1);
         assert_eq!(pair(&world, "four"), "fits");
         assert_eq!(fs::read_dir(world.at("four")).unwrap().count(), 2);
     }
@@ -190,85 +182,26 @@ fn four_key_generations_at_once_leave_a_pair() {
 fn a_killed_key_generation_loses_no_key() {
     let world = World::new();
     world.ok(&format!("{KEYGEN} kept"));
+    let files = || ["kept/secret.hsk", "kept/eval.hek"].map(|name| world.read(name));
+    let before = files();
     for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80] {
-        let mut child = spawn(&world, &format!("{KEYGEN} kept --force"));
-        sleep(Duration::from_millis(delay));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let next = world.run(&format!("{KEYGEN} kept"));
-        next.check_failure(1, "already exists", "the next run");
-        assert_eq!(pair(&world, "kept"), "fits");
-        assert_eq!(fs::read_dir(world.at("kept")).unwrap().count(), 2);
-    }
-}
-
-/// What a kill leaves at each step, and what the next run makes of it.
-#[test]
-fn half_replaced_keys_are_brought_in_order() {
-    let world = World::new();
-    for folder in ["one", "two", "three"] {
-        world.ok(&format!("{KEYGEN} {folder}"));
-    }
-    let state = |files: &[(&str, &str)]| {
-        let _ = fs::remove_dir_all(world.at("s"));
-        fs::create_dir(world.at("s")).unwrap();
-        for (from, to) in files {
-            fs::copy(world.at(from), world.at("s").join(to)).unwrap();
+        // there are keys, and there are none
+        for (folder, counts) in [("kept", &[2][..]), ("new", &[0, 1, 2])] {
+            let mut child = spawn(&world, &format!("{KEYGEN} {folder} --force"));
+            sleep(Duration::from_millis(delay));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let found = fs::read_dir(world.at(folder)).map_or(0, Iterator::count);
+            assert!(counts.contains(&found), "{folder}: {found}");
+            if found == 2 {
+                assert_eq!(pair(&world, folder), "fits");
+                let next = world.run(&format!("{KEYGEN} {folder} --force"));
+                next.check_failure(1, "move or delete the old folder", "the next run");
+            }
         }
-    };
-    let (secret, aside, eval) = ("secret.hsk", "secret.hsk.replaced", "eval.hek");
-    let put_back = (
-        "to-put-back",
-        "the old secret key is back",
-        "one/secret.hsk",
-    );
-    let complete = (
-        "to-complete",
-        "the old secret key is removed",
-        "two/secret.hsk",
-    );
-    for (files, (word, said, kept)) in [
-        (
-            vec![("one/secret.hsk", aside), ("one/eval.hek", eval)],
-            put_back,
-        ),
-        (
-            vec![
-                ("two/secret.hsk", secret),
-                ("one/secret.hsk", aside),
-                ("one/eval.hek", eval),
-            ],
-            put_back,
-        ),
-        (
-            vec![
-                ("two/secret.hsk", secret),
-                ("one/secret.hsk", aside),
-                ("two/eval.hek", eval),
-            ],
-            complete,
-        ),
-    ] {
-        state(&files);
-        assert_eq!(pair(&world, "s"), word);
-        let text = world.ok("inspect s").out;
-        assert!(text.contains("the next one here"), "{text}");
-        let run = world.run(&format!("{KEYGEN} s"));
-        run.check_failure(1, "already exists", word);
-        assert!(run.err.contains(said), "{run:?}");
-        assert_eq!(pair(&world, "s"), "fits");
-        assert_eq!(world.read("s/secret.hsk"), world.read(kept));
-        world.ok(&format!("{KEYGEN} s --force"));
+        assert!(files() == before);
+        let _ = fs::remove_dir_all(world.at("new"));
     }
-    // an evaluation key of neither: nothing is decided, and nothing changes
-    state(&[
-        ("two/secret.hsk", secret),
-        ("one/secret.hsk", aside),
-        ("three/eval.hek", eval),
-    ]);
-    assert_eq!(pair(&world, "s"), "unknown");
-    world.fails(1, &format!("{KEYGEN} s --force"), "secret.hsk.replaced");
-    assert_eq!(world.read("s/secret.hsk"), world.read("two/secret.hsk"));
 }
 
 #[test]
@@ -287,7 +220,7 @@ fn a_folder_is_inspected() {
     for words in [
         "made with another secret key",
         "o.hct",
-        "left by a killed run",
+        "an unfinished output",
     ] {
         assert!(text.contains(words), "{text}");
     }
@@ -295,60 +228,17 @@ fn a_folder_is_inspected() {
 }
 
 #[test]
-fn what_a_killed_run_left_goes_with_the_next_one() {
+fn a_killed_run_leaves_nothing() {
     let world = World::new();
     world.message(8_000_000); // minutes of work
     let before = world.listing();
     let mut child = spawn(&world, &transcipher("x"));
-    wait_until("a temporary file", || has_temporary(&world.at(".")));
-    // it is in use
-    world.ok(&format!("{WRAP} w1"));
-    assert!(has_temporary(&world.at(".")));
-    let text = world.ok("inspect .").out;
-    assert!(text.contains("being written"), "{text}");
+    wait_until("an output", || {
+        !unnamed_files(&child, &world.at(".")).is_empty()
+    });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(has_temporary(&world.at(".")));
-    let text = world.ok("inspect .").out;
-    assert!(text.contains("left by a killed run"), "{text}");
-    let run = world.ok(&format!("{WRAP} w2"));
-    let said = run
-        .err
-        .lines()
-        .filter(|line| line.contains("removed what a killed run had left: "));
-    assert_eq!(said.count(), 1, "{run:?}");
-    let mut after = world.listing();
-    assert!(after.remove(&world.at("w1")) && after.remove(&world.at("w2")));
-    assert_eq!(after, before);
-}
-
-/// Demonstrations keep keys and a text in a temporary folder of their own.
-#[test]
-fn the_folder_of_a_killed_demonstration_goes_with_the_next_one() {
-    let world = World::new();
-    fs::create_dir(world.at("tmp")).unwrap();
-    fs::create_dir(world.at("tmp/homaes-scratch-mine")).unwrap();
-    let demo = |blocks: &str| {
-        let mut command = world.command(&format!("demo --set bgv/toy-255 --blocks {blocks}"));
-        command.env("TMPDIR", world.at("tmp"));
-        command
-    };
-    let mut command = demo("1000000"); // hours of work
-    let piped = command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = piped.spawn().unwrap();
-    let count = || fs::read_dir(world.at("tmp")).unwrap().count();
-    wait_until("a folder", || count() == 2);
-    sleep(Duration::from_millis(100));
-    let run = Run::of(&mut demo("1"));
-    assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(count(), 2, "it is in use");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let run = Run::of(&mut demo("1"));
-    assert_eq!(run.code, Some(0), "{run:?}");
-    let said = "removed what a killed run had left: ";
-    assert_eq!(run.err.matches(said).count(), 1, "{run:?}");
-    assert!(count() == 1 && world.at("tmp/homaes-scratch-mine").exists());
+    assert_eq!(world.listing(), before);
 }
 
 /// A stack that large has no room: the system starts no thread.
@@ -390,7 +280,9 @@ fn work_goes_on_without_threads() {
     let mut command = world.command(&transcipher("x"));
     command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-    wait_until("a temporary file", || has_temporary(&world.at(".")));
+    wait_until("an output", || {
+        !unnamed_files(&child, &world.at(".")).is_empty()
+    });
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
@@ -404,58 +296,6 @@ fn within(world: &World, kibibytes: usize, line: &str) -> Run {
         .arg(env!("CARGO_BIN_EXE_homaes"))
         .args(words);
     Run::of(&mut shell)
-}
-
-#[test]
-fn the_end_of_memory_is_an_error() {
-    let world = World::new();
-    // below it, the system ends the program before it starts
-    let program = fs::metadata(env!("CARGO_BIN_EXE_homaes")).unwrap().len() >> 20;
-    for line in [
-        format!("{KEYGEN} new --force"),
-        format!("{WRAP} w --force"),
-        transcipher("t") + " --force",
-        format!("{DECRYPT} d --force"),
-        "inspect key.hwk".into(),
-    ] {
-        let mut refused = 0;
-        for mebibytes in [9, 10, 11, 12, 14, 17, 20, 25, 30, 40, 60, 80, 120, 200] {
-            if mebibytes as u64 <= program {
-                continue;
-            }
-            let before = world.listing();
-            let run = within(&world, mebibytes << 10, &line);
-            if run.code == Some(0) {
-                continue;
-            }
-            if run.err.contains("shared librar") {
-                continue; // the program was not started
-            }
-            refused += 1;
-            run.check_failure(1, "bytes wanted", &line);
-            assert_eq!(world.listing(), before, "{line} in {mebibytes} MiB");
-        }
-        assert!(refused > 0, "{line}");
-    }
-}
-
-/// Where the stack of a thread takes the last page, the C library would find none for what it keeps of the thread, and
-/// end the process. A stack is 2 MiB, so each of these pages is such a last one.
-#[test]
-fn threads_leave_memory_for_the_c_library() {
-    let world = World::new();
-    let program = fs::metadata(env!("CARGO_BIN_EXE_homaes")).unwrap().len() >> 10;
-    let first = program as usize + (10 << 10);
-    let line = transcipher("t") + " --force";
-    let mut refused = 0;
-    for kibibytes in (first..first + (2 << 10) + 64).step_by(4) {
-        let run = within(&world, kibibytes, &line);
-        if run.code != Some(0) {
-            refused += 1;
-            run.check_failure(1, "bytes wanted", &format!("{kibibytes} KiB"));
-        }
-    }
-    assert!(refused > 0);
 }
 
 /// A job that cannot fit is refused with what it needs, before it is begun.
@@ -537,7 +377,9 @@ fn a_report_that_cannot_be_written_leaves_the_output() {
     let world = World::new();
     world.message(5000);
     let run = spawn(&world, &(transcipher("t") + " --report r"));
-    wait_until("a temporary file", || has_temporary(&world.at(".")));
+    wait_until("an output", || {
+        !unnamed_files(&run, &world.at(".")).is_empty()
+    });
     sleep(Duration::from_millis(50));
     world.write("r", b"taken");
     let done = run.wait_with_output().unwrap();
@@ -549,7 +391,6 @@ fn a_report_that_cannot_be_written_leaves_the_output() {
     );
     assert_eq!(world.read("r"), b"taken");
     world.ok("inspect t");
-    assert!(!has_temporary(&world.at(".")));
 }
 
 #[test]
@@ -623,7 +464,6 @@ fn the_stricter_mode_is_kept() {
         (format!("{WRAP} w --force"), "w"),
         (transcipher("t") + " --force", "t"),
         (transcipher("u") + " --force --report r", "r"),
-        (format!("{KEYGEN} keys2 --force"), "keys2/eval.hek"),
     ] {
         world.ok(&line);
         assert_eq!(mode(output), usual, "{line}");
@@ -633,8 +473,8 @@ fn the_stricter_mode_is_kept() {
             assert_eq!(mode(output), usual & found, "{line}");
         }
     }
-    set("keys2/secret.hsk", 0o644);
-    world.ok(&format!("{KEYGEN} keys2 --force"));
+    world.ok(&format!("{KEYGEN} keys2"));
+    assert_eq!(mode("keys2/eval.hek"), usual);
     assert_eq!(mode("keys2/secret.hsk"), 0o600);
 }
 

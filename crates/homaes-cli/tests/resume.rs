@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{IV, Run, World};
+use crate::common::{IV, World};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -256,39 +256,4 @@ fn outputs_in_a_folder_that_is_read_and_reports() {
         );
     }
     assert!(world.read("x.hct") == before);
-}
-
-#[test]
-fn a_long_run_says_so_before_it_begins() {
-    let world = World::new();
-    world.message(500);
-    let line = transcipher("--threads 1 --force --out o.hct");
-    let run = || {
-        let mut command = world.command(&line);
-        let run = Run::of(command.env("HOMAES_CACHE", world.at("cache")));
-        assert_eq!(run.code, Some(0), "{run:?}");
-        run.err
-    };
-    let name = "bgv/toy-255, sliced, 1 threads";
-    let speeds = || -> Value { serde_json::from_slice(&world.read("cache/speeds.json")).unwrap() };
-    assert!(!run().contains("about"), "nothing is known");
-    let seconds = speeds()[name].as_f64().unwrap();
-    assert!(seconds > 0.0 && seconds < 1e3, "{seconds}");
-    for (noted, expected) in [(36.22, "2 batches, about 72.4 s, "), (1800.0, "60.0 min")] {
-        let text = serde_json::json!({ name: noted, "another": 1.5 }).to_string();
-        world.write("cache/speeds.json", text.as_bytes());
-        let said = run();
-        assert!(said.contains(expected), "{said}");
-        // what it took is noted, and nothing else changes
-        let speeds = speeds();
-        assert!(speeds[name].as_f64().unwrap() < noted, "{speeds}");
-        assert_eq!(speeds["another"], 1.5);
-    }
-    world.write(
-        "cache/speeds.json",
-        br#"{ "bgv/toy-255, sliced, 1 threads": 29.9 }"#,
-    );
-    assert!(!run().contains("about"), "less than a minute");
-    world.write("cache/speeds.json", b"[no speeds]");
-    assert!(!run().contains("about"), "nothing is known");
 }

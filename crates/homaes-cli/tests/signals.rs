@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(unix)]
 
-use crate::common::{IV, World};
+use crate::common::{IV, World, unnamed_files};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -182,15 +182,14 @@ fn signals_that_the_caller_ignores() {
         "{} transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} c -o x",
         env!("CARGO_BIN_EXE_homaes")
     );
-    let before = world.listing().len();
     let mut child = world
         .program("sh")
         .args(["-c", &format!("trap '' HUP INT TERM; exec {line}")])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // its temporary file is there: it has looked at signals
-    wait_for(|| (world.listing().len() > before).then_some(()));
+    // its output is begun: it has looked at signals
+    wait_for(|| (!unnamed_files(&child, &world.at(".")).is_empty()).then_some(()));
     for signal in ["-HUP", "-INT", "-TERM"] {
         send(&child, signal);
     }

@@ -1,7 +1,6 @@
 //! Claims on shards in a folder, so that workers with a common file system do not repeat work. Only speed depends on
 //! them: two workers that evaluate the same shard write the same bytes.
 
-use crate::log::is_folder;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -13,21 +12,13 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims shard `number`; `None` if another process has it. Always succeeds where locks are unavailable or
-    /// something else has the name.
+    /// Claims shard `number`; `None` if another process has it. Always succeeds where locks are unavailable.
     pub(crate) fn take(folder: &Path, number: u64) -> Option<Self> {
         let folder = folder.join(CLAIMS);
+        // fails if the job was removed
+        let _ = fs::create_dir(&folder);
         let path = folder.join(format!("{number:06}"));
-        let open = || {
-            // fails if the job was removed
-            let _ = fs::create_dir(&folder);
-            // a link could lead to files outside the job
-            let is_own = is_folder(&folder);
-            let is_free = fs::symlink_metadata(&path).is_err() || is_claim(&path);
-            (is_own && is_free).then_some(())?;
-            File::options().create(true).append(true).open(&path).ok()
-        };
-        let Some(file) = open() else {
+        let Ok(file) = File::options().create(true).append(true).open(&path) else {
             return Some(Self { held: None });
         };
         match file.try_lock() {
@@ -48,30 +39,19 @@ impl Drop for Claim {
     }
 }
 
-/// Whether the path is an empty regular file, as claims are.
-fn is_claim(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
-}
-
+/// Removes an empty regular file, as claims are.
 fn remove(path: &Path) {
-    if is_claim(path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0) {
         let _ = fs::remove_file(path);
     }
 }
 
 fn all(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let folder = folder.join(CLAIMS);
-    let is_own = is_folder(&folder);
-    let entries = is_own.then(|| fs::read_dir(folder).ok()).flatten();
-    let paths = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    paths.filter(|path| {
+    let entries = fs::read_dir(folder.join(CLAIMS));
+    let paths = entries.into_iter().flatten().flatten();
+    paths.map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        let digits = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        name.is_some_and(digits) && is_claim(path)
+        name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
 

@@ -20,7 +20,7 @@
 //! # use homaes::{AesKey, Cancel, KeySet, Mode, Output, AesFile, Set, WrappedKey, WrapOptions};
 //! # let folder = tempfile::tempdir()?;
 //! # let at = |name: &str| folder.path().join(name);
-//! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"), false)?;
+//! # let keys = KeySet::create(&Set::named("bgv/toy-255")?, at("keys"))?;
 //! # let aes_key = AesKey::from_bytes(&[7; 16])?;
 //! # let wrapped = WrappedKey::create(&keys.secret, &aes_key, &WrapOptions::default(), at("key.hwk"), false)?;
 //! # std::fs::write(at("c"), [0x3a; 1000])?;

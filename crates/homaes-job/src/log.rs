@@ -44,10 +44,6 @@ impl Log {
             // fails if the job was removed
             let folder = path.parent()?;
             let _ = fs::create_dir(folder);
-            is_folder(folder).then_some(())?;
-            // a link would lead out of the job, and opening a pipe would wait for a reader
-            let is_log = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-            is_log.then_some(())?;
             File::options().create(true).append(true).open(path).ok()
         };
         self.file = self.file.take().or_else(open);
@@ -57,16 +53,13 @@ impl Log {
     }
 }
 
-/// Whether the path is a folder, not a link to one.
-pub(crate) fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-/// Removes the logs of all workers, and their folder if it is empty.
+/// Removes the logs of all workers, when the job is done, and their folder if nothing else is in it.
 pub(crate) fn remove_all(folder: &Path) {
     let folder = folder.join(LOGS);
-    let entries = is_folder(&folder).then(|| fs::read_dir(&folder).ok());
-    for entry in entries.flatten().into_iter().flatten().flatten() {
+    if folder.is_symlink() {
+        return; // what it leads to is somebody else's
+    }
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|end| end == END) && path.is_file() {
             let _ = fs::remove_file(path);

@@ -32,7 +32,7 @@ impl World {
             folder: tempfile::tempdir().unwrap(),
         };
         let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::create(&set, world.at("keys"), false).unwrap();
+        let keys = KeySet::create(&set, world.at("keys")).unwrap();
         for (name, key) in [("key.hwk", [7; 16]), ("other.hwk", [8; 16])] {
             let key = AesKey::from_bytes(&key).unwrap();
             let wrapping = WrapOptions::default();

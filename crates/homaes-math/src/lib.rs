@@ -18,11 +18,9 @@
 //! | products of large integers | [`integer`] | lists of 64-bit words | three number-theoretic transforms per factor |
 //! | integers of any length | [`natural`] | lists of 64-bit words | schoolbook |
 //! | torus errors and secrets | [`torus`] | seeded ChaCha20 | – |
-//! | running out of memory | [`memory`] | – | – |
 //!
 //! Unsafe code is confined to the private module `simd` (vector kernels, each with a portable twin and an equality
-//! test), [`aligned`], [`memory`] and `memcheck`, a tool of tests.
-//! and an equality test), to [`aligned`], to [`memory`] and to a tool of tests, `memcheck`.
+//! test), [`aligned`] and `memcheck`, a tool of tests.
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "aligned allocation viewed as words")]
@@ -39,8 +37,6 @@ pub mod key_limb;
     expect(unsafe_code, reason = "valgrind is told by instructions")
 )]
 pub mod memcheck;
-#[expect(unsafe_code, reason = "an allocator")]
-pub mod memory;
 pub mod modulus;
 pub mod natural;
 pub mod packed_limbs;

@@ -3,7 +3,7 @@
 use crate::batches::Batches;
 use crate::errors::{raise, refuse};
 use crate::fault::Fault;
-use crate::place::{Opened, Place, Shared, clear_beside, path, text_of};
+use crate::place::{Opened, Place, Shared, path, text_of};
 use crate::wait;
 use homaes::{
     Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
@@ -146,7 +146,6 @@ impl Results {
         let thrown = cancel.clone();
         let save = move || {
             held.refuse_output(&path)?;
-            clear_beside(&path);
             let mut output = Output::create(&path, force)?;
             let error = |source| Error::Io {
                 path: path.clone(),

@@ -142,8 +142,7 @@ fn path_alone(error: &Error) -> Option<&Path> {
         | Error::Protected { path }
         | Error::NotProtected { path }
         | Error::WrongPassphrase { path }
-        | Error::Locked { path }
-        | Error::HalfReplaced { path }
+        | Error::KeysExist { path }
         | Error::ManyParts { path, .. }
         | Error::NoParts { path }
         | Error::NoPart { path, .. } => Some(path),

@@ -137,6 +137,11 @@ fn system(error: &Error) -> Option<PyErr> {
             source: WireError::Io { source, .. },
         } => Some(refused(source, path)),
         Error::AlreadyExists { path } => of(EEXIST, "file already exists".into(), path),
+        Error::KeysExist { path } => of(
+            EEXIST,
+            "already exists, and keys are never replaced".into(),
+            path,
+        ),
         Error::HoldsSecretKey { path } => {
             let message = "holds a secret key, which this output must not replace";
             of(EEXIST, message.into(), path)

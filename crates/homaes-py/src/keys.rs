@@ -6,7 +6,7 @@ use crate::decrypt::{Expected, How, Plain, aes_key_of, decrypt_report, secret_by
 use crate::errors::raise;
 use crate::fault::Fault;
 use crate::numbers::opened;
-use crate::place::{Opened, Place, Shared, clear_beside, optional_path, path, path_or_bytes};
+use crate::place::{Opened, Place, Shared, optional_path, path, path_or_bytes};
 use crate::wait;
 use homaes::{
     Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
@@ -75,30 +75,24 @@ impl SecretKey {
     ) -> PyResult<()> {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
-        let saved = py.detach(|| {
-            clear_beside(&path);
-            self.0.save(path, force, lock)
-        });
+        let saved = py.detach(|| self.0.save(path, force, lock));
         saved.map_err(raise)
     }
 
     /// Write the key and its evaluation key into a folder, both or neither.
-    #[pyo3(signature = (folder, eval, /, *, passphrase=None, force=false))]
+    #[pyo3(signature = (folder, eval, /, *, passphrase=None))]
     fn _save_with(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = path)] folder: PathBuf,
         eval: &EvalKey,
         passphrase: Option<&Bound<'_, PyAny>>,
-        force: bool,
     ) -> PyResult<()> {
         let passphrase = passphrase.map(passphrase_of).transpose()?;
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let save = |eval: &[u8]| {
-            // parts of keys that a killed process left
-            let _removed = homaes::remove_leftovers(&folder);
             let folder = KeyFolder::open(&folder)?;
-            Ok::<_, Fault>(folder.save(&self.0, eval, force, lock)?)
+            Ok::<_, Fault>(folder.save(&self.0, eval, lock)?)
         };
         let saved = py.detach(|| match &eval.place {
             Place::Bytes(bytes) => save(bytes.as_ref()),
@@ -196,10 +190,7 @@ impl SecretKey {
     ) -> PyResult<Bound<'py, PyAny>> {
         let expect = Expected::of(expect, expect_bytes)?;
         let how = How::new(aes_key, unpad, unauthenticated)?.of_one(part, expect, seen);
-        let output = move || {
-            clear_beside(&path);
-            Output::private(path, force)
-        };
+        let output = move || Output::private(path, force);
         let report = self.decrypt_into(ciphertexts, how, true, output)?;
         decrypt_report(ciphertexts.py(), &report)
     }
@@ -225,7 +216,6 @@ impl SecretKey {
         let (secret, cancel) = (self.0.clone(), Cancel::new());
         let thrown = cancel.clone();
         let done = wait::run(py, &cancel, true, move || {
-            let _removed = homaes::remove_leftovers(&folder);
             how.with(|options| held.decrypt_parts(&secret, (&folder, force), options, &thrown))
         })?;
         let out = PyDict::new(py);
@@ -462,7 +452,6 @@ impl WrappedKey {
         let own = self.file.as_ref().map(Opened::path);
         let save = || {
             homaes::refuse_own_input(&path, own)?;
-            clear_beside(&path);
             self.key.save(Output::create(&path, force)?)
         };
         py.detach(save).map_err(raise)
@@ -558,7 +547,6 @@ impl WrappedKey {
 }
 
 fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
-    clear_beside(path);
     let mut output = Output::create(path, force)?;
     let written = output.write_all(bytes);
     written.map_err(|source| Error::Io {

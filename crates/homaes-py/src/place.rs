@@ -182,12 +182,6 @@ pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResu
     })
 }
 
-/// Removes leftovers of killed runs from the folder of an output, because they may hold parts of a secret.
-pub(crate) fn clear_beside(output: &Path) {
-    let folder = output.parent().filter(|folder| *folder != Path::new(""));
-    let _removed = homaes::remove_leftovers(folder.unwrap_or(Path::new(".")));
-}
-
 /// A location that does not depend on the current folder.
 pub(crate) fn fixed(place: Location) -> Location {
     match place {

@@ -5,7 +5,7 @@ use crate::counts::Number;
 use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
-use crate::place::{clear_beside, optional_path};
+use crate::place::optional_path;
 use crate::service::{Service, Start, lock};
 use crate::wait::Told;
 use homaes::{AesInput, Cancel, Devices, Kept, Output, Progress, Report, Resume, Transcipher};
@@ -254,7 +254,6 @@ impl Run {
             let report = transcipher.run(self.message, output)?;
             return Ok((Some(buffer.take()), report));
         };
-        clear_beside(&path);
         if !self.resume {
             let output = Output::create(path, self.force)?;
             return Ok((None, transcipher.run(self.message, output)?));

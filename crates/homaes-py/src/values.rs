@@ -1,7 +1,7 @@
 //! Files of values computed on results.
 
 use crate::circuit::Circuit;
-use crate::place::{clear_beside, path};
+use crate::place::path;
 use crate::wait;
 use homaes::{Cancel, Computed, Error, Output};
 use pyo3::prelude::*;
@@ -25,7 +25,6 @@ pub(crate) fn save_values(
     let (slots, key, cancel) = (circuit.slots()?, circuit.key(), Cancel::new());
     let thrown = cancel.clone();
     wait::run(py, &cancel, true, move || {
-        clear_beside(&path);
         let output = Output::create(path, force)?;
         let mut computed = Computed::new(&key);
         for (label, vectors) in &values {

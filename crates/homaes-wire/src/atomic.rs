@@ -1,41 +1,51 @@
 //! Output that appears whole or not at all.
 //!
-//! Bytes go to `.NAME.homaes-tmp-NUMBER` in the target folder, so that the last step is a rename within one file
-//! system. Without leave to overwrite, the last step is a hard link instead: it fails if the name was taken meanwhile.
+//! On Linux a file has no name until it is complete (`O_TMPFILE`), so a killed process leaves nothing. Other systems, and
+//! file systems without such files, use `.NAME.homaes-tmp-NUMBER` in the target folder.
 //!
-//! The process holds an advisory lock on its temporary file. A killed process holds none, so that
-//! [`remove_leftovers`](crate::remove_leftovers) can tell its files from those in use.
+//! Without leave to overwrite, the last step fails if the name was taken meanwhile: a hard link, or a rename that does
+//! not replace.
 
-use crate::leftover::{claim, is_at, is_one_file, temporary_name};
-use crate::{Registry, WireError};
+use crate::WireError;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// The temporary files of this process.
-static LIVE: Registry = Registry::new();
+/// Stands between the name of the file to be and a number, in a temporary name.
+const MARK: &str = "homaes-tmp-";
 
-/// Removes the temporary files of every [`AtomicFile`] alive in this process.
+/// Digits of that number.
+const DIGITS: usize = 16;
+
+/// Longer names are left out of the temporary name, which must stay below the usual limit of 255 bytes.
+const MAX_NAME: usize = 200;
+
+/// Temporary names in use, where files cannot do without.
+static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn named() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A list of paths is sound after a panic elsewhere.
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of every [`AtomicFile`] alive in this process, where they have names.
 ///
 /// For a program that is about to exit on a signal. It takes a lock: call it from a thread, not inside a signal handler.
 pub fn cleanup_all() {
-    for path in LIVE.take() {
+    for path in named().drain(..) {
         // Nobody is left to tell if this fails.
         let _ = fs::remove_file(path);
     }
-}
-
-/// As [`cleanup_all`], for a program that ends at once because it has no memory left: takes no more of it, and gives up
-/// after a second if the list cannot be had. What is left then, [`remove_leftovers`](crate::remove_leftovers) removes.
-pub fn cleanup_without_memory() {
-    LIVE.visit_without_memory(|path| {
-        let _ = fs::remove_file(path);
-    });
 }
 
 /// How an output may be made.
@@ -49,14 +59,15 @@ pub struct OutputOptions {
     pub private: bool,
 }
 
-/// A file under a temporary name until [`commit`](Self::commit); dropped before, it is removed.
+/// A file without its name until [`commit`](Self::commit); dropped before, it is gone.
 ///
 /// Writing is buffered, and the buffer is zeroised.
 pub struct AtomicFile {
     target: PathBuf,
-    temporary: PathBuf,
+    /// Its name until then, if it has one.
+    temporary: Option<PathBuf>,
     force: bool,
-    /// Whether it stays under its temporary name when it is dropped.
+    /// Whether it keeps the temporary name when it is dropped.
     keep: bool,
     /// Mode bits it gets with its name, where they are not those it is written under.
     mode: Option<u32>,
@@ -65,67 +76,54 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file.
+    /// Creates the file, without its name.
     ///
     /// A symbolic link is followed when overwriting. Only regular files are replaced, never a device or a folder.
     ///
     /// # Errors
     /// [`WireError::AlreadyExists`] if `target` exists and `force` is not set; [`WireError::Io`].
     pub fn create(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
+        Self::create_by(target, options, unnamed)
+    }
+
+    /// As [`create`](Self::create), with what opens a file without a name.
+    fn create_by(
+        target: &Path,
+        options: OutputOptions,
+        unnamed: fn(&Path, u32) -> io::Result<File>,
+    ) -> Result<Self, WireError> {
         let OutputOptions { force, private } = options;
         check_name(target)?;
         let (target, replaced) = resolve(target, force)?;
-        let name = target.file_name().ok_or_else(|| not_a_file_name(&target))?;
-        let options = open_options(most(private, replaced.as_ref()));
-        let buffer = Zeroizing::new(Vec::with_capacity(BUFFER_BYTES));
-        loop {
-            let temporary = target.with_file_name(temporary_name(name));
-            // Before the file is there, so that clean-up never misses it.
-            LIVE.add(temporary.clone());
-            let file = match options.open(&temporary) {
-                Ok(file) => file,
-                Err(error) => {
-                    LIVE.remove(&temporary);
-                    if error.kind() == io::ErrorKind::AlreadyExists {
-                        continue;
-                    }
-                    return Err(WireError::io(temporary, error));
-                }
-            };
-            if !claim(&file, &temporary) {
-                // Another process took it for a leftover in this moment.
-                LIVE.remove(&temporary);
-                let _ = fs::remove_file(&temporary);
-                continue;
+        let mode = most(private, replaced.as_ref());
+        let (file, temporary) = match unnamed(folder_of(&target), mode) {
+            Ok(file) => (file, None),
+            Err(_) => {
+                let path = temporary_path(&target)?;
+                let file = open_options(mode).open(&path);
+                let file = file.map_err(|source| WireError::io(&target, source))?;
+                named().push(path.clone());
+                (file, Some(path))
             }
-            return Ok(Self {
-                target,
-                temporary,
-                force,
-                keep: false,
-                mode: None,
-                file,
-                buffer,
-            });
-        }
+        };
+        Ok(Self {
+            target,
+            temporary,
+            force,
+            keep: false,
+            mode: None,
+            file,
+            buffer: Zeroizing::new(Vec::with_capacity(BUFFER_BYTES)),
+        })
     }
 
-    /// As [`resume_as`](Self::resume_as), under the name [`unfinished_path`].
+    /// As [`create`](Self::create), under the name that `unfinished` gives, in the folder of the file. It stays when the file
+    /// is not committed: opened again, it holds what was [`written`](Self::written) then. Writing begins where
+    /// [`cut`](Self::cut) says.
     ///
     /// # Errors
-    /// As there.
-    pub fn resume(target: &Path, options: OutputOptions) -> Result<Self, WireError> {
-        Self::resume_as(target, options, unfinished_path)
-    }
-
-    /// As [`create`](Self::create), under the temporary name that `unfinished` gives, in the folder of the file, which stays when the file is not
-    /// committed: opened again, it holds what was [`written`](Self::written) then. Writing begins where [`cut`](Self::cut) says. Where that
-    /// name is a second one of the file to replace, as a run leaves it that was killed in the last step, the name is given up and the file begun
-    /// anew.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's own under one
-    /// name, or for a private file accessible to others: who made it could read what is written.
+    /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's
+    /// own under one name, or for a private file accessible to others: who made it could read what is written.
     pub fn resume_as(
         target: &Path,
         options: OutputOptions,
@@ -138,37 +136,21 @@ impl AtomicFile {
         let error = |source| WireError::io(&temporary, source);
         // the owner may write it, and open it again, whatever it replaces
         let most = most(private, replaced.as_ref());
-        let options = open_options(most | 0o600);
-        let lock = |file: &File| match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let busy =
-                    io::Error::new(io::ErrorKind::ResourceBusy, "another run is at work on it");
-                Err(error(busy))
-            }
-            // file systems without locks: two runs at once are then the user's to avoid
-            _ => Ok(()),
-        };
         let file = loop {
-            if is_one_file(&temporary, &target) {
-                // the process that gives it its name has the lock until it has removed the other
-                let held = File::open(&target).map_err(error)?;
-                lock(&held)?;
-                if is_one_file(&temporary, &target) {
-                    fs::remove_file(&temporary).map_err(error)?;
-                }
-                drop(held);
+            let file = open_unfinished(&temporary, private, most | 0o600).map_err(error)?;
+            // file systems without locks: two runs at once are then the user's to avoid
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                let what = "another run is at work on it";
+                return Err(error(io::Error::new(io::ErrorKind::ResourceBusy, what)));
             }
-            let file = open_unfinished(&temporary, &options, private, most | 0o600);
-            let file = file.map_err(error)?;
-            lock(&file)?;
             // another process may have given it its own name between the opening and the lock
-            if is_at(&file, &temporary) && !is_one_file(&temporary, &target) {
+            if is_at(&file, &temporary) {
                 break file;
             }
         };
         Ok(Self {
             target,
-            temporary,
+            temporary: Some(temporary),
             force,
             keep: true,
             mode: (most & 0o600 != 0o600).then_some(most),
@@ -187,7 +169,7 @@ impl AtomicFile {
             file.rewind()?;
             Ok(file)
         });
-        file.map_err(|source| WireError::io(&self.temporary, source))
+        file.map_err(|source| self.error(source))
     }
 
     /// Gives up all but the first `bytes` of what is there, and goes on writing after them.
@@ -199,14 +181,8 @@ impl AtomicFile {
             .flush_buffer()
             .and_then(|()| self.file.set_len(bytes))
             .and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
-        let cut = cut.map_err(|source| WireError::io(&self.temporary, source));
+        let cut = cut.map_err(|source| self.error(source));
         cut.map(|_| ())
-    }
-
-    /// Where the bytes are until then.
-    #[must_use]
-    pub fn temporary(&self) -> &Path {
-        &self.temporary
     }
 
     /// Where the file will be.
@@ -228,7 +204,7 @@ impl AtomicFile {
     pub fn sync(&mut self) -> Result<(), WireError> {
         self.flush()
             .and_then(|()| self.file.sync_all())
-            .map_err(|source| WireError::io(&self.temporary, source))
+            .map_err(|source| self.error(source))
     }
 
     /// As [`sync`](Self::sync), without what the folder says of the file but its length: cheaper, between two steps of a long run.
@@ -238,50 +214,52 @@ impl AtomicFile {
     pub fn sync_data(&mut self) -> Result<(), WireError> {
         self.flush()
             .and_then(|()| self.file.sync_data())
-            .map_err(|source| WireError::io(&self.temporary, source))
+            .map_err(|source| self.error(source))
     }
 
     /// Writes everything to the disk and gives the file its name.
     ///
     /// # Errors
-    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if another file has come to be under
-    /// the temporary name.
+    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if another
+    /// file has come to be under the temporary name.
     pub fn commit(mut self) -> Result<(), WireError> {
-        self.sync()?;
-        if !is_at(&self.file, &self.temporary) {
-            let gone = io::Error::new(io::ErrorKind::NotFound, "was removed or replaced meanwhile");
-            return Err(WireError::io(&self.temporary, gone));
+        if self.force && self.temporary.is_none() {
+            // a file without a name can take a new one only
+            let path = temporary_path(&self.target)?;
+            link(&self.file, &path).map_err(|source| self.error(source))?;
+            self.temporary = Some(path);
         }
+        self.sync()?;
         #[cfg(unix)]
         if let Some(mode) = self.mode {
             use std::os::unix::fs::PermissionsExt;
             let set = self.file.set_permissions(fs::Permissions::from_mode(mode));
-            set.map_err(|source| WireError::io(&self.temporary, source))?;
+            set.map_err(|source| self.error(source))?;
         }
-        if self.force {
-            fs::rename(&self.temporary, &self.target)
-                .map_err(|source| WireError::io(&self.target, source))?;
-        } else {
-            self.link()?;
-        }
+        let named = match &self.temporary {
+            // again, for file systems that write nothing of a file without a name
+            None => link(&self.file, &self.target).and_then(|()| self.file.sync_data()),
+            Some(path) if !is_at(&self.file, path) => {
+                let what = "was removed or replaced meanwhile";
+                return Err(self.error(io::Error::new(io::ErrorKind::NotFound, what)));
+            }
+            Some(path) if self.force => fs::rename(path, &self.target),
+            Some(path) => rename_new(path, &self.target),
+        };
+        named.map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists if !self.force => WireError::AlreadyExists {
+                path: self.target.clone(),
+            },
+            _ => WireError::io(&self.target, source),
+        })?;
         self.keep = false;
         sync_folder(&self.target);
         Ok(())
     }
 
-    /// Gives the file its name unless that is taken. Drop removes the temporary name where a hard link was made.
-    fn link(&self) -> Result<(), WireError> {
-        let taken = || WireError::AlreadyExists {
-            path: self.target.clone(),
-        };
-        match fs::hard_link(&self.temporary, &self.target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken()),
-            // A file system without hard links: look, then rename, with a short gap between the two.
-            Err(_) if fs::symlink_metadata(&self.target).is_ok() => Err(taken()),
-            Err(_) => fs::rename(&self.temporary, &self.target)
-                .map_err(|source| WireError::io(&self.target, source)),
-        }
+    /// An error of the file as long as it has not got its name.
+    fn error(&self, source: io::Error) -> WireError {
+        WireError::io(self.temporary.as_ref().unwrap_or(&self.target), source)
     }
 
     fn flush_buffer(&mut self) -> io::Result<()> {
@@ -324,26 +302,125 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // What was written last goes to the file if it can: the next run looks how far that is.
         if self.keep {
+            // The next run looks how far that is.
             let _ = self.flush_buffer();
-            // there is nothing to go on with in an empty one
-            let empty = self.file.metadata().is_ok_and(|found| found.len() == 0);
-            if empty && is_at(&self.file, &self.temporary) {
-                let _ = fs::remove_file(&self.temporary);
-            }
+        }
+        let Some(path) = &self.temporary else {
             return;
+        };
+        // there is nothing to go on with in an empty one
+        let goes = !self.keep || self.file.metadata().is_ok_and(|found| found.len() == 0);
+        // after a rename the name may be another process's
+        if goes && is_at(&self.file, path) {
+            let _ = fs::remove_file(path);
         }
-        // Before it is off the list: clean-up must not miss it. After a clean-up, or a rename, there is nothing to remove; the name of an
-        // unfinished file may be another process's by then.
-        if is_at(&self.file, &self.temporary) {
-            let _ = fs::remove_file(&self.temporary);
-        }
-        LIVE.remove(&self.temporary);
+        named().retain(|other| other != path);
     }
 }
 
-/// Where [`AtomicFile::resume`] keeps an unfinished file.
+/// Opens a file without a name, for [`link`].
+#[cfg(target_os = "linux")]
+fn unnamed(folder: &Path, mode: u32) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::open(folder, flags, Mode::from_raw_mode(mode))?;
+    fs::symlink_metadata(own_path(&file))?;
+    Ok(file.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path, _: u32) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives a file without a name this one, unless it is taken.
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+    Ok(linkat(
+        CWD,
+        own_path(file),
+        CWD,
+        path,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Where the system shows an open file, with or without a name.
+#[cfg(target_os = "linux")]
+fn own_path(file: &impl std::os::fd::AsRawFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// Renames a file to a name that is free.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::EXIST) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => {} // a file system that cannot: look, then rename
+        }
+    }
+    match fs::symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
+/// A temporary name that is probably free, in the folder of the file to be.
+fn temporary_path(target: &Path) -> Result<PathBuf, WireError> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = target.file_name().ok_or_else(|| not_a_file_name(target))?;
+    // A clock before 1970 leaves the count, which is different for each name of the process.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let number = now.map_or(0, |now| now.subsec_nanos()).wrapping_add(count);
+    let mut temporary = std::ffi::OsString::from(".");
+    if name.len() <= MAX_NAME {
+        temporary.push(name);
+        temporary.push(".");
+    }
+    temporary.push(format!("{MARK}{:08x}{number:08x}", process::id()));
+    Ok(target.with_file_name(temporary))
+}
+
+/// Whether a file name is a temporary one of [`AtomicFile`].
+#[must_use]
+pub fn is_temporary_name(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    let Some((head, digits)) = bytes.split_last_chunk::<DIGITS>() else {
+        return false;
+    };
+    let number = digits
+        .iter()
+        .all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
+    let head = head.strip_suffix(MARK.as_bytes());
+    number && head.is_some_and(|head| head.starts_with(b".") && head.ends_with(b"."))
+}
+
+/// Whether an open file is the one at a path.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(_own), Ok(_there)) = (file.metadata(), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (_own.dev(), _own.ino()) == (_there.dev(), _there.ino())
+    }
+    #[cfg(not(unix))]
+    true // a file that is open cannot be removed
+}
+
+/// The usual name of an unfinished file, for [`AtomicFile::resume_as`].
 #[must_use]
 pub fn unfinished_path(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
@@ -388,13 +465,8 @@ fn most(private: bool, replaced: Option<&fs::Metadata>) -> u32 {
 }
 
 /// Makes the file, or opens the one that is there if its content is this user's own business. It allows no more than `most` then.
-fn open_unfinished(
-    path: &Path,
-    options: &OpenOptions,
-    private: bool,
-    most: u32,
-) -> io::Result<File> {
-    match options.open(path) {
+fn open_unfinished(path: &Path, private: bool, most: u32) -> io::Result<File> {
+    match open_options(most).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made,
     }
@@ -485,13 +557,16 @@ fn resolve(target: &Path, force: bool) -> Result<(PathBuf, Option<fs::Metadata>)
     }
 }
 
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// Makes the new name durable where folders can be synchronised; the data are on the disk already.
 fn sync_folder(target: &Path) {
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(folder_of(target)) {
         let _ = folder.sync_all();
     }
 }

@@ -32,13 +32,11 @@ mod error;
 mod hash;
 mod header;
 mod kind;
-mod leftover;
 mod reader;
-mod registry;
 mod writer;
 
 pub use atomic::{
-    AtomicFile, OutputOptions, cleanup_all, cleanup_without_memory, free_bytes, unfinished_path,
+    AtomicFile, OutputOptions, cleanup_all, free_bytes, is_temporary_name, unfinished_path,
 };
 pub use bits::{pack_bits, packed_len, unpack_bits};
 pub use cache::cache_folder;
@@ -46,11 +44,7 @@ pub use codec::{Decoder, Encoder};
 pub use error::WireError;
 pub use header::{Contents, HEADER_FIXED_BYTES, Header, MAGIC, MAX_SET_NAME_BYTES, VERSION};
 pub use kind::{KeyId, Kind, hex, unhex};
-pub use leftover::{
-    Temporary, claim, is_one_file, is_temporary_name, remove_leftovers, temporaries,
-};
 pub use reader::{Front, Reader, RecordReader, Stored, read_exact_at};
-pub use registry::Registry;
 pub use writer::{RecordWriter, Writer};
 
 /// Bytes of a checksum.

@@ -466,19 +466,10 @@ pub enum Error {
     /// The operating system gives no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
-    /// Another process makes keys in the folder, or changes a passphrase there.
-    #[error("{}: another process is writing keys in this folder", path.display())]
-    Locked {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A run was killed while it replaced a pair of keys, and nothing tells which of two secret keys is the right one.
-    #[error(
-        "{}: left by a key generation that was stopped, and no evaluation key in the folder tells which secret key is in use",
-        path.display()
-    )]
-    HalfReplaced {
-        /// The secret key that was set aside.
+    /// There are keys in the folder, which new ones never replace.
+    #[error("{}: already exists, and keys are never replaced", path.display())]
+    KeysExist {
+        /// The key.
         path: PathBuf,
     },
     /// Names of parts that they cannot have.

@@ -11,16 +11,14 @@ pub(crate) mod random;
 mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
-pub use folder::{
-    FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, Repair, inspect_folder,
-};
+pub use folder::{FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, inspect_folder};
 pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 pub use wrapped::WrappedKey;
 
 use crate::machine::memory;
 use crate::machine::pool::Pool;
-use crate::output::{Container, folder_of};
+use crate::output::Container;
 use crate::{Cancel, Error, Output, Result, SchemeError, Set};
 use core::fmt;
 use homaes_aes::Layout;
@@ -224,12 +222,12 @@ impl KeySet {
     }
 
     /// New keys in `folder`, which is made if it is missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
-    /// [`EVAL_KEY_FILE`]. `force` allows to replace existing ones. Both appear or none: see [`KeyFolder`].
+    /// [`EVAL_KEY_FILE`]. Both appear or none: see [`KeyFolder`].
     ///
     /// # Errors
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
-    pub fn create(set: &Set, folder: impl AsRef<Path>, force: bool) -> Result<Self> {
-        Self::create_in(set, folder.as_ref(), force, None)
+    pub fn create(set: &Set, folder: impl AsRef<Path>) -> Result<Self> {
+        Self::create_in(set, folder.as_ref(), None)
     }
 
     /// As [`create`](Self::create), with the secret key under a passphrase.
@@ -239,11 +237,10 @@ impl KeySet {
     pub fn create_protected(
         set: &Set,
         folder: impl AsRef<Path>,
-        force: bool,
         passphrase: &Passphrase,
         cost: KdfCost,
     ) -> Result<Self> {
-        Self::create_in(set, folder.as_ref(), force, Some((passphrase, cost)))
+        Self::create_in(set, folder.as_ref(), Some((passphrase, cost)))
     }
 
     /// Refuses keys for which there is not the memory.
@@ -252,14 +249,9 @@ impl KeySet {
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))
     }
 
-    fn create_in(
-        set: &Set,
-        folder: &Path,
-        force: bool,
-        lock: Option<(&Passphrase, KdfCost)>,
-    ) -> Result<Self> {
+    fn create_in(set: &Set, folder: &Path, lock: Option<(&Passphrase, KdfCost)>) -> Result<Self> {
         Self::check_memory(set)?;
-        let secret = KeyFolder::open(folder)?.create(set, force, lock, &mut |_, _, _| ())?;
+        let secret = KeyFolder::open(folder)?.create(set, lock, &mut |_, _, _| ())?;
         let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
         Ok(Self { secret, eval })
     }
@@ -412,8 +404,7 @@ impl SecretKey {
     /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
     ///
     /// # Errors
-    /// As [`save`](Self::save); [`Error::File`] if another key has come to be there, which would be lost; [`Error::Locked`]
-    /// if another process makes keys in its folder.
+    /// As [`save`](Self::save); [`Error::File`] if another key has come to be there, which would be lost.
     pub fn protect(
         &self,
         path: impl AsRef<Path>,
@@ -421,9 +412,8 @@ impl SecretKey {
     ) -> Result<()> {
         let path = path.as_ref();
         let output = Output::replacing(path, true)?;
-        let _locked = folder::lock(folder_of(output.path()))?;
         let file = write_secret(output, &*self.key, lock)?;
-        // As late as possible: not every file system has locks.
+        // As late as possible.
         open(path, Kind::SecretKey)?
             .check_key(self.id())
             .map_err(|source| Error::file(path, source))?;

@@ -11,7 +11,7 @@
 //! # std::fs::write(at("c"), [0x3a, 0x81, 0xd0])?;
 //! // Client, once. This set is a toy without security: for data that matter take "bgv/aes128".
 //! let set = Set::named("bgv/toy-255")?;
-//! let keys = KeySet::create(&set, at("keys"), false)?; // secret.hsk, eval.hek
+//! let keys = KeySet::create(&set, at("keys"))?; // secret.hsk, eval.hek
 //! let aes_key = AesKey::from_bytes(&[7; 16])?;
 //! let wrapping = WrapOptions::default(); // for CTR and GCM; ECB and CBC need the other direction
 //! let wrapped = WrappedKey::create(&keys.secret, &aes_key, &wrapping, at("key.hwk"), false)?;
@@ -43,8 +43,7 @@
 //!
 //! Each folder imports only from folders below it in this table; `inspect`, what a file says about itself, imports from all.
 //!
-//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first. What
-//! a killed run leaves, [`remove_leftovers`] and [`KeyFolder::open`] find.
+//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first.
 
 #![forbid(unsafe_code)]
 
@@ -74,7 +73,7 @@ pub use homaes_scheme::{
     Cancel, Estimate, Expansion, Gpu, NoiseTerms, Published, Purpose, Quality, ReferenceOp,
     SecretWeight, SetCard, Variant, WrapOptions, WrappedKeyInfo, log2_p_any,
 };
-pub use homaes_wire::{KeyId, Kind, Temporary, claim, hex, unhex};
+pub use homaes_wire::{KeyId, Kind, hex, unhex};
 pub use input::{
     AesFile, AesInput, FileSource, MAX_AAD_BYTES, Memory, PartMeta, Reopened, Source, Split,
 };
@@ -82,13 +81,10 @@ pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
     AesKey, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile,
     KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
-    Passphrase, Repair, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
+    Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use machine::{Pool, check_memory, overwrite_stack};
-pub use output::{
-    Buffer, Output, REPLACED_KEY_FILE, interrupt, interrupt_without_memory, is_unfinished_name,
-    refuse_own_input, remove_leftovers,
-};
+pub use output::{Buffer, Output, interrupt, is_unfinished_name, refuse_own_input};
 pub use programs::{Computed, Numbers, Scan, ValueMeta};
 pub use results::{
     Batch, Batches, Ciphertexts, Measured, Meta, Progress, Report, Share, Stages, Step,

@@ -1,29 +1,35 @@
 //! Output that appears whole or not at all, also when the program is stopped by a signal.
 //!
-//! Temporary files are made and get their names only while [`GATE`] is held. [`interrupt`] takes it and never gives it
-//! back, so after the clean-up no file can appear.
+//! Files get their names only while [`GATE`] is held. [`interrupt`] takes it and never gives it back, so no file appears
+//! after it.
 
 use crate::{Error, Result};
 use homaes_wire::{
-    AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, Registry, WireError,
-    Writer, is_temporary_name, unfinished_path,
+    AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, WireError, Writer,
+    is_temporary_name, unfinished_path,
 };
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Held while names appear; outputs of this process that are complete.
-static GATE: Mutex<usize> = Mutex::new(0);
+/// Held while names appear.
+static GATE: Mutex<Gate> = Mutex::new(Gate {
+    completed: 0,
+    folders: Vec::new(),
+});
 
-/// Folders made for outputs that are not there yet, the innermost first.
-static FOLDERS: Registry = Registry::new();
+struct Gate {
+    /// Outputs of this process that are complete.
+    completed: usize,
+    /// Folders made for outputs that are not there yet, the innermost first.
+    folders: Vec<PathBuf>,
+}
 
-fn gate() -> MutexGuard<'static, usize> {
-    // A count is sound after a panic elsewhere.
+fn gate() -> MutexGuard<'static, Gate> {
+    // Both are sound after a panic elsewhere.
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -35,37 +41,10 @@ fn gate() -> MutexGuard<'static, usize> {
 pub fn interrupt() -> usize {
     let gate = gate();
     homaes_wire::cleanup_all();
-    remove_folders(&FOLDERS.take());
-    let completed = *gate;
+    remove_folders(&gate.folders);
+    let completed = gate.completed;
     std::mem::forget(gate);
     completed
-}
-
-/// As [`interrupt`], for a program that ends at once because it has no memory left: takes no more of it, and waits for
-/// nothing longer than a second. What is left then, the next run removes.
-pub fn interrupt_without_memory() {
-    // An output that another thread is completing; or this thread holds it, and has no memory to go on.
-    for _ in 0..100 {
-        if let Ok(gate) = GATE.try_lock() {
-            std::mem::forget(gate);
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    homaes_wire::cleanup_without_memory();
-    FOLDERS.visit_without_memory(|folder| {
-        // Not empty: it holds outputs that are complete.
-        let _ = fs::remove_dir(folder);
-    });
-}
-
-/// Removes what killed processes have left in the folder of an output: temporary files whose lock nobody holds. Gives
-/// their paths.
-///
-/// A file that cannot be removed stays, and a folder that cannot be read holds none.
-#[must_use]
-pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
-    homaes_wire::remove_leftovers(folder).unwrap_or_default()
 }
 
 /// What names end with of what runs that go on have beside their outputs.
@@ -74,20 +53,13 @@ pub(crate) const JOURNAL: &str = ".homaes-journal";
 /// And complete ones.
 pub(crate) const DONE: &str = ".homaes-done";
 
-/// Name of the secret key that is being replaced, within the folder of a pair of keys.
-pub const REPLACED_KEY_FILE: &str = "secret.hsk.replaced";
-
-/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it, or of a secret key that is being replaced. Such files are
-/// no messages: later runs remove or replace them.
+/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it. Such files are no
+/// messages: later runs replace them.
 #[must_use]
 pub fn is_unfinished_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let beside = |end: &str| bytes.starts_with(b".") && bytes.ends_with(end.as_bytes());
-    is_temporary_name(name)
-        || beside(PART)
-        || beside(JOURNAL)
-        || beside(DONE)
-        || name == REPLACED_KEY_FILE
+    is_temporary_name(name) || beside(PART) || beside(JOURNAL) || beside(DONE)
 }
 
 /// Refuses a file with such a name, for an output or an input: a later run, or the run itself, would remove it.
@@ -155,11 +127,11 @@ pub(crate) fn completing<T, E>(
 ) -> Result<T, E> {
     let mut gate = gate();
     let done = complete()?;
-    *gate += count;
+    gate.completed += count;
     Ok(done)
 }
 
-/// A file under a temporary name; it gets its own name when it is complete, and is removed if it is dropped before.
+/// A file that gets its name when it is complete, and is gone if it is dropped before.
 ///
 /// Reserve outputs before long work: an existing file or an unwritable folder is found here.
 #[derive(Debug)]
@@ -323,10 +295,10 @@ impl Output {
         }
     }
 
-    /// As [`create`](Self::create) or, for a secret key, [`replacing`](Self::replacing), under a name that stays when the run is
-    /// stopped: opened again, what was written is there.
-    pub(crate) fn resumed(path: &Path, force: bool, private: bool) -> Result<Self> {
-        Self::resumed_as(path, force, private, unfinished_path)
+    /// As [`create`](Self::create) or [`private`](Self::private), under a name that stays when the run is stopped: opened
+    /// again, what was written is there. Replaces nothing.
+    pub(crate) fn resumed(path: &Path, private: bool) -> Result<Self> {
+        Self::resumed_as(path, false, private, unfinished_path)
     }
 
     /// The same under the name that `unfinished` gives.
@@ -611,7 +583,7 @@ impl Container {
         self.writer.records_left()
     }
 
-    /// The file, complete and on the disk, still under its temporary name.
+    /// The file, complete and on the disk, still without its name.
     pub(crate) fn synced(self) -> Result<AtomicFile> {
         let Self { writer, path } = self;
         let output = writer.finish();
@@ -632,15 +604,13 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes `path` and its missing parents.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let gate = gate();
+        let mut gate = gate();
         let missing: Vec<PathBuf> = path
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
             .map(Path::to_owned)
             .collect();
-        for folder in &missing {
-            FOLDERS.add(folder.clone());
-        }
+        gate.folders.extend_from_slice(&missing);
         let folder = Self { made: missing };
         let result = match path.ancestors().find(|folder| folder.exists()) {
             // "file exists" would be what the system says
@@ -655,21 +625,12 @@ impl Folder {
         result.map_err(|source| Error::io(path, source))?;
         Ok(folder)
     }
-
-    /// Leaves the folder alone: another process uses it too.
-    pub(crate) fn keep(&mut self) {
-        for folder in self.made.drain(..) {
-            FOLDERS.remove(&folder);
-        }
-    }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _gate = gate();
-        for folder in &self.made {
-            FOLDERS.remove(folder);
-        }
+        let mut gate = gate();
+        gate.folders.retain(|folder| !self.made.contains(folder));
         remove_folders(&self.made);
     }
 }
@@ -716,15 +677,6 @@ mod tests {
         keys.secret.save(&path, true, None).unwrap();
         fs::write(&path, "no key").unwrap();
         Output::create(&path, true).unwrap().commit().unwrap();
-    }
-
-    #[test]
-    fn a_kept_folder_stays() {
-        let base = tempfile::tempdir().unwrap();
-        let mut folder = Folder::create(&base.path().join("a")).unwrap();
-        folder.keep();
-        drop(folder);
-        assert!(base.path().join("a").exists());
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl World {
     pub(crate) fn with_files() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
+        let keys = KeySet::create(&set, folder.path().join("keys")).unwrap();
         let key = AesKey::from_bytes(&KEY).unwrap();
         let (wrapping, path) = (WrapOptions::default(), folder.path().join("key.hwk"));
         let wrapped = WrappedKey::create(&keys.secret, &key, &wrapping, path, false).unwrap();

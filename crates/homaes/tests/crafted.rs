@@ -34,7 +34,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let set = Set::named("bgv/toy-255").unwrap();
-        let keys = KeySet::create(&set, at("keys"), false).unwrap();
+        let keys = KeySet::create(&set, at("keys")).unwrap();
         let key = AesKey::from_bytes(&[1; 16]).unwrap();
         let wrapping = WrapOptions::default();
         let path = at("key.hwk");

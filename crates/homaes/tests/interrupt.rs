@@ -18,7 +18,7 @@ fn complete_outputs_stay_and_are_counted() {
     let mut unfinished = Output::create(at("c"), false).unwrap();
     unfinished.write_all(b"c").unwrap();
     Output::held("memory", std::io::sink()).commit().unwrap();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert!(!at("c").exists());
     assert_eq!(interrupt(), 2);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     // dropping it would wait forever

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use homaes::{
-    Error, KdfCost, KeyFolder, KeySet, Passphrase, REPLACED_KEY_FILE, Repair, SECRET_KEY_FILE,
-    SecretKey, Set, inspect,
-};
+use homaes::{Error, KdfCost, KeySet, Passphrase, SecretKey, Set, inspect};
 use homaes_wire::{Contents, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +28,7 @@ impl World {
     fn new(set: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let set = Set::named(set).unwrap();
-        let keys = KeySet::create(&set, folder.path().join("keys"), false).unwrap();
+        let keys = KeySet::create(&set, folder.path().join("keys")).unwrap();
         let passphrase = Passphrase::new(b"correct horse").unwrap();
         let path = folder.path().join("locked");
         let lock = Some((&passphrase, COST));
@@ -133,7 +130,7 @@ fn keys_are_made_under_a_passphrase() {
         let folder = tempfile::tempdir().unwrap();
         let passphrase = Passphrase::new("über".as_bytes()).unwrap();
         let set = Set::named(set).unwrap();
-        let keys = KeySet::create_protected(&set, folder.path(), false, &passphrase, COST);
+        let keys = KeySet::create_protected(&set, folder.path(), &passphrase, COST);
         let path = folder.path().join("secret.hsk");
         let unlocked = SecretKey::unlock(&path, &passphrase).unwrap();
         assert_eq!(unlocked.id(), keys.unwrap().secret.id());
@@ -163,38 +160,6 @@ fn another_key_in_the_same_place_is_not_lost() {
     assert!(error.contains("file belongs to key"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), there);
     assert!(key.protect(world.at("missing"), lock).is_err() && !world.at("missing").exists());
-}
-
-/// The folder if the process is killed after renaming the new secret key, but not yet the new evaluation key.
-#[test]
-fn a_protected_key_that_was_set_aside_is_put_back() {
-    let world = World::new("bgv/toy-255");
-    let [own, aside] = [SECRET_KEY_FILE, REPLACED_KEY_FILE].map(|name| world.at("keys").join(name));
-    fs::copy(world.at("locked"), aside).unwrap();
-    let other = KeySet::generate(&world.set).unwrap().secret;
-    other
-        .save(&own, true, Some((&world.passphrase, COST)))
-        .unwrap();
-    let folder = KeyFolder::open(world.at("keys")).unwrap();
-    assert_eq!(folder.repair(), Some(Repair::PutBack));
-    assert!(fs::read(own).unwrap() == fs::read(world.at("locked")).unwrap());
-}
-
-#[cfg(unix)]
-#[test]
-fn no_passphrase_is_changed_while_keys_are_made() {
-    let world = World::new("tfhe/toy");
-    let path = world.at("keys").join(SECRET_KEY_FILE);
-    let key = SecretKey::open(&path).unwrap();
-    let before = fs::read(&path).unwrap();
-    let lock = Some((&world.passphrase, COST));
-    let folder = KeyFolder::open(world.at("keys")).unwrap();
-    let error = key.protect(&path, lock).unwrap_err();
-    assert!(matches!(error, Error::Locked { .. }), "{error}");
-    assert!(fs::read(&path).unwrap() == before);
-    drop(folder);
-    key.protect(&path, lock).unwrap();
-    SecretKey::unlock(&path, &world.passphrase).unwrap();
 }
 
 /// Checksums detect accidents only, so this test makes them correct after each change.

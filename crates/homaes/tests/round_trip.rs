@@ -325,13 +325,14 @@ fn a_failed_run_leaves_nothing_behind() {
         );
     }
     let set = world.keys.eval.set();
-    assert!(KeySet::create(set, world.at("keys"), false).is_err());
-    assert!(KeySet::create(set, world.at("c/keys"), false).is_err());
+    assert!(KeySet::create(set, world.at("keys")).is_err());
+    assert!(KeySet::create(set, world.at("c/keys")).is_err());
     fs::create_dir(world.at("half")).unwrap();
     fs::write(world.at("half/eval.hek"), "mine").unwrap();
-    assert!(KeySet::create(set, world.at("half"), false).is_err());
+    assert!(KeySet::create(set, world.at("half")).is_err());
     assert_eq!(names(&world.at("half")), ["eval.hek"]);
     assert_eq!(names(world.folder.path()), ["c", "half", "key.hwk", "keys"]);
-    KeySet::create(set, world.at("half"), true).unwrap();
+    fs::remove_file(world.at("half/eval.hek")).unwrap();
+    KeySet::create(set, world.at("half")).unwrap();
     assert_eq!(names(&world.at("half")), ["eval.hek", "secret.hsk"]);
 }

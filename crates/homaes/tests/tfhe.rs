@@ -32,7 +32,7 @@ impl World {
             .map(|set| {
                 let folder = tempfile::tempdir().unwrap();
                 Self {
-                    keys: KeySet::create(&set, folder.path().join("keys"), false).unwrap(),
+                    keys: KeySet::create(&set, folder.path().join("keys")).unwrap(),
                     folder,
                     layout: set.layouts()[0],
                 }

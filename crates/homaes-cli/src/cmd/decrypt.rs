@@ -2,7 +2,7 @@
 
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, read_aad,
-    read_aes_key, refuse_own_input, reserve_private,
+    read_aes_key, refuse_own_input,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -252,10 +252,10 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
 fn output(args: &Decrypt) -> Result<Output, Failure> {
     let output = match is_stream(args.out()) {
         true => Output::held(STANDARD_OUTPUT, io::stdout()),
-        false => reserve_private(args.out(), args.force)?,
+        false => Output::private(args.out(), args.force)?,
     };
     if let Some(log) = &args.seen
-        && output.is_log(&reserve_private(log, true)?)
+        && output.is_log(&Output::private(log, true)?)
     {
         let path = log.clone();
         return Err(Error::SeenIsOutput { path }.into());

@@ -88,9 +88,7 @@ fn whole_way(
     };
 
     // The client makes its keys and wraps the AES key, once.
-    spin("client: making keys", || {
-        KeySet::create(set, &files.keys, false)
-    })?;
+    spin("client: making keys", || KeySet::create(set, &files.keys))?;
     let keygen = lap();
     let secret = SecretKey::open(&files.secret)?;
     let aes_key = AesKey::from_bytes(&sample.key)?;

@@ -5,12 +5,12 @@ use crate::console::Failure;
 
 #[cfg(feature = "tfhe-rs")]
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
-    use super::{refuse_own_input, reserve};
+    use super::refuse_own_input;
     use crate::console;
     use crate::progress::Counter;
     use crate::table;
     refuse_own_input(&args.out, &[&args.input])?;
-    let output = reserve(&args.out, args.force)?;
+    let output = homaes::Output::create(&args.out, args.force)?;
     let mut bar = Counter::new("writing values");
     let mut tick = |done, all| bar.set(done, all);
     let done = homaes::export_fheuint8(

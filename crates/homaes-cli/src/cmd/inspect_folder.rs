@@ -1,11 +1,11 @@
-//! `homaes inspect` of a folder: what a killed run left there, and what becomes of it.
+//! `homaes inspect` of a folder: its keys, and what a run that was stopped left there.
 
 use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::table::Rows;
 use homaes::{
-    BRIDGE_KEY_FILE, EVAL_KEY_FILE, FolderInspection, KeyFile, Pair, REPLACED_KEY_FILE,
-    SECRET_KEY_FILE, inspect_folder,
+    BRIDGE_KEY_FILE, EVAL_KEY_FILE, FolderInspection, KeyFile, Pair, SECRET_KEY_FILE,
+    inspect_folder,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -13,19 +13,16 @@ use std::path::Path;
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
     let found = inspect_folder(&args.file)?;
     if args.json {
-        console::print_json(&folder_json(&found, &args.file))
+        console::print_json(&folder_json(&found))
     } else {
-        console::print(&text(&found, &args.file))
+        console::print(&text(&found))
     }
 }
 
-fn text(found: &FolderInspection, folder: &Path) -> String {
+fn text(found: &FolderInspection) -> String {
     let mut rows = Rows::default();
     rows.add(SECRET_KEY_FILE, key_file(&found.secret));
     rows.add(EVAL_KEY_FILE, key_file(&found.eval));
-    if found.replaced != KeyFile::Missing {
-        rows.add(REPLACED_KEY_FILE, key_file(&found.replaced));
-    }
     rows.add("keys", pair(found.pair).1);
     if found.bridge != KeyFile::Missing {
         let other = match (&found.bridge, &found.eval) {
@@ -43,15 +40,9 @@ fn text(found: &FolderInspection, folder: &Path) -> String {
         let what = "of a key generation that was stopped; 'keygen --resume' goes on with it";
         rows.add("unfinished", format!("{}: {what}", name(path)));
     }
-    for file in &found.temporaries {
-        let what = match file.in_use {
-            true => "being written",
-            false => "left by a killed run; the next run that writes here removes it",
-        };
-        rows.add(
-            "temporary",
-            format!("{}: {what}", below(folder, &file.path)),
-        );
+    for path in &found.temporaries {
+        let what = "an unfinished output: delete it unless a run is writing it";
+        rows.add("temporary", format!("{}: {what}", name(path)));
     }
     rows.text()
 }
@@ -73,19 +64,7 @@ fn pair(pair: Pair) -> (&'static str, &'static str) {
             "differs",
             "the evaluation key was made with another secret key",
         ),
-        Pair::Incomplete => ("incomplete", "not a pair"),
-        Pair::ToPutBack => (
-            "to-put-back",
-            "a key generation was stopped before it had replaced the keys; the next one here, also a refused one, puts the old secret key back",
-        ),
-        Pair::ToComplete => (
-            "to-complete",
-            "a key generation was stopped after it had replaced the keys; the next one here, also a refused one, removes the old secret key",
-        ),
-        _ => (
-            "unknown",
-            "a key generation was stopped, and no evaluation key tells which secret key is in use: keep the right one as secret.hsk and move the other one away",
-        ),
+        _ => ("incomplete", "not a pair"),
     }
 }
 
@@ -94,30 +73,24 @@ fn name(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The path of a file from the folder that is looked at.
-fn below(folder: &Path, path: &Path) -> String {
-    let path = path.strip_prefix(folder).unwrap_or(path);
-    path.display().to_string()
-}
-
-fn folder_json(found: &FolderInspection, folder: &Path) -> Value {
+fn folder_json(found: &FolderInspection) -> Value {
     let file = |file: &KeyFile| match file {
         KeyFile::Of(id) => json!({ "key_id": id.to_string() }),
         KeyFile::Unreadable(error) => json!({ "error": error }),
         _ => Value::Null,
     };
-    let temporaries = found.temporaries.iter();
     json!({
         "kind": "folder",
         "secret": file(&found.secret),
         "eval": file(&found.eval),
         "bridge": file(&found.bridge),
-        "replaced": file(&found.replaced),
+        // keys are never replaced
+        "replaced": null,
         "pair": pair(found.pair).0,
         "others": found.others.iter().map(|path| name(path)).collect::<Vec<_>>(),
         "unfinished": found.unfinished.iter().map(|path| name(path)).collect::<Vec<_>>(),
-        "temporaries": temporaries
-            .map(|file| json!({ "name": below(folder, &file.path), "in_use": file.in_use }))
+        "temporaries": found.temporaries.iter()
+            .map(|path| json!({ "name": name(path), "in_use": null }))
             .collect::<Vec<_>>(),
     })
 }

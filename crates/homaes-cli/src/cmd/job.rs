@@ -1,13 +1,11 @@
 //! `homaes job`
 
 use super::input;
-use super::{remove_leftovers_beside, reserve};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
-use crate::speeds::choose;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, Progress, Set, Share};
+use homaes::{Cancel, Devices, Output, Progress, Set};
 use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -118,10 +116,6 @@ fn results(job: &Job) -> String {
 fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
     devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
-    if let Location::Local(folder) = location {
-        // of shards that killed workers were writing
-        remove_leftovers_beside(&folder.join("shards").join("any"));
-    }
     warn_insecure(&job)?;
     let keys = spin("loading keys", || job.keys(None))?;
     Ok((job, keys))
@@ -155,15 +149,9 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             ..event
         });
     });
-    let (set, left) = (Set::named(job.set())?, of_batches - done_batches);
-    let what = (&set, job.layout(), false);
-    let (devices, speed) = choose(devices, what, worker.threads(), left);
     let worker = worker.on(devices).warn(console::warn);
-    speed.announce(left, job.output_bytes() / job.batches() * left);
-    locked().expect(speed.seconds_per_batch());
     let start = Instant::now();
-    let (mut own, mut evaluated) = (0, (0.0, 0));
-    let mut shares: Vec<Share> = Vec::new();
+    let mut own = 0;
     worker.run(ranges, &mut |done: &Done| {
         DONE[0].fetch_add(1, Ordering::Relaxed);
         let mut follower = locked();
@@ -171,18 +159,12 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             Outcome::There => follower.others(batches(done.number)),
             Outcome::Written | Outcome::Same => own += 1,
         }
-        if let Some(report) = &done.report {
-            evaluated.0 += report.seconds;
-            evaluated.1 += batches(done.number);
-            shares.extend(report.devices.iter().cloned());
-        }
         follower.tell(
             &json!({ "event": "shard", "shard": done.number, "outcome": done.outcome.name() }),
         );
     })?;
     let seconds = start.elapsed().as_secs_f64();
     drop(worker);
-    speed.note(evaluated.0, evaluated.1, &shares);
     let others = wanted - there - own;
     if locked().is_json() {
         locked().tell(&json!({
@@ -402,7 +384,7 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
 fn merge(args: JobMerge) -> Result<(), Failure> {
     let job = Job::open(args.job)?;
     job.refuse_output(&args.out)?;
-    let output = reserve(&args.out, args.force)?;
+    let output = Output::create(&args.out, args.force)?;
     spin("merging", || job.merge(output, &Cancel::new()))?;
     let bytes = table::count(job.output_bytes(), "byte", "bytes");
     let shards = table::count(job.shards(), "shard", "shards");

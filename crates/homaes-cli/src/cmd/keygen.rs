@@ -2,14 +2,14 @@
 
 use super::{
     FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by,
-    refuse_own_input, remove_leftovers, reserve,
+    refuse_own_input,
 };
 use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use homaes::{
     BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeySize, KeyStep, Output,
-    Pair, Passphrase, Repair, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
+    Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
 };
 use std::path::Path;
 
@@ -65,8 +65,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             "--passphrase-file",
         )?),
     };
-    let folder = open_folder(&args.out)?;
-    remove_leftovers(&args.out);
+    let folder = KeyFolder::open(&args.out)?;
     if !folder.unfinished().is_empty() {
         let path = args.out.display();
         console::warn(&match args.resume {
@@ -78,8 +77,9 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             ),
         });
     }
-    // before keys are replaced
-    let bridge_output = end.as_ref().map(|_| reserve(&bridge_file, args.force));
+    let bridge_output = end
+        .as_ref()
+        .map(|_| Output::create(&bridge_file, args.force));
     let bridge_output = bridge_output.transpose()?;
     let lock = passphrase.as_ref();
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
@@ -152,36 +152,14 @@ fn make(
         Ok(())
     };
     let key = match args.resume {
-        true => folder.resume(set, args.force, lock, &mut tick)?,
-        false => folder.create_fit(set, args.force, lock, &mut tick, &mut fits)?,
+        true => folder.resume(set, lock, &mut tick)?,
+        false => folder.create_fit(set, lock, &mut tick, &mut fits)?,
     };
     Ok((key, bridge))
 }
 
-/// The folder, locked, with its keys in order.
-fn open_folder(path: &Path) -> Result<KeyFolder, Failure> {
-    let folder = KeyFolder::open(path)?;
-    if let Some(repair) = folder.repair() {
-        let what = match repair {
-            Repair::PutBack => "before it had replaced the keys; the old secret key is back",
-            _ => "after it had replaced the keys; the old secret key is removed",
-        };
-        let path = path.display();
-        console::warn(&format!("{path}: a key generation was stopped {what}"));
-    }
-    Ok(folder)
-}
-
 /// A bridge key for the keys that are in the folder.
 fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
-    // Nobody makes other keys there meanwhile.
-    let _folder = open_folder(&args.out)?;
-    if inspect_folder(&args.out)?.pair == Pair::Differs {
-        return Err(Failure::Work(format!(
-            "{}: the evaluation key was made with another secret key; make both anew with --set",
-            args.out.display()
-        )));
-    }
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
         return Err(Failure::Work(format!(
@@ -189,9 +167,15 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
             args.out.display()
         )));
     }
+    if inspect_folder(&args.out)?.pair == Pair::Differs {
+        return Err(Failure::Work(format!(
+            "{}: the evaluation key was made with another secret key; make both anew with --set",
+            args.out.display()
+        )));
+    }
     let key = open_secret(&secret, args.passphrase_file.as_deref())?;
     match end {
-        Some(end) => save_bridge(&end.bridge(&key)?, reserve(file, args.force)?),
+        Some(end) => save_bridge(&end.bridge(&key)?, Output::create(file, args.force)?),
         None => Ok(()),
     }
 }

@@ -1,10 +1,9 @@
 //! `homaes completions` and `homaes man`: from the definition of the command line, as the help.
 
-use super::reserve;
 use crate::args::{Args, Completions, Man};
 use crate::console::{self, Failure};
 use clap::{Command, CommandFactory};
-use homaes::Error;
+use homaes::{Error, Output};
 use std::fs;
 use std::io::Write;
 
@@ -33,7 +32,7 @@ pub(crate) fn man(args: &Man) -> Result<(), Failure> {
     for (name, command) in pages {
         let text = page(command)?;
         let path = folder.join(format!("{name}.1"));
-        let mut output = reserve(&path, args.force)?;
+        let mut output = Output::create(&path, args.force)?;
         output.write_all(text.as_bytes()).map_err(io(&path))?;
         written.push((output, path));
     }

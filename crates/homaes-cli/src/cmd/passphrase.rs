@@ -1,6 +1,6 @@
 //! `homaes passphrase`
 
-use super::{new_passphrase, one_standard_input, open_secret, remove_leftovers_beside};
+use super::{new_passphrase, one_standard_input, open_secret};
 use crate::args::ChangePassphrase;
 use crate::console::{self, Failure};
 use crate::progress::spin;
@@ -22,7 +22,6 @@ pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
         true => None,
         false => Some(new_passphrase(path, new, "--new-passphrase-file")?),
     };
-    remove_leftovers_beside(path);
     spin("writing the secret key", || {
         let lock = passphrase.as_ref();
         secret.protect(path, lock.map(|lock| (lock, KdfCost::default())))

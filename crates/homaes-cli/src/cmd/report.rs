@@ -1,6 +1,6 @@
 //! `homaes report`: tables and pictures of measured runs.
 
-use super::{refuse_own_input, reserve};
+use super::refuse_own_input;
 use crate::args::Report;
 use crate::console::{self, Failure};
 use crate::table;
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     }
     let outputs: Vec<Output> = files
         .iter()
-        .map(|(path, _)| reserve(path, args.force))
-        .collect::<Result<_, Failure>>()?;
+        .map(|(path, _)| Output::create(path, args.force))
+        .collect::<Result<_, Error>>()?;
     for (i, output) in outputs.iter().enumerate() {
         refuse_own_input(&files[i].0, &inputs)?;
         if outputs[..i].iter().any(|other| other.is_same(output)) {

@@ -2,11 +2,10 @@
 
 pub(crate) mod resume;
 
-use super::{STANDARD_OUTPUT, input, refuse_own_input, remove_leftovers_beside, reserve};
+use super::{STANDARD_OUTPUT, input, refuse_own_input};
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
-use crate::speeds::choose;
 use crate::table;
 use homaes::{
     AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Progress, Report, Step,
@@ -91,12 +90,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
     warn_of_few_threads(args, &transcipher);
     let plan = transcipher.plan(message)?;
-    let what = (eval.set(), plan.layout(), bridge.is_some());
-    let batches = plan.split().batches();
-    let (devices, speed) = choose(devices, what, transcipher.threads(), batches);
     let transcipher = transcipher.on(devices).warn(console::warn);
-    speed.announce(batches, plan.file_bytes());
-    follower.expect(speed.seconds_per_batch());
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let follow = Mutex::new(&mut follower);
     let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,8 +109,6 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         }
     };
     drop(transcipher);
-    let evaluated = report.batches - report.resumed;
-    speed.note(report.seconds, evaluated, &report.devices);
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
@@ -170,14 +162,15 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
         return Err(same());
     }
     if args.resume {
-        remove_leftovers_beside(&args.out);
         // an output that is there is complete, and has its report, or the run fails
         let is_there = |report: &&Path| {
             let [report, out] = [report, &*args.out].map(|path| path.canonicalize().ok());
             !args.force && report.is_some() && out.is_some() && report != out
         };
         let report = report.filter(|report| !is_there(report));
-        let report = report.map(|path| reserve(path, args.force)).transpose()?;
+        let report = report
+            .map(|path| Output::create(path, args.force))
+            .transpose()?;
         let is_out = |report: &Output| report.is_at(&args.out);
         return match report.as_ref().is_some_and(is_out) {
             true => Err(same()),
@@ -186,7 +179,7 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     }
     let output = match is_stream(&args.out) {
         true => Output::stream(STANDARD_OUTPUT, io::stdout()),
-        false => reserve(&args.out, args.force)?,
+        false => Output::create(&args.out, args.force)?,
     };
     if let Some(journal) = homaes::unfinished(&args.out) {
         console::warn(&format!(
@@ -195,7 +188,9 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
             homaes::part_path(&args.out).display()
         ));
     }
-    let report = report.map(|path| reserve(path, args.force)).transpose()?;
+    let report = report
+        .map(|path| Output::create(path, args.force))
+        .transpose()?;
     if report
         .as_ref()
         .is_some_and(|report| report.is_same(&output))

@@ -2,20 +2,19 @@
 
 use super::{
     FOR_THE_SERVER, of_size, one_standard_input, open_secret, read_aes_key, refuse_own_input,
-    reserve,
 };
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use crate::table;
-use homaes::{WrapOptions, WrappedKey};
+use homaes::{Output, WrapOptions, WrappedKey};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
     one_standard_input(&[Some(&args.key_file), passphrase])?;
     let others = passphrase.unwrap_or(&args.key_file);
     refuse_own_input(&args.out, &[&args.secret, &args.key_file, others])?;
-    let output = reserve(&args.out, args.force)?;
+    let output = Output::create(&args.out, args.force)?;
     let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = WrapOptions {

@@ -184,3 +184,17 @@ impl Run {
         assert_eq!(self.out, "", "{line}");
     }
 }
+
+/// Outputs that a process has begun in a folder: without a name, or where that cannot be under a temporary one.
+pub(crate) fn unnamed_files(child: &std::process::Child, folder: &Path) -> Vec<PathBuf> {
+    let folder = folder.canonicalize().unwrap();
+    let open = fs::read_dir(format!("/proc/{}/fd", child.id()));
+    let open = open.into_iter().chain(fs::read_dir(&folder));
+    let paths = open.flatten().flatten().map(|entry| entry.path());
+    let begun = paths.filter(|path| {
+        let file = fs::read_link(path).unwrap_or(path.clone());
+        let name = file.to_string_lossy();
+        file.starts_with(&folder) && (name.ends_with(" (deleted)") || name.contains(".homaes-tmp-"))
+    });
+    begun.collect()
+}

@@ -35,7 +35,6 @@ pub fn cached(
     if is_right(&path, digest, bytes) {
         return Ok(path);
     }
-    homaes_wire::remove_leftovers(cache).map_err(|error| at(cache, error))?;
     let no_object = || StoreError::Location {
         location: location.to_string(),
         why: "expected the name of an object",

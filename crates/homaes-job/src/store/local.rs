@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// A folder of objects as files, created with the first object.
 ///
-/// An object is written and synchronised under a temporary name, then hard-linked to its own name, which never replaces
-/// another. A killed writer leaves only the temporary file; [`remove_leftovers`](Store::remove_leftovers) removes it.
-/// Links are followed to files, and to folders that a name leads through, but not in listings.
+/// An object gets its name once it is complete and on disk, and never replaces another. Links are followed to files,
+/// and to folders that a name leads through, but not in listings.
 #[derive(Debug, Clone)]
 pub struct Local {
     folder: PathBuf,
@@ -174,29 +173,6 @@ impl Store for Local {
 
     fn folder(&self) -> Option<&Path> {
         Some(&self.folder)
-    }
-
-    fn remove_leftovers(&self) -> Result<usize, StoreError> {
-        let mut folders = vec![self.folder.clone()];
-        visit(&self.folder, "", &mut |path, _| {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            // files of one folder are visited consecutively
-            if folders.last().is_none_or(|last| last != folder) {
-                folders.push(folder.to_owned());
-            }
-            Ok(())
-        })?;
-        folders.sort();
-        folders.dedup();
-        let mut removed = 0;
-        for folder in folders {
-            match homaes_wire::remove_leftovers(&folder) {
-                Ok(paths) => removed += paths.len(),
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(at(&folder, error)),
-            }
-        }
-        Ok(removed)
     }
 }
 

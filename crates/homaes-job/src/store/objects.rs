@@ -37,11 +37,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn folder(&self) -> Option<&Path> {
         None
     }
-
-    /// Removes files that killed writers left, and returns their number. Files of live writers stay.
-    fn remove_leftovers(&self) -> Result<usize, StoreError> {
-        Ok(0)
-    }
 }
 
 /// The result of [`Store::list`].

@@ -19,6 +19,10 @@ fn names(folder: &TempDir) -> Vec<String> {
     names
 }
 
+fn resume(path: &Path, options: OutputOptions) -> Result<AtomicFile, WireError> {
+    AtomicFile::resume_as(path, options, unfinished_path)
+}
+
 fn write(path: &Path, options: OutputOptions, bytes: &[u8]) -> Result<(), WireError> {
     let mut file = AtomicFile::create(path, options)?;
     file.write_all(bytes).unwrap();
@@ -32,14 +36,74 @@ fn the_name_appears_at_the_end() {
     let mut file = AtomicFile::create(&path, PLAIN).unwrap();
     assert_eq!(file.target(), path);
     file.write_all(b"abc").unwrap();
-    let before = names(&folder);
-    assert!(
-        before.len() == 1 && before[0].starts_with(".out.hct.homaes-tmp-"),
-        "{before:?}"
-    );
+    assert!(!path.exists());
     file.commit().unwrap();
     assert_eq!(names(&folder), ["out.hct"]);
     assert_eq!(fs::read(&path).unwrap(), b"abc");
+}
+
+/// As on systems and file systems without unnamed files.
+fn named(path: &Path, options: OutputOptions) -> AtomicFile {
+    AtomicFile::create_by(path, options, |_, _| Err(io::ErrorKind::Unsupported.into())).unwrap()
+}
+
+/// One test, for the clean-up reaches every such file of the process.
+#[test]
+fn files_that_need_a_name_have_a_temporary_one() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let [mut a, b] = ["a", "b"].map(|name| named(&path(name), PLAIN));
+    named(&path("done"), PLAIN).commit().unwrap();
+    let before = names(&folder);
+    assert!(
+        before.len() == 3 && before[0].starts_with(".a.homaes-tmp-"),
+        "{before:?}"
+    );
+    assert!(is_temporary_name(before[0].as_ref()) && !is_temporary_name("done".as_ref()));
+    drop(named(&path("c"), PLAIN));
+    assert_eq!(names(&folder).len(), 3);
+    cleanup_all();
+    assert_eq!(names(&folder), ["done"]);
+    // What was cleaned up can be written to and dropped, but not committed.
+    a.write_all(b"abc").unwrap();
+    assert!(matches!(a.commit(), Err(WireError::Io { .. })));
+    drop(b);
+    let file = named(&path("a"), PLAIN);
+    fs::write(path("a"), b"other").unwrap();
+    let taken = file.commit();
+    assert!(matches!(taken, Err(WireError::AlreadyExists { .. })));
+    let mut file = named(&path("a"), FORCE);
+    file.write_all(b"new").unwrap();
+    file.commit().unwrap();
+    assert_eq!(fs::read(path("a")).unwrap(), b"new");
+    assert_eq!(names(&folder), ["a", "done"]);
+}
+
+#[test]
+fn temporary_names_are_told_from_others() {
+    for name in ["a", "secret.hsk", &"n".repeat(300)] {
+        let name = Path::new(name);
+        let temporary = temporary_path(name).unwrap();
+        assert_ne!(temporary, temporary_path(name).unwrap());
+        let temporary = temporary.as_os_str();
+        assert!(
+            is_temporary_name(temporary) && temporary.len() < 256,
+            "{name:?}"
+        );
+    }
+    for other in [
+        "",
+        "a",
+        "homaes-tmp-0123456789abcdef",
+        ".homaes-tmp-0123456789abcde",
+        ".a.homaes-tmp-0123456789abcdeg",
+        ".a.homaes-tmp-0123456789abcdef0",
+        ".a.homaes-tmp-0123456789ABCDEF",
+        "a.homaes-tmp-0123456789abcdef",
+        "._homaes-tmp-0123456789abcdef",
+    ] {
+        assert!(!is_temporary_name(other.as_ref()), "{other}");
+    }
 }
 
 #[test]
@@ -147,7 +211,8 @@ fn private_files_are_private_from_the_start() {
     )
     .unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&file.temporary), 0o600);
+    let first = file.file.metadata().unwrap();
+    assert_eq!(first.permissions().mode() & 0o777, 0o600);
     file.commit().unwrap();
     assert_eq!(mode(&path), 0o600);
 }
@@ -173,27 +238,15 @@ fn links_are_followed_and_devices_spared() {
     assert_eq!(error, "/dev/null: not a regular file");
 }
 
-/// A run that was killed in the last step left the file under both names. What replaces it must not be written into it.
+/// A second name of an unfinished file is somebody's, who would read what is written.
 #[cfg(unix)]
 #[test]
-fn a_second_name_of_the_file_to_replace_is_given_up() {
+fn an_unfinished_file_has_one_name() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("eval.hek");
-    let whole = vec![7; 3 * BUFFER_BYTES];
-    fs::write(&path, &whole).unwrap();
-    fs::hard_link(&path, unfinished_path(&path)).unwrap();
-    assert!(AtomicFile::resume(&path, PLAIN).is_err());
-    let mut file = AtomicFile::resume(&path, FORCE).unwrap();
-    file.cut(0).unwrap();
-    file.write_all(&whole[..2 * BUFFER_BYTES + 1]).unwrap();
-    file.sync().unwrap();
-    drop(file);
-    assert_eq!(fs::read(&path).unwrap(), whole);
-    let written = fs::read(unfinished_path(&path)).unwrap();
-    assert_eq!(written.len(), 2 * BUFFER_BYTES + 1);
-    // a name elsewhere is somebody's
+    fs::write(unfinished_path(&path), b"abc").unwrap();
     fs::hard_link(unfinished_path(&path), folder.path().join("other")).unwrap();
-    let error = AtomicFile::resume(&path, FORCE).unwrap_err().to_string();
+    let error = resume(&path, FORCE).unwrap_err().to_string();
     assert!(error.contains("another name"), "{error}");
 }
 
@@ -207,7 +260,7 @@ fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
         fs::write(path, b"old").unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
-    let mut file = AtomicFile::resume(&path, FORCE).unwrap();
+    let mut file = resume(&path, FORCE).unwrap();
     file.cut(3).unwrap();
     file.commit().unwrap();
     assert_eq!(
@@ -226,7 +279,7 @@ fn a_file_that_is_complete_meanwhile_is_not_written_into() {
         let mut done = 0;
         while done < 300 {
             // in use, or about to be
-            let Ok(mut file) = AtomicFile::resume(&path, FORCE) else {
+            let Ok(mut file) = resume(&path, FORCE) else {
                 continue;
             };
             file.cut(0).unwrap();
@@ -252,7 +305,7 @@ fn what_was_written_is_read_from_the_file_itself() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x");
     fs::write(unfinished_path(&path), b"own").unwrap();
-    let file = AtomicFile::resume(&path, PLAIN).unwrap();
+    let file = resume(&path, PLAIN).unwrap();
     fs::rename(unfinished_path(&path), folder.path().join("away")).unwrap();
     fs::write(unfinished_path(&path), b"planted").unwrap();
     let mut found = String::new();
@@ -266,11 +319,11 @@ fn another_file_under_the_temporary_name_is_not_published() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x");
     for force in [PLAIN, FORCE] {
-        let mut first = AtomicFile::resume(&path, force).unwrap();
+        let mut first = resume(&path, force).unwrap();
         first.write_all(b"whole").unwrap();
         first.sync().unwrap();
         fs::remove_file(unfinished_path(&path)).unwrap();
-        let mut second = AtomicFile::resume(&path, force).unwrap();
+        let mut second = resume(&path, force).unwrap();
         second.write_all(b"ha").unwrap();
         second.sync().unwrap();
         let error = first.commit().unwrap_err().to_string();
@@ -297,11 +350,11 @@ fn an_unfinished_file_can_be_opened_again_whatever_it_replaces() {
         private: true,
         ..FORCE
     };
-    let mut file = AtomicFile::resume(&path, private).unwrap();
+    let mut file = resume(&path, private).unwrap();
     file.write_all(b"new").unwrap();
     drop(file);
     assert_eq!(mode(&unfinished_path(&path)), 0o600);
-    let mut file = AtomicFile::resume(&path, private).unwrap();
+    let mut file = resume(&path, private).unwrap();
     file.cut(3).unwrap();
     file.commit().unwrap();
     assert_eq!(

@@ -9,7 +9,7 @@ use crate::decrypt::gcm::Cipher;
 use crate::decrypt::replay_log::ReplayLog;
 use crate::input::part_meta::PartMeta;
 use crate::machine::disk;
-use crate::output::{Folder, folder_of, refuse_own_input, remove_leftovers};
+use crate::output::{Folder, folder_of, refuse_own_input};
 use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
 use homaes_aes::KeySize;
 use std::collections::{BTreeSet, VecDeque};
@@ -88,13 +88,6 @@ impl SecretKey {
             Ok(replay_log)
         });
         let replay_log = replay_log.transpose()?;
-        let folders = meta.parts.iter().map(|part| parts.target(part));
-        let folders: BTreeSet<_> = folders
-            .map(|target| folder_of(&target).to_owned())
-            .collect();
-        for folder in folders {
-            let _ = remove_leftovers(&folder);
-        }
         let _made = Folder::create(folder)?;
         // all of it at once, and again in files
         disk::check(folder, meta.bytes().saturating_mul(2), 0)?;

@@ -12,47 +12,31 @@
 //! check before it, so that a change, a lost line and a line cut short are noticed. Lines lost at the end are not: no file can tell
 //! that by itself.
 //!
-//! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
-//! grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
+//! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a
+//! decryption grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
 use crate::input::part_meta::sha256;
 use crate::input::source::NOT_REGULAR;
-use crate::output::{folder_of, is_one_place, remove_leftovers};
+use crate::output::is_one_place;
 use crate::{Error, Output, PartMeta, Result};
-use homaes_wire::KeyId;
-use homaes_wire::hex;
+use homaes_wire::{KeyId, hex};
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-const HEAD: &str = "homaes replay log 1";
-
-/// Longer than any line.
-const MAX_LINE_BYTES: u64 = 512;
-
-/// The end of the year 9999: later times have no such text.
-const LAST_SECOND: u64 = 253_402_300_799;
+/// The first line.
+const HEAD: &str = "homaes replay log 1\n";
 
 /// The log, and the messages that are to be recorded in it.
 pub(crate) struct ReplayLog {
-    log: PathBuf,
-    /// The log with its new lines.
+    /// What replaces it. Its path is that of the file itself, where a symbolic link leads to it: one lock for all names.
     copy: Output,
-    /// The end of the log that was copied.
-    end: End,
-    /// By what names a message in its line.
-    messages: BTreeMap<String, Message>,
-}
-
-struct Message {
-    /// Where it is in the results.
-    place: PathBuf,
-    /// Its number among those of this run.
-    number: usize,
-    /// What else its line says.
-    note: String,
+    /// The place of a message in the results, by what names it in its line.
+    places: BTreeMap<String, PathBuf>,
+    /// The new lines, without time and check.
+    lines: Vec<String>,
 }
 
 impl ReplayLog {
@@ -63,15 +47,11 @@ impl ReplayLog {
         key: KeyId,
         parts: impl IntoIterator<Item = (PathBuf, &'p PartMeta)>,
     ) -> Result<Self> {
-        let mut messages = BTreeMap::new();
-        for (number, (place, part)) in parts.into_iter().enumerate() {
-            let note = format!(" bytes={} key={key}", part.bytes);
-            let message = Message {
-                place: place.clone(),
-                number,
-                note,
-            };
-            if let Some(Message { place: first, .. }) = messages.insert(name_of(part), message) {
+        let (mut places, mut lines) = (BTreeMap::new(), Vec::new());
+        for (place, part) in parts {
+            let name = name_of(part);
+            lines.push(format!("{name} bytes={} key={key}", part.bytes));
+            if let Some(first) = places.insert(name, place.clone()) {
                 return Err(Error::Unexpected {
                     path: place,
                     what: "message",
@@ -80,38 +60,20 @@ impl ReplayLog {
                 });
             }
         }
-        let _ = remove_leftovers(folder_of(log));
         let copy = Output::private(log, true)?;
-        let mut replay_log = Self {
-            // the file itself, where `log` is a symbolic link to it: one lock for all its names
-            log: copy.path().to_owned(),
+        scan(copy.path(), &places)?;
+        Ok(Self {
             copy,
-            end: End::default(),
-            messages,
-        };
-        replay_log.read()?;
-        Ok(replay_log)
-    }
-
-    /// Copies the log, and checks it.
-    fn read(&mut self) -> Result<()> {
-        self.copy.cut(0)?;
-        let (copy, log) = (&mut self.copy, &self.log);
-        self.end = scan(log, &self.messages, |line| {
-            let written = copy.write_all(line);
-            written.map_err(|source| Error::io(log, source))
-        })?;
-        Ok(())
+            places,
+            lines,
+        })
     }
 
     /// Refuses a file that is the log or its lock file, or has a folder of their name above it.
     pub(crate) fn spare(&self, file: &Path) -> Result<()> {
-        let lock = lock_path(&self.log);
-        let is_own = |path: &Path| self.copy.is_at(path) || is_one_place(&lock, path);
-        match file.ancestors().any(is_own) {
-            true => Err(Error::SeenIsOutput {
-                path: self.log.clone(),
-            }),
+        let path = self.copy.path().to_owned();
+        match file.ancestors().any(|file| is_own(&path, file)) {
+            true => Err(Error::SeenIsOutput { path }),
             false => Ok(()),
         }
     }
@@ -120,191 +82,106 @@ impl ReplayLog {
     /// in the log. `put` does not run if another run has recorded one of them meanwhile, or nothing can be recorded.
     pub(crate) fn commit(mut self, put: impl FnOnce(Output) -> Result<()>) -> Result<u64> {
         // held until all files have their names
-        let lock = lock_path(&self.log);
-        let lock = open_lock(&lock).map_err(|source| Error::io(&lock, source))?;
-        if Stamp::of(fs::metadata(&self.log)) != self.end.stamp {
-            self.read()?;
-        }
-        let (time, mut check) = (time(), self.end.check);
-        let mut messages: Vec<_> = self.messages.iter().collect();
-        messages.sort_by_key(|(_, message)| message.number);
-        let error = |source| Error::io(&self.log, source);
-        for (name, Message { note, .. }) in messages {
-            let line = format!("{time}{name}{note}");
-            check = check.next(line.as_bytes());
-            let line = format!("{line} check={}\n", hex(&check.0));
-            self.copy.write_all(line.as_bytes()).map_err(error)?;
+        let log = self.copy.path().to_owned();
+        let lock = lock(&log).map_err(|source| Error::io(&lock_path(&log), source))?;
+        let (mut text, messages, mut check) = scan(&log, &self.places)?;
+        let time = humantime::format_rfc3339_seconds(SystemTime::now().max(UNIX_EPOCH));
+        for line in &self.lines {
+            let line = format!("{time}{line}");
+            check = next(check, &line);
+            text.push_str(&format!("{line} check={}\n", hex(&check)));
         }
         // A full disk is found here, before an output has its name.
-        self.copy.flush().map_err(error)?;
+        let written = self.copy.write_all(text.as_bytes());
+        let written = written.and_then(|()| self.copy.flush());
+        written.map_err(|source| Error::io(&log, source))?;
         put(self.copy)?;
         drop(lock);
-        Ok(self.end.messages + 1)
+        Ok(messages + 1)
     }
 }
 
 /// What names a message in its line.
 fn name_of(part: &PartMeta) -> String {
-    format!(
-        " gcm nonce={} aad-sha256={} tag={}",
-        hex(part.mode.iv()),
-        hex(&part.aad_sha256()),
-        hex(&part.tag.unwrap_or_default())
-    )
+    let (aad, tag) = (part.aad_sha256(), part.tag.unwrap_or_default());
+    let [nonce, aad, tag] = [part.mode.iv(), &aad, &tag].map(hex);
+    format!(" gcm nonce={nonce} aad-sha256={aad} tag={tag}")
 }
 
-/// The front of the hash of everything so far.
-#[derive(Clone, Copy)]
-struct Check([u8; 16]);
-
-impl Check {
-    fn next(self, line: &[u8]) -> Self {
-        let hash = sha256(&[&self.0, line].concat());
-        Self(*hash.first_chunk().expect("32 bytes hold 16"))
-    }
+/// The front of the hash of everything up to a line.
+fn next(check: [u8; 16], line: &str) -> [u8; 16] {
+    let hash = sha256(&[&check, line.as_bytes()].concat());
+    *hash.first_chunk().expect("32 bytes hold 16")
 }
 
-impl Default for Check {
-    fn default() -> Self {
-        Self([0; 16]).next(HEAD.as_bytes())
-    }
-}
-
-/// The end of a log.
-#[derive(Default)]
-struct End {
-    messages: u64,
-    check: Check,
-    /// `None` of a log that is not there.
-    stamp: Option<Stamp>,
-}
-
-/// Tells whether a log, which only grows, is as it was.
-#[derive(PartialEq)]
-struct Stamp {
-    bytes: u64,
-    modified: Option<SystemTime>,
-}
-
-impl Stamp {
-    fn of(metadata: io::Result<Metadata>) -> Option<Self> {
-        let metadata = metadata.ok()?;
-        Some(Self {
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-        })
-    }
-}
-
-/// Checks a log line by line, and that none of `messages` is in it. `each` gets every line, and the first one if there is
-/// no log yet.
-fn scan(
-    log: &Path,
-    messages: &BTreeMap<String, Message>,
-    mut each: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<End> {
-    let mut end = End::default();
-    let file = match File::open(log) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            each(format!("{HEAD}\n").as_bytes())?;
-            return Ok(end);
-        }
-        Err(source) => return Err(Error::io(log, source)),
-    };
+/// Reads a log, or begins one, and checks that none of the messages is in it: its text, the number of its messages, and
+/// its last check.
+fn scan(log: &Path, places: &BTreeMap<String, PathBuf>) -> Result<(String, u64, [u8; 16])> {
     let damaged = |line, expected| Error::SeenDamaged {
         path: log.to_owned(),
         line,
         expected,
     };
-    end.stamp = Stamp::of(file.metadata());
-    let mut input = BufReader::new(file);
-    let mut line = Vec::new();
-    let mut number = 0;
-    loop {
-        line.clear();
-        number += 1;
-        let read = input
-            .by_ref()
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line);
-        if read.map_err(|source| Error::io(log, source))? == 0 {
-            break;
+    let text = match fs::read(log) {
+        // what is no text fails the checks below
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => HEAD.into(),
+        Err(source) => return Err(Error::io(log, source)),
+    };
+    let lines = text.strip_prefix(HEAD);
+    let lines = lines.ok_or_else(|| damaged(1, HEAD.trim_end()))?;
+    let (mut check, mut messages) = (next([0; 16], HEAD.trim_end()), 0);
+    for line in lines.split_inclusive('\n') {
+        let number = messages + 2;
+        let entry = line.strip_suffix('\n');
+        let entry = entry.and_then(|line| line.rsplit_once(" check="));
+        let right = entry.filter(|(entry, found)| {
+            check = next(check, entry);
+            *found == hex(&check)
+        });
+        let what = "a whole line, with the check of it and of those before it";
+        let (entry, _) = right.ok_or_else(|| damaged(number, what))?;
+        let (time, rest) = entry.split_at(entry.find(' ').unwrap_or(entry.len()));
+        let name = rest.split_once(" bytes=").map_or(rest, |(name, _)| name);
+        if let Some(place) = places.get(name) {
+            return Err(Error::Seen {
+                path: place.clone(),
+                time: time.to_owned(),
+                log: log.to_owned(),
+                line: number,
+            });
         }
-        let text = line
-            .strip_suffix(b"\n")
-            .and_then(|text| str::from_utf8(text).ok());
-        let text = text.ok_or_else(|| damaged(number, "a whole line"))?;
-        if number == 1 {
-            if text != HEAD {
-                return Err(damaged(number, HEAD));
-            }
-        } else {
-            let (entry, check) = text
-                .rsplit_once(" check=")
-                .ok_or_else(|| damaged(number, "a checksum"))?;
-            end.check = end.check.next(entry.as_bytes());
-            if check != hex(&end.check.0) {
-                return Err(damaged(
-                    number,
-                    "the checksum of the line and of those before it",
-                ));
-            }
-            let (time, rest) = entry.split_at(entry.find(' ').unwrap_or(entry.len()));
-            let name = rest.split_once(" bytes=").map_or(rest, |(name, _)| name);
-            if let Some(message) = messages.get(name) {
-                return Err(Error::Seen {
-                    path: message.place.clone(),
-                    time: time.to_owned(),
-                    log: log.to_owned(),
-                    line: number,
-                });
-            }
-            end.messages += 1;
-        }
-        each(&line)?;
+        messages += 1;
     }
-    match number {
-        1 => Err(damaged(1, HEAD)),
-        _ => Ok(end),
-    }
+    Ok((text, messages, check))
 }
 
 impl Output {
     /// Whether it will be the file of the replay log `log`, or the lock file beside it.
     #[must_use]
     pub fn is_log(&self, log: &Self) -> bool {
-        self.is_same(log) || self.is_at(&lock_path(log.path()))
+        self.is_file() && is_own(log.path(), self.path())
     }
+}
+
+/// Whether a file is the log or its lock file.
+fn is_own(log: &Path, file: &Path) -> bool {
+    is_one_place(log, file) || is_one_place(&lock_path(log), file)
 }
 
 /// The file that is locked. Not the log, which is replaced.
 fn lock_path(log: &Path) -> PathBuf {
-    let mut lock = log.as_os_str().to_owned();
-    lock.push(".lock");
-    lock.into()
+    log.with_added_extension("lock")
 }
 
 /// Opens and locks the lock file; it stays where it is, empty.
-fn open_lock(path: &Path) -> io::Result<File> {
+fn lock(log: &Path) -> io::Result<File> {
+    let path = lock_path(log);
     // opening a pipe would wait for a reader
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let file = options.open(path)?;
+    let file = File::options().append(true).create(true).open(path)?;
     file.lock()?;
     Ok(file)
-}
-
-/// Now, as far as clocks are right.
-fn time() -> impl std::fmt::Display {
-    let last = UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
-    humantime::format_rfc3339_seconds(SystemTime::now().clamp(UNIX_EPOCH, last))
 }

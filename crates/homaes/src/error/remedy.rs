@@ -98,10 +98,7 @@ impl Error {
             }
             Self::KdfMemory { .. } => "free memory, or raise the memory limit",
             Self::Random(_) => "make the system's random source available",
-            Self::Locked { .. } => "wait for it to end, or choose another folder",
-            Self::HalfReplaced { .. } => {
-                "compare key ids with 'homaes inspect' (also of wrapped keys and results), keep the right secret key as secret.hsk and move the other one away"
-            }
+            Self::KeysExist { .. } => "move or delete the old folder, or choose another",
             Self::PartNames { .. } => "rename them, or give names with --files-from",
             Self::ManyParts { .. } => {
                 "choose one with --part, or give a folder for all of them, such as 'parts/', without what is expected of one message"

@@ -528,15 +528,10 @@ impl AesInput {
         Ok((held, digest))
     }
 
-    /// That blocks, some of `blocks`, are not what they were.
-    pub(crate) fn changed(&self, blocks: Range<u64>) -> Error {
+    /// Checks that the sources of `blocks` are as they were, as far as they tell.
+    pub(crate) fn check(&self, blocks: Range<u64>) -> Result<()> {
         let parts = &self.parts[self.parts_of(blocks)];
-        let wrong = parts.iter().find_map(|part| part.finish().err());
-        let named = || match parts {
-            [one] => one.error(changed()),
-            _ => Error::io(Path::new("one of the files"), changed()),
-        };
-        wrong.unwrap_or_else(named)
+        parts.iter().try_for_each(AesFile::finish)
     }
 
     /// Checks that the sources that are read end as they did.

@@ -1,6 +1,5 @@
 //! Worker threads: as many as the system lets start.
 
-use homaes_math::memory::start_thread;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -45,7 +44,7 @@ impl Pool {
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self::with(threads, |worker| {
-            start_thread(thread::Builder::new(), || worker.run())
+            thread::Builder::new().spawn(|| worker.run())
         })
     }
 

@@ -19,7 +19,7 @@ use crate::results::report::worst;
 use crate::run::plan::{Plan, RunId};
 use crate::run::writer::Results;
 use crate::{AesInput, Error, Output, Report, Result, Step, Transcipher};
-use homaes_wire::{Front, Reader, hex, is_one_file, unhex};
+use homaes_wire::{Front, Reader, hex, unhex};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -171,16 +171,12 @@ impl Transcipher<'_> {
         done.is_some_and(|done| is_whole(path, plan, done))
     }
 
-    /// Whether the file is the complete output of this run. A run may have been stopped just after it had named its file:
-    /// this removes the second name and keeps the journal.
+    /// Whether the file is the complete output of this run. Keeps the journal of a run that was stopped just after it had
+    /// named its file.
     fn finished(&self, path: &Path, plan: &Plan, id: RunId, how: Resume) -> Result<bool> {
         let journal = journal_path(path);
         if !self.is_done(&journal, path, plan, id) {
             return Ok(!how.force && self.is_done(&done_path(path), path, plan, id));
-        }
-        let part = part_path(path);
-        if is_one_file(&part, path) {
-            fs::remove_file(&part).map_err(|source| Error::io(&part, source))?;
         }
         fs::rename(&journal, done_path(path)).map_err(|source| Error::io(&journal, source))?;
         Ok(true)

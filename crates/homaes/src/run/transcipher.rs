@@ -317,7 +317,7 @@ impl<'k> Transcipher<'k> {
             message.finish()?;
             return Ok(report);
         }
-        let mut batches = Batches::new(message, *split, range, &self.cancel)?;
+        let mut batches = Batches::new(message, *split, range);
         let start = Instant::now();
         let circuit = self.circuit(report.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();

@@ -142,7 +142,7 @@ impl Plan {
         let folder = scratch.file("keys");
         let secret = spin("making keys", || {
             timed(&mut around.keygen, || {
-                KeyFolder::open(&folder)?.create(&set, false, None, &mut |_, _, _| ())
+                KeyFolder::open(&folder)?.create(&set, None, &mut |_, _, _| ())
             })
         })?;
         let eval = timed(&mut around.load_key, || {

@@ -102,9 +102,6 @@ fn processes_of_a_machine_fetch_once() {
         &digest,
         &source.bytes.len().to_string(),
     ];
-    let left = source.cache.join(".x.homaes-tmp-0000000000000000");
-    fs::create_dir_all(&source.cache).unwrap();
-    fs::write(left, b"by a killed process").unwrap();
     let processes = [(); 4].map(|()| start(&task));
     let path = source.cached().unwrap();
     let file = inode(&path).to_string();

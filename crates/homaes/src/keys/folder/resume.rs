@@ -5,15 +5,16 @@
 //! and whole records of an evaluation key that belongs to it, are all that the next run needs.
 //! An evaluation key of an older version has another header and is begun anew.
 
-use super::{KeyFolder, KeyStep, KeyTick, fits_unfinished, refuse_link, rename, sync};
+use super::{KeyFolder, KeyStep, KeyTick, commit, exists, id_of};
 use crate::keys::random;
 use crate::keys::{
-    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others, write_rest,
+    write_secret,
 };
 use crate::{Error, Output, Result, Set};
-use homaes_wire::{Front, Kind, Reader, WireError, is_one_file, unfinished_path};
+use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
 use rand_core::Rng;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 impl KeyFolder {
@@ -27,20 +28,16 @@ impl KeyFolder {
     pub fn resume(
         self,
         set: &Set,
-        force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
         tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
-        go_back(&self.path, force)?;
-        let [secret_path, eval_path] = self.files(|path| {
-            refuse_link(path)?;
-            refuse_link(&unfinished_path(path))
-        })?;
+        go_back(&self.path)?;
+        let [secret_path, eval_path] = self.files()?;
         let there = self.unfinished().into_iter().map(fs::metadata);
         let there = there.filter_map(|found| Some(found.ok()?.len())).sum();
         self.check_disk(set, there)?;
-        let secret = Output::resumed(&secret_path, force, true)?;
-        let eval = Output::resumed(&eval_path, force, false)?;
+        let secret = Output::resumed(&secret_path, true)?;
+        let eval = Output::resumed(&eval_path, false)?;
         let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;
         let mut rng = random::generator()?;
         let mut seed = [0; 32];
@@ -76,29 +73,26 @@ impl KeyFolder {
         })?
         .synced()?;
         drop(file);
-        self.commit(secret, eval)?;
+        commit(secret, eval)?;
         Ok(key)
     }
 }
 
-/// Of a run that was killed when the secret key had its name and the evaluation key had not, makes the secret key unfinished again. An
-/// evaluation key that was to be replaced is still there, so that takes `force`.
-fn go_back(folder: &Path, force: bool) -> Result<()> {
+/// Makes the secret key unfinished again where a run was killed between the names: it has its own, and the evaluation key
+/// that fits it has not. One that others can access stays: a resumed run would refuse it.
+fn go_back(folder: &Path) -> Result<()> {
     let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
     let unfinished = unfinished_path(&own);
-    let eval_is_there = fs::symlink_metadata(&eval).is_ok();
-    if eval_is_there && !force {
+    if exists(&eval) || exists(&unfinished) {
         return Ok(());
     }
-    if !eval_is_there && is_one_file(&own, &unfinished) {
-        fs::remove_file(&own).map_err(|source| Error::io(&own, source))?;
-    } else if fits_unfinished(folder) {
-        rename(&own, &unfinished)?;
-    } else {
-        return Ok(());
+    let secret = id_of(&own, Kind::SecretKey).ok();
+    let made = id_of(&unfinished_path(&eval), Kind::EvalKey).ok();
+    let private = File::open(&own).is_ok_and(|file| !readable_by_others(&file));
+    match private && secret.is_some() && secret == made {
+        true => fs::rename(&own, &unfinished).map_err(|source| Error::io(&own, source)),
+        false => Ok(()),
     }
-    sync(folder);
-    Ok(())
 }
 
 /// The secret key of an unfinished key generation, if it was written to its end.

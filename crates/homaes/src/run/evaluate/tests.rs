@@ -108,7 +108,7 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
         events.lock().unwrap().push((batch, round));
     };
     let cancel = Cancel::new();
-    let mut input = Batches::new(&message, split, 0..split.batches(), &cancel)?;
+    let mut input = Batches::new(&message, split, 0..split.batches());
     let mut write = |batch: Evaluated<'_>| {
         assert_eq!(batch.index as usize * 32, out.len());
         assert_eq!(batch.steps.len(), 11);

@@ -219,7 +219,7 @@ fn other_keys_are_refused() {
         // another secret key: at the seam or, where that has nothing to tell keys by, at the files
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let [keys, others] = ["own", "other"].map(|f| KeySet::create(set, at(f), false).unwrap());
+        let [keys, others] = ["own", "other"].map(|f| KeySet::create(set, at(f)).unwrap());
         let aes_key = AesKey::from_bytes(&[1; 16]).unwrap();
         let wrap = |keys: &KeySet, path: &str| {
             let wrapping = wrapping(layout, Mode::Ecb.direction());
@@ -298,7 +298,7 @@ struct Files {
 impl Files {
     fn new(set: &Set) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let keys = KeySet::create(set, folder.path(), false).unwrap();
+        let keys = KeySet::create(set, folder.path()).unwrap();
         let files = Self { folder, keys };
         let wrapping = wrapping(set.layouts()[0], Direction::Encrypt);
         let aes_key = AesKey::from_bytes(&[1; 16]).unwrap();
