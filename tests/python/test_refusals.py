@@ -107,9 +107,9 @@ def test_what_killed_runs_left_is_removed(world: World, tmp_path: Path) -> None:
         for name in (left.name, "a/.o.hct.homaes-part", ".o.hct.homaes-journal"):
             with pytest.raises(homaes.ParametersError, match="no unfinished output"):
                 t.run(homaes.Message.of_parts([(name, ctr(b"text"), CTR)]))
-        with pytest.raises(homaes.ParametersError) as caught:
+        with pytest.raises(homaes.ParametersError, match="expected at least one part") as caught:
             t.run(homaes.Message.of_files([]))
-    assert caught.value.remedy == "pass at least one file or bytes"
+    assert caught.value.remedy == "pass what is expected"
 
 
 def test_messages_say_what_to_do_and_hide_nothing(world: World, tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 //! What can go wrong on the way over.
 
 use crate::target::Other;
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{FieldError, Mismatch};
+use homaes_scheme::{ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the bridge.
@@ -109,30 +108,20 @@ pub enum Error {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::Bgv(error) => error.remedy(),
-            Self::Tfhe(error) => error.remedy(),
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NoBridge { .. } => "use bgv/bridge128, or a set whose AES leaves multiplications",
-            Self::NoEnd { .. } => "use a key of tfhe/p64 or tfhe/p128",
+            Self::Wire(error) => error.into(),
+            Self::Bgv(error) => error.kind(),
+            Self::Tfhe(error) => error.kind(),
+            Self::Mismatch(mismatch) => mismatch.kind(),
             Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {
-                remedy::OTHER_SET
+                ErrorKind::OtherSet
             }
-            Self::UnfitKey { .. } => {
-                "make keys and bridge together by 'keygen --set … --bridge …', which draws until they fit"
-            }
-            Self::Format => {
-                "take the format of the client key that the bridge was made for, or of a server key of it"
-            }
-            Self::UnevenBits => "take a copy of the key",
-            Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,
+            Self::UnfitKey { .. } => ErrorKind::UnfitKey,
+            Self::TooNoisy { .. } | Self::Handed { .. } => ErrorKind::Noise,
+            Self::Field(_) | Self::UnevenBits => ErrorKind::Damaged,
+            Self::NoBridge { .. } | Self::NoEnd { .. } | Self::Format => ErrorKind::Argument,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Bgv(homaes_bgv::Error::Cancelled(_)))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

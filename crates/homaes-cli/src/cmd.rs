@@ -23,17 +23,20 @@ pub(crate) mod wrap_key;
 use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::spin;
+use crate::remedy::remedy;
 use crate::{table, terminal};
-use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set};
+use homaes::{
+    AesKey, Error, ErrorKind, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set,
+};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 /// The set that the command line names; it is the command line that is wrong if there is none.
 fn named_set(name: &str) -> Result<Set, Failure> {
-    Set::named(name).map_err(|error| match error {
-        Error::UnknownSet { .. } => Failure::Usage(format!("{error}; {}", error.remedy())),
-        error => error.into(),
+    Set::named(name).map_err(|error| match error.kind() {
+        kind @ ErrorKind::UnknownSet => Failure::Usage(format!("{error}; {}", remedy(kind))),
+        _ => error.into(),
     })
 }
 
@@ -78,7 +81,7 @@ fn open_secret_by(
     option: &str,
 ) -> Result<SecretKey, Failure> {
     let secret = match SecretKey::open(path) {
-        Err(Error::Protected { .. }) => {
+        Err(error) if error.kind() == ErrorKind::Protected => {
             let passphrase = match passphrase_file {
                 Some(file) => read_passphrase(file)?,
                 None => {

@@ -11,11 +11,14 @@ mod args;
 mod cmd;
 mod console;
 mod progress;
+mod remedy;
 mod scratch;
 mod signals;
 mod speeds;
 mod table;
 mod terminal;
+
+pub use remedy::remedy;
 
 use args::{Args, Command};
 use clap::Parser;

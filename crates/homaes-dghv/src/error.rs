@@ -1,7 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Mismatch};
+use homaes_scheme::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the DGHV scheme and of its files.
@@ -61,18 +60,15 @@ pub enum ParamsError {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::Noise => remedy::WRONG_KEY,
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::Noise => ErrorKind::Undecryptable,
+            Self::Eval(_) => ErrorKind::Levels,
+            Self::Field(_) | Self::NoiseBits { .. } | Self::Prime { .. } => ErrorKind::Damaged,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -1,9 +1,9 @@
 //! A job that is there: its plan, which shards it has, and the file of results that they make.
 
-use crate::error::{JobError, Result, check};
+use crate::error::{JobError, Result, check, refused};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use crate::store::{Location, Store, StoreError};
-use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
+use homaes::{Cancel, ErrorKind, Layout, Merge, Output, RunId, Shard, ShardName};
 use std::fs;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
@@ -86,21 +86,18 @@ impl Job {
     /// Opens the job at `location`.
     ///
     /// # Errors
-    /// [`JobError::NoJob`]; [`JobError::Plan`] if its plan is damaged.
+    /// [`NoJob`](homaes::ErrorKind::NoJob); [`Plan`](homaes::ErrorKind::Plan) if its plan is damaged.
     pub fn open(location: Location) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let job = location.to_string();
         let Some(text) = store.read(PLAN, MAX_BYTES)? else {
-            return Err(JobError::NoJob { job });
+            return Err(no_job(&job));
         };
-        let wrong = |what| JobError::Plan {
-            job: job.clone(),
-            what,
-        };
+        let wrong = |what: &str| refused(ErrorKind::Plan, format!("{job}/{PLAN}"), what);
         let manifest: Manifest =
-            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| wrong(&error.to_string()))?;
         let layout = Layout::from_name(&manifest.layout);
-        let layout = layout.ok_or_else(|| wrong("unknown layout".to_owned()))?;
+        let layout = layout.ok_or_else(|| wrong("unknown layout"))?;
         let job = Self {
             location,
             store,
@@ -110,7 +107,7 @@ impl Job {
         };
         match job.fault() {
             None => Ok(job),
-            Some(what) => Err(wrong(what.to_owned())),
+            Some(what) => Err(wrong(what).into()),
         }
     }
 
@@ -233,11 +230,12 @@ impl Job {
     pub(crate) fn check_number(&self, found: u64) -> Result<()> {
         match found < self.shards() {
             true => Ok(()),
-            false => Err(JobError::NoShard {
-                job: self.location.to_string(),
-                found,
-                last: self.shards() - 1,
-            }),
+            false => {
+                let last = self.shards() - 1;
+                let message = format!("there is no shard {found}, expected 0 to {last}");
+                let error = refused(ErrorKind::NoShard, self.location.to_string(), &message);
+                Err(error.with(found, format!("0 to {last}")).into())
+            }
         }
     }
 
@@ -277,29 +275,24 @@ impl Job {
         };
         match is_file {
             true => Ok(()),
-            false => Err(JobError::NoFile {
-                shard: self.describe(number),
-            }),
+            false => {
+                let shard = self.describe(number);
+                Err(refused(ErrorKind::Shard, shard, "not a regular file").into())
+            }
         }
     }
 
     /// Whether shard `number` is there, by its length and its first record. Its checksums are verified by [`check`](Self::check), and where it is read.
     ///
     /// # Errors
-    /// [`JobError::ShardBytes`] if it is there and is not whole; [`JobError::NoFile`]; [`homaes::Error::Shard`] if it is of another run, or another shard.
+    /// [`Shard`](homaes::ErrorKind::Shard) if it is there and is not whole; [`Shard`](homaes::ErrorKind::Shard); [`Shard`](homaes::ErrorKind::Shard) if it is of another run, or another shard.
     pub fn has(&self, number: u64) -> Result<bool> {
         self.check_file(number)?;
         let (object, expected) = (Self::object(number), self.shard_bytes(number));
         match self.store.bytes(&object)? {
             None => return Ok(false),
             Some(found) if found == expected => {}
-            Some(found) => {
-                return Err(JobError::ShardBytes {
-                    shard: self.describe(number),
-                    found,
-                    expected,
-                });
-            }
+            Some(found) => return Err(self.wrong_bytes(number, found)),
         }
         let mut front = vec![0; expected.min(FRONT_BYTES) as usize];
         self.store.read_at(&object, 0, &mut front)?;
@@ -307,17 +300,14 @@ impl Job {
         match Shard::name_of(&front, &path).map_err(homaes::Error::in_shard)? == self.shard(number)
         {
             true => Ok(true),
-            false => {
-                let what = "run or number";
-                Err(homaes::Error::Shard { path, what }.in_shard().into())
-            }
+            false => Err(homaes::Error::wrong_shard(path, "run or number").into()),
         }
     }
 
     /// Refuses shards that there are not.
     ///
     /// # Errors
-    /// [`JobError::NoShard`].
+    /// [`NoShard`](homaes::ErrorKind::NoShard).
     pub fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
         let mut ranges = ranges.iter();
         ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
@@ -325,19 +315,21 @@ impl Job {
 
     /// Refuses to go on when the job was removed meanwhile, or another one is in its place.
     pub(crate) fn check_there(&self) -> Result<()> {
-        let job = || self.location.to_string();
         let mut found = vec![0; self.head.len()];
         let read = match self.store.bytes(PLAN)? {
-            None => return Err(JobError::NoJob { job: job() }),
+            None => return Err(no_job(&self.location.to_string())),
             Some(_) => self.store.read_at(PLAN, 0, &mut found),
         };
         match read {
             Ok(()) if found == self.head => Ok(()),
-            Ok(()) | Err(StoreError::TooShort { .. }) => Err(JobError::OtherJob {
-                job: job(),
-                found: "another plan".to_owned(),
-                expected: self.id().to_string(),
-            }),
+            Ok(()) | Err(StoreError::TooShort { .. }) => {
+                let expected = self.id().to_string();
+                Err(other_job(
+                    &self.location,
+                    "another plan".to_owned(),
+                    expected,
+                ))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -345,7 +337,7 @@ impl Job {
     /// Which shards are there.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is not there any more; [`JobError::Store`].
+    /// [`NoJob`](homaes::ErrorKind::NoJob) or [`OtherJob`](homaes::ErrorKind::OtherJob) if the job is not there any more; [`JobError::Store`].
     pub fn status(&self) -> Result<Status> {
         self.check_there()?;
         self.look()
@@ -418,12 +410,18 @@ impl Job {
                 Some(bytes) => Err(bytes.len() as u64),
             },
         };
-        let bytes = bytes.map_err(|found| JobError::ShardBytes {
-            shard: self.describe(number),
-            found,
-            expected,
-        })?;
-        Ok(Some(bytes))
+        bytes
+            .map(Some)
+            .map_err(|found| self.wrong_bytes(number, found))
+    }
+
+    /// The error of a shard of another length than it must have.
+    fn wrong_bytes(&self, number: u64, found: u64) -> JobError {
+        let (shard, expected) = (self.describe(number), self.shard_bytes(number));
+        let message = format!("truncated: found {found} bytes, expected {expected}");
+        refused(ErrorKind::Shard, shard, &message)
+            .with(found, expected)
+            .into()
     }
 
     /// Verifies the checksums of shard `number`, and that it is the one that it must be; whether it is there.
@@ -471,10 +469,6 @@ impl Job {
                 Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
                 Err(JobError::Work(wrong)) => Err(wrong),
                 Err(JobError::Store(wrong)) => Err(error(io::Error::other(wrong))),
-                Err(other) => Err(error(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    other.to_string(),
-                ))),
             }
         };
         Ok(Merge::new(front, run, batches, Box::new(fetch))?)
@@ -483,7 +477,7 @@ impl Job {
     /// The file of results, which its shards make: the bytes of a run on one machine that is [`reproducible`](homaes::Transcipher::reproducible).
     ///
     /// # Errors
-    /// [`JobError::Incomplete`] if shards are missing.
+    /// [`Incomplete`](homaes::ErrorKind::Incomplete) if shards are missing.
     pub fn results(&self) -> Result<Merge<'_>> {
         self.check_complete()?;
         self.results_unchecked()
@@ -506,18 +500,21 @@ impl Job {
         }
         match status.missing() {
             0 => Ok(()),
-            missing => Err(JobError::Incomplete {
-                job: self.location.to_string(),
-                missing,
-                shards: self.shards(),
-            }),
+            missing => Err(self.incomplete(missing)),
         }
+    }
+
+    /// The error of a job whose shards are missing.
+    pub(crate) fn incomplete(&self, missing: u64) -> JobError {
+        let message = format!("{missing} of {} shards are missing", self.shards());
+        let error = refused(ErrorKind::Incomplete, self.location.to_string(), &message);
+        error.with(missing, 0_u64).into()
     }
 
     /// Refuses an output that would replace what the job needs, or that is in its folder and would go with it.
     ///
     /// # Errors
-    /// [`JobError::Inside`]; [`homaes::Error::OwnInput`].
+    /// [`OwnInput`](homaes::ErrorKind::OwnInput); [`homaes::Error::OwnInput`].
     pub fn refuse_output(&self, out: &Path) -> Result<()> {
         let plan = &self.manifest;
         let parts = plan.parts.iter().map(|part| &part.uri);
@@ -538,9 +535,10 @@ impl Job {
         let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
         let there = there.filter_map(|path| path.canonicalize().ok()).next();
         match (there, folder) {
-            (Some(there), Some(folder)) if there.starts_with(&folder) => Err(JobError::Inside {
-                path: out.to_owned(),
-            }),
+            (Some(there), Some(folder)) if there.starts_with(&folder) => {
+                let message = "the output is inside the job's folder";
+                Err(refused(ErrorKind::OwnInput, out, message).into())
+            }
             _ => Ok(()),
         }
     }
@@ -572,20 +570,20 @@ impl Job {
     /// folder stay.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if it is not there any more; [`JobError::Linked`] if its shards are behind a link; [`JobError::Busy`] if workers are
+    /// [`NoJob`](homaes::ErrorKind::NoJob) or [`OtherJob`](homaes::ErrorKind::OtherJob) if it is not there any more; [`Linked`](homaes::ErrorKind::Linked) if its shards are behind a link; [`Busy`](homaes::ErrorKind::Busy) if workers are
     /// at them; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
         if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
             && path.is_symlink()
         {
-            return Err(JobError::Linked { path });
+            return Err(refused(ErrorKind::Linked, path, "is a symbolic link").into());
         }
         if let Some(claimed) = self.store.folder().map(crate::claim::held)
             && claimed > 0
         {
-            let job = self.location.to_string();
-            return Err(JobError::Busy { job, claimed });
+            let message = format!("{claimed} of its shards are being evaluated");
+            return Err(refused(ErrorKind::Busy, self.location.to_string(), &message).into());
         }
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
@@ -625,9 +623,24 @@ pub(crate) fn refuse_among(folder: &Path, input: &Path) -> Result<()> {
     let own = [SHARDS, crate::log::LOGS, crate::claim::CLAIMS].map(|name| folder.join(name));
     let among = |own: &PathBuf| own.canonicalize().is_ok_and(|own| input.starts_with(own));
     match own.iter().any(among) {
-        true => Err(JobError::Among { path: input }),
+        true => {
+            let message = "is an input inside the job's folder";
+            Err(refused(ErrorKind::OwnInput, input, message).into())
+        }
         false => Ok(()),
     }
+}
+
+/// The error of a place without a job.
+fn no_job(job: &str) -> JobError {
+    refused(ErrorKind::NoJob, job, "not a job: job.json is missing").into()
+}
+
+/// The error of a place with another job.
+pub(crate) fn other_job(location: &Location, found: String, expected: String) -> JobError {
+    let message = format!("holds another job: found {found}, expected {expected}");
+    let error = refused(ErrorKind::OtherJob, location.to_string(), &message);
+    error.with(found, expected).into()
 }
 
 /// The first bytes of a plan.

@@ -1,18 +1,19 @@
 //! Evaluating shards.
 
 use crate::claim::Claim;
-use crate::error::{JobError, Result, check};
+use crate::error::{JobError, Result, check, refused};
 use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
 use crate::manifest::KeyEntry;
 use crate::store::{Created, Location};
 use homaes::{
-    AesFile, AesInput, Cancel, Devices, EvalKey, Plan, Progress, Report, Transcipher, WrappedKey,
+    AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Transcipher,
+    WrappedKey,
 };
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
+use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -85,9 +86,13 @@ impl Job {
     /// The message, whose parts are opened when they are read.
     fn message(&self) -> Result<AesInput> {
         let part = |entry: &crate::manifest::PartEntry| {
-            let damaged = || JobError::Plan {
-                job: self.location.to_string(),
-                what: "a part cannot be as it is described".to_owned(),
+            let plan = format!("{}/job.json", self.location);
+            let damaged = || {
+                refused(
+                    ErrorKind::Plan,
+                    &*plan,
+                    "a part cannot be as it is described",
+                )
             };
             let meta = entry.meta().ok_or_else(damaged)?;
             let tag = meta.tag.map_or(0, |tag| tag.len() as u64);
@@ -161,7 +166,7 @@ impl<'k> Worker<'k> {
     /// With as many threads, or as many as there are cores.
     ///
     /// # Errors
-    /// [`JobError::OtherKeys`] if the keys are not those of the plan; [`JobError::Plan`] if it is damaged.
+    /// [`JobKeys`](homaes::ErrorKind::JobKeys) if the keys are not those of the plan; [`Plan`](homaes::ErrorKind::Plan) if it is damaged.
     pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
         let transcipher = match threads {
             Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
@@ -180,12 +185,13 @@ impl<'k> Worker<'k> {
             && plan.meta().level as u64 == manifest.level;
         let same_front = plan.front()? == manifest.front.0;
         if !same_keys || (same_front && plan.id_of(&digests) != job.id()) {
-            return Err(JobError::OtherKeys { job: name });
+            let message = "the keys are not those of the plan";
+            return Err(refused(ErrorKind::JobKeys, name, message).into());
         }
         let lengths = |number| plan.shard_bytes(&job.shard(number)) == job.shard_bytes(number);
         if !same_front || !lengths(0) || !lengths(job.shards() - 1) {
-            let what = "what it says of the message contradicts its front".to_owned();
-            return Err(JobError::Plan { job: name, what });
+            let what = "what it says of the message contradicts its front";
+            return Err(refused(ErrorKind::Plan, format!("{name}/job.json"), what).into());
         }
         Ok(Self {
             job,
@@ -242,7 +248,7 @@ impl<'k> Worker<'k> {
     /// Evaluates shard `number` if it is not there. Where another worker has claimed it, this one waits.
     ///
     /// # Errors
-    /// [`JobError::Input`] if the message has changed; [`JobError::Differs`] if another worker has written other bytes meanwhile; errors of evaluation and
+    /// [`JobInput`](homaes::ErrorKind::JobInput) if the message has changed; [`Differs`](homaes::ErrorKind::Differs) if another worker has written other bytes meanwhile; errors of evaluation and
     /// store.
     pub fn shard(&self, number: u64) -> Result<Done> {
         self.job.check_number(number)?;
@@ -258,7 +264,7 @@ impl<'k> Worker<'k> {
     /// Evaluates those shards of `ranges` that are not there, or of all if there are no ranges, until all of them are. `each` is called with every shard that was not there at the start.
     ///
     /// # Errors
-    /// As [`shard`](Self::shard); [`JobError::Incomplete`] if shards were removed meanwhile.
+    /// As [`shard`](Self::shard); [`Incomplete`](homaes::ErrorKind::Incomplete) if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
         let status = self.job.status()?;
         if let Some(&(number, _)) = status.wrong.first() {
@@ -307,11 +313,7 @@ impl<'k> Worker<'k> {
         let numbers = ranges.iter().cloned().flatten();
         match numbers.filter(|&number| !status.has(number)).count() as u64 {
             0 => Ok(()),
-            missing => Err(JobError::Incomplete {
-                job: self.job.location.to_string(),
-                missing,
-                shards: status.shards,
-            }),
+            missing => Err(self.job.incomplete(missing)),
         }
     }
 
@@ -350,8 +352,7 @@ impl<'k> Worker<'k> {
             Created::New => Outcome::Written,
             Created::Existed => {
                 if self.job.read(number)?.as_ref() != Some(&bytes) {
-                    let shard = self.job.describe(number);
-                    return Err(JobError::Differs { shard });
+                    return Err(self.differs(number));
                 }
                 Outcome::Same
             }
@@ -370,15 +371,19 @@ impl<'k> Worker<'k> {
         }))
     }
 
+    /// The error of a shard that is not the one that this machine computes.
+    pub(crate) fn differs(&self, number: u64) -> JobError {
+        let message = "differs from the shard that this machine computes";
+        refused(ErrorKind::Differs, self.job.describe(number), message).into()
+    }
+
     /// The bytes of shard `number`, evaluated.
     pub(crate) fn evaluate(&self, number: u64) -> Result<(Vec<u8>, Report)> {
         let name = self.job.shard(number);
         // of another length, or with another tag, than when it was planned
         let changed = |error| match error {
-            homaes::Error::Io { path, source } if source.kind() == ErrorKind::InvalidData => {
-                JobError::Input {
-                    input: path.display().to_string(),
-                }
+            homaes::Error::Io { path, source } if source.kind() == io::ErrorKind::InvalidData => {
+                changed_input(path)
             }
             error => error.into(),
         };
@@ -402,9 +407,7 @@ impl<'k> Worker<'k> {
             message.parts()[part].digest().ok() != planned
         });
         let part = &message.parts()[changed.unwrap_or(parts.start)];
-        JobError::Input {
-            input: part.path().display().to_string(),
-        }
+        changed_input(part.path().to_owned())
     }
 
     /// Ends its work.
@@ -424,4 +427,14 @@ impl core::fmt::Debug for Worker<'_> {
             .field("job", &self.job.location)
             .finish_non_exhaustive()
     }
+}
+
+/// The error of a part that is not as it was when the job was planned.
+fn changed_input(path: PathBuf) -> JobError {
+    refused(
+        ErrorKind::JobInput,
+        path,
+        "changed since the job was planned",
+    )
+    .into()
 }

@@ -1,8 +1,7 @@
 //! What a file, a key or a choice of parameters can cause.
 
 use homaes_math::sample::LOT;
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Mismatch};
+use homaes_scheme::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the NTRU scheme and of its files.
@@ -74,18 +73,16 @@ pub enum ParamsError {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::NotBits => remedy::WRONG_KEY,
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::NotBits => ErrorKind::Undecryptable,
+            Self::Eval(_) => ErrorKind::Levels,
+            Self::NoSecret { .. } => ErrorKind::Fault,
+            Self::Field(_) | Self::NoiseBits { .. } => ErrorKind::Damaged,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

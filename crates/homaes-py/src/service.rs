@@ -1,8 +1,9 @@
 //! A thread that keeps the prepared circuit and runs one task at a time.
 
-use crate::errors::{Raise, fault, raise};
+use crate::errors::{fault, raise};
 use crate::wait::{SLICE, Told, Waiter};
 use homaes::Cancel;
+use homaes_job::JobError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::process;
@@ -31,7 +32,7 @@ pub(crate) struct Service<T> {
 impl<T: Send + 'static> Service<T> {
     /// Starts `body` in a thread. It sends one message when it is ready or has failed, and then runs tasks until the
     /// channel closes.
-    pub(crate) fn start<R: Send + 'static, E: Raise + Send + 'static>(
+    pub(crate) fn start<R: Send + 'static, E: Into<JobError> + Send + 'static>(
         py: Python<'_>,
         class: &'static str,
         body: impl FnOnce(Sender<Result<R, E>>, Receiver<T>) + Send + 'static,

@@ -1,7 +1,8 @@
 //! Work in its own thread, while the calling thread handles signals and events.
 
-use crate::errors::{Raise, fault, raise};
+use crate::errors::{fault, raise};
 use homaes::Cancel;
+use homaes_job::JobError;
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -66,7 +67,7 @@ impl<E: Send, T: Send> Waiter<E, T> {
 
 /// Runs `work` and waits for it. If a signal raises an exception, returns after `work` has ended if `joined` is set, or
 /// else at once, and drops the result. Work that writes must look at `cancel`.
-pub(crate) fn run<T: Send + 'static, E: Raise + Send + 'static>(
+pub(crate) fn run<T: Send + 'static, E: Into<JobError> + Send + 'static>(
     py: Python<'_>,
     cancel: &Cancel,
     joined: bool,

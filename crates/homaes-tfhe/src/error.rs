@@ -1,6 +1,6 @@
 //! What a file, a key or a choice of parameters can cause.
 
-use homaes_scheme::{Cancelled, Failure, FieldError, Mismatch, failure::remedy};
+use homaes_scheme::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the TFHE scheme and of its files.
@@ -103,18 +103,17 @@ pub enum Error {
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NotDigits => remedy::WRONG_KEY,
-            Self::Unreliable { .. } => "look up states before they are added, or add fewer",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::NotDigits => ErrorKind::Undecryptable,
+            Self::Unreliable { .. } | Self::TooNoisy { .. } => ErrorKind::Noise,
+            Self::TooNoisySet { .. } => ErrorKind::Fault,
+            Self::Field(_) | Self::NoiseBits { .. } => ErrorKind::Damaged,
+            _ => ErrorKind::Argument,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -206,33 +206,6 @@ fn start(digest: &[u8; 32], other: &[u8; 32]) -> String {
 }
 
 impl WireError {
-    /// What to do, in one clause without a full stop.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::NotHomaes { .. } | Self::UnknownKind { .. } => "give a file made by homaes",
-            // it may be an AES key, which nobody should make anew
-            Self::TooShort { .. } => "give a file made by homaes; if it was one, copy it again",
-            Self::WrongKind {
-                found: Kind::Values,
-                ..
-            } => "results for the crate tfhe are read by 'homaes export'",
-            Self::WrongKind {
-                found: Kind::Computed,
-                ..
-            } => "computed values are printed by 'homaes decrypt --json'",
-            Self::WrongKind { .. } => "check which file goes with which option",
-            Self::NewerVersion { .. } => "use a newer version of homaes",
-            Self::OtherSet { .. } => "use files of one parameter set",
-            Self::OtherDigest { .. } => {
-                "use the version of homaes that made the file, or make it anew"
-            }
-            Self::OtherKey { .. } => "use files made with one secret key",
-            Self::Changed { .. } => "leave the file as it is while it is used, and load it again",
-            _ => "copy the file again, or make it anew",
-        }
-    }
-
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
             path: path.into(),

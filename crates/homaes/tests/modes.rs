@@ -13,7 +13,7 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect,
+    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, ErrorKind, Expect,
     KeySet, Layout, Mode, Output, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
@@ -333,7 +333,7 @@ fn published_gcm_vectors_are_accepted_and_refused() {
         let wrapped = world.wrap(&v.key, Direction::Encrypt);
         match (&v.plain, world.recover(&wrapped, &v.key, &input)) {
             (Some(plain), Ok(found)) => assert_eq!(&found, plain),
-            (None, Err(Error::Tag { .. })) => refused += 1,
+            (None, Err(error)) if error.kind() == ErrorKind::Tag => refused += 1,
             (_, other) => panic!("{} {}: {other:?}", v.file, v.count),
         }
     }
@@ -352,10 +352,10 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
         let mut input = good.clone();
         change(&mut input);
         let error = world.recover(&wrapped, &key, &input).unwrap_err();
-        assert!(matches!(error, Error::Tag { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Tag, "{error}");
         // Without the key, the bytes come out if that is asked for, and the report says what they are worth.
         let error = world.decrypt(DecryptOptions::default()).unwrap_err();
-        assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unchecked, "{error}");
         let unauthenticated = DecryptOptions {
             unauthenticated: true,
             ..DecryptOptions::default()
@@ -381,12 +381,12 @@ fn what_was_tampered_with_is_refused_and_without_the_key_only_told() {
         world.decrypt(options)
     };
     assert_eq!(decrypt(&key).unwrap().0, message(40));
-    assert!(matches!(decrypt(&[0; 16]).unwrap_err(), Error::Tag { .. }));
+    assert_eq!(decrypt(&[0; 16]).unwrap_err().kind(), ErrorKind::Tag);
     let error = decrypt(&[0; 24]).unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("the message is of AES-128, found a key for AES-192"),
+            .contains("found a key for AES-192, expected AES-128 as in the message"),
         "{error}"
     );
 }
@@ -417,13 +417,14 @@ fn replays_and_other_messages_are_refused() {
         ..right
     };
     let error = world.decrypt(options(wrong)).unwrap_err();
-    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     let (found, report) = world.decrypt(options(right)).unwrap();
     assert_eq!((found, report.recorded), (message(40), Some(1)));
     assert_eq!(report.mode, Mode::Gcm { nonce: NONCE });
     assert_eq!(report.aad_bytes, AAD.len() as u64);
     let error = world.decrypt(options(right)).unwrap_err();
-    assert!(matches!(error, Error::Seen { line: 2, .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Replayed, "{error}");
+    assert!(error.to_string().ends_with("line 2)"), "{error}");
     // Padding is known at the end only.
     let wrapped = world.wrap(&key, Direction::Decrypt);
     let input = encrypted(Mode::Ecb, &key, &message(40));
@@ -439,7 +440,7 @@ fn replays_and_other_messages_are_refused() {
     assert_eq!(world.decrypt(unpad(40)).unwrap().0, message(40));
     for bytes in [39, 41, 48, 56] {
         let error = world.decrypt(unpad(bytes)).unwrap_err();
-        assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     }
 }
 
@@ -492,7 +493,7 @@ fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
         input.file.truncate(len);
         world.transcipher(&wrapped, &input);
         let error = world.decrypt(unpad).unwrap_err();
-        assert!(matches!(error, Error::Padding { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Padding, "{error}");
         let (whole, _) = world.decrypt(DecryptOptions::default()).unwrap();
         assert_eq!(whole, message(len));
     }

@@ -8,7 +8,10 @@ use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
+use homaes::{
+    Ciphertexts, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Meta, Output, Tag,
+    describe,
+};
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
 use std::io::{self, BufReader, Write};
@@ -71,8 +74,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
         None => describe(&args.input).ok().map(|meta| meta.has_parts()),
     };
     if into_folder && has_parts == Some(false) {
-        let path = args.input.clone();
-        return Err(Error::NoParts { path }.into());
+        return Err(Meta::no_parts(&args.input).into());
     }
     if into_folder && let (Some(job), Some(ciphertexts)) = (&job, &ciphertexts) {
         for name in ciphertexts
@@ -257,8 +259,8 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
     if let Some(log) = &args.seen
         && output.is_log(&reserve_private(log, true)?)
     {
-        let path = log.clone();
-        return Err(Error::SeenIsOutput { path }.into());
+        let message = "is both the output and the replay log or its lock file";
+        return Err(Error::refused(ErrorKind::OwnInput, message).at(log).into());
     }
     Ok(output)
 }

@@ -5,10 +5,11 @@ use super::{remove_leftovers_beside, reserve};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
+use crate::remedy::remedy;
 use crate::speeds::choose;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, Progress, Set, Share};
-use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
+use homaes::{Cancel, Devices, ErrorKind, Progress, Set, Share};
+use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -367,10 +368,10 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
         }
     };
     if let Some((_, first)) = verified.wrong.first() {
-        let what_to_do = match first {
-            // which of the two is wrong is not known
-            JobError::Differs { .. } => first.remedy(),
-            _ => "remove them, and evaluate them again with 'homaes job run'",
+        let what_to_do = match first.kind() {
+            // it is unknown which of the two is wrong
+            kind @ ErrorKind::Differs => remedy(kind),
+            _ => "remove them and run 'homaes job run'",
         };
         let numbers = verified.wrong.iter().map(|&(number, _)| number..number + 1);
         return Err(Failure::Work(format!(

@@ -115,6 +115,10 @@ pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
             "{name}: more than {MAX_BYTES} bytes, expected a document of 'homaes bench --json'; give another file"
         )));
     }
-    homaes_lab::read(&bytes)
-        .map_err(|error| Failure::Work(format!("{name}: {error}; {}", error.remedy())))
+    homaes_lab::read(&bytes).map_err(|error| {
+        Failure::Work(format!(
+            "{name}: {error}; give an unchanged file that this version of 'homaes bench … --json' or \
+             'homaes transcipher --report' wrote"
+        ))
+    })
 }

@@ -15,10 +15,11 @@
 //! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a decryption
 //! grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
+use crate::decrypt::expect::unexpected;
 use crate::input::part_meta::sha256;
 use crate::input::source::NOT_REGULAR;
 use crate::output::{folder_of, is_one_place, remove_leftovers};
-use crate::{Error, Output, PartMeta, Result};
+use crate::{Error, ErrorKind, Output, PartMeta, Result};
 use homaes_wire::KeyId;
 use homaes_wire::hex;
 use std::collections::BTreeMap;
@@ -72,12 +73,13 @@ impl ReplayLog {
                 note,
             };
             if let Some(Message { place: first, .. }) = messages.insert(name_of(part), message) {
-                return Err(Error::Unexpected {
-                    path: place,
-                    what: "message",
-                    found: format!("that of {}", first.display()),
-                    expected: "each message once".into(),
-                });
+                let found = format!("that of {}", first.display());
+                return Err(unexpected(
+                    &place,
+                    "message",
+                    found,
+                    "each message once".into(),
+                ));
             }
         }
         let _ = remove_leftovers(folder_of(log));
@@ -109,9 +111,11 @@ impl ReplayLog {
         let lock = lock_path(&self.log);
         let is_own = |path: &Path| self.copy.is_at(path) || is_one_place(&lock, path);
         match file.ancestors().any(is_own) {
-            true => Err(Error::SeenIsOutput {
-                path: self.log.clone(),
-            }),
+            true => Err(Error::refused(
+                ErrorKind::OwnInput,
+                "is both the output and the replay log or its lock file",
+            )
+            .at(&self.log)),
             false => Ok(()),
         }
     }
@@ -212,10 +216,9 @@ fn scan(
         }
         Err(source) => return Err(Error::io(log, source)),
     };
-    let damaged = |line, expected| Error::SeenDamaged {
-        path: log.to_owned(),
-        line,
-        expected,
+    let damaged = |line, expected| {
+        let message = format!("the replay log is damaged: line {line}: expected {expected}");
+        Error::refused(ErrorKind::ReplayLog, message).at(log)
     };
     end.stamp = Stamp::of(file.metadata());
     let mut input = BufReader::new(file);
@@ -253,12 +256,10 @@ fn scan(
             let (time, rest) = entry.split_at(entry.find(' ').unwrap_or(entry.len()));
             let name = rest.split_once(" bytes=").map_or(rest, |(name, _)| name);
             if let Some(message) = messages.get(name) {
-                return Err(Error::Seen {
-                    path: message.place.clone(),
-                    time: time.to_owned(),
-                    log: log.to_owned(),
-                    line: number,
-                });
+                let log = log.display();
+                let what =
+                    format!("this message was already accepted on {time} ({log}, line {number})");
+                return Err(Error::refused(ErrorKind::Replayed, what).at(&message.place));
             }
             end.messages += 1;
         }

@@ -2,7 +2,8 @@
 
 use crate::args;
 use crate::console::{self, Failure};
-use homaes::{AesInput, Error, Kept, Report, Resume, Transcipher};
+use crate::remedy::remedy;
+use homaes::{AesInput, Error, ErrorKind, Kept, Report, Resume, Transcipher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Batches that are on the disk, and all of them, of the run of this process; 0 of 0 before it starts.
@@ -34,18 +35,16 @@ pub(super) fn run(
 /// What to say of an error, after which the same command may go on later.
 pub(super) fn failure(error: Error) -> Failure {
     match error.is_temporary() {
-        true => Failure::Temporary(format!(
-            "{error}; {}, and run the same command",
-            remedy(&error)
-        )),
+        true => {
+            let what_to_do = match error.kind() {
+                ErrorKind::Disk => "free space, or start anyway with --ignore-space",
+                kind => remedy(kind),
+            };
+            Failure::Temporary(format!(
+                "{error}; {what_to_do}, then run the same command again"
+            ))
+        }
         false => error.into(),
-    }
-}
-
-fn remedy(error: &Error) -> &'static str {
-    match error {
-        Error::Disk { .. } => "free space, or begin all the same with --ignore-space",
-        error => error.remedy(),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::keys::random;
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, write_rest, write_secret,
 };
-use crate::{Error, Output, Result, Set};
+use crate::{Error, ErrorKind, Output, Result, Set};
 use homaes_wire::{Front, Kind, Reader, WireError, is_one_file, unfinished_path};
 use rand_core::Rng;
 use std::fs;
@@ -22,8 +22,8 @@ impl KeyFolder {
     /// are the same as without the stop, also if it was in the moment in which the files get their names.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
-    /// [`Error::WrongPassphrase`] or [`Error::Protected`] if they are under another passphrase.
+    /// As [`create`](Self::create); [`UnfinishedKeys`](crate::ErrorKind::UnfinishedKeys) if the unfinished keys are of another set;
+    /// [`WrongPassphrase`](crate::ErrorKind::WrongPassphrase) or [`Protected`](crate::ErrorKind::Protected) if they are under another passphrase.
     pub fn resume(
         self,
         set: &Set,
@@ -118,11 +118,11 @@ fn unfinished_secret(
     match whole {
         Ok(found) if found == set.name() => {}
         Ok(found) => {
-            return Err(Error::UnfinishedOfSet {
-                path: path.to_owned(),
-                found,
-                expected: set.name(),
-            });
+            let expected = set.name();
+            let message =
+                format!("is the unfinished secret key of set {found}, expected {expected}");
+            let error = Error::refused(ErrorKind::UnfinishedKeys, message);
+            return Err(error.with(found, expected).at(path));
         }
         Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
         Err(_) => return Ok(None),
