@@ -23,9 +23,7 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// The decrypted polynomial is not made of bytes.
-    #[error(
-        "the decryption is not a vector of bytes: wrong secret key, or the noise has outgrown the modulus"
-    )]
+    #[error("the decryption is not a vector of bytes: wrong secret key, or too much noise")]
     NotBytes,
     /// Objects that do not go together.
     #[error(transparent)]
@@ -110,10 +108,10 @@ pub enum Error {
         set: &'static str,
     },
     /// A state between rounds was given where a result of AES is wanted.
-    #[error("a state between rounds, expected a result of AES")]
+    #[error("found a state between rounds, expected a result of AES")]
     NotFinished,
     /// A state of bits was given where one of bytes is wanted.
-    #[error("a state of layout bits, expected one of bytes; use layout sliced or packed")]
+    #[error("found layout bits, expected a byte layout; use sliced or packed")]
     BitsLayout,
     /// An operation over several ciphertexts was given none.
     #[error("no ciphertexts to combine, expected at least one")]

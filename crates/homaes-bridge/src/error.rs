@@ -24,9 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// The LWE key has another size than the subring.
-    #[error(
-        "bridge from set {set}: the key on the other side has {found} bits, expected {expected}"
-    )]
+    #[error("bridge from set {set}: the TFHE key has {found} bits, expected {expected}")]
     Dimension {
         /// bits found
         found: usize,
@@ -37,14 +35,14 @@ pub enum Error {
     },
     /// Results of AES under the set cannot be lifted.
     #[error(
-        "set {set} has no bridges: they lead from sets of BGV with multiplications left on bytes after AES"
+        "set {set} has no bridges: they need a BGV byte set with multiplications left after AES"
     )]
     NoBridge {
         /// the set
         set: &'static str,
     },
     /// No bridge leads to keys of this set.
-    #[error("set {set} is no end of a bridge")]
+    #[error("bridges do not lead to set {set}")]
     NoEnd {
         /// the set
         set: &'static str,
@@ -58,9 +56,7 @@ pub enum Error {
         expected: Other,
     },
     /// Values in the format of other keys than the bridge leads to.
-    #[error(
-        "the values would have the format of other keys of the crate tfhe than those that the bridge leads to"
-    )]
+    #[error("the format belongs to other keys of the crate tfhe than the bridge key's")]
     Format,
     /// Numbers modulo another power of two.
     #[error("numbers modulo 2^{found}, expected 2^{expected}")]
@@ -72,7 +68,7 @@ pub enum Error {
     },
     /// A secret key with large values at some embeddings.
     #[error(
-        "with this secret key a value of a batch would be off by 2^{room:.2} of the torus with a probability of 2^{found:.0}, above 2^{most}"
+        "with this secret key a value is off by 2^{room:.2} of the torus with probability 2^{found:.0}, expected at most 2^{most}"
     )]
     UnfitKey {
         /// log2 of the bound on the probability
@@ -84,12 +80,12 @@ pub enum Error {
     },
     /// The key at the other end is not one that was drawn.
     #[error(
-        "the bits of the key on the other side are too uneven to have been drawn at random; the file is damaged, and a bridge to it would show the secret key"
+        "the bits of the TFHE key are not random: the file is damaged, and a bridge to it would reveal the secret key"
     )]
     UnevenBits,
     /// What is lifted has more noise than bridge keys allow for.
     #[error(
-        "bytes to be lifted have noise of 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before they cross, or start with more levels"
+        "the noise before the bridge is 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less, or start with more levels"
     )]
     Handed {
         /// log2 of its largest embedding after the switch before the squarings
@@ -99,7 +95,7 @@ pub enum Error {
     },
     /// What is read would be wrong too often.
     #[error(
-        "the bits would be read wrongly with a probability of 2^{failure_log2:.0}, above 2^-64; cross fewer ciphertexts at once"
+        "the bits are read wrongly with probability 2^{failure_log2:.0}, expected at most 2^-64; convert fewer ciphertexts at once"
     )]
     TooNoisy {
         /// log2 of the bound on the probability

@@ -64,7 +64,7 @@ fn set_of_scheme(
     } else {
         let (scheme, own) = (scheme.name(), set.scheme().name());
         Err(Failure::Usage(format!(
-            "set {name} is of scheme {own}, expected {scheme}; see 'homaes params'"
+            "set {name} belongs to scheme {own}, expected {scheme}; see 'homaes params'"
         )))
     }
 }
@@ -99,7 +99,7 @@ fn open_secret_by(
     if passphrase_file.is_some() && !secret.is_protected() {
         let path = path.display();
         console::warn(&format!(
-            "{path}: this secret key has no passphrase, and the one given is not used"
+            "{path}: this secret key has no passphrase; the given one is ignored"
         ));
     }
     warn_if_exposed(secret.is_exposed(), path, "secret key");
@@ -110,7 +110,7 @@ fn open_secret_by(
 fn warn_if_exposed(exposed: bool, path: &Path, what: &str) {
     if exposed {
         console::warn(&format!(
-            "{}: others than the owner have access to this {what}; chmod 600 it",
+            "{}: other users have access to this {what}; run 'chmod 600' on it",
             path.display()
         ));
     }
@@ -143,7 +143,7 @@ fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
     match files.filter(|path| is_stream(path)).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage(
-            "two files are to be read from standard input; give one of them by name".into(),
+            "two inputs cannot both come from standard input; name a file for one".into(),
         )),
     }
 }
@@ -162,7 +162,7 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     };
     if key.is_ambiguous() {
         console::warn(
-            "the AES key is read as 32 hex digits, an AES-128 key; a raw AES-256 key that looks like this must be given in hex",
+            "the AES key was read as 32 hex digits (AES-128); if it is a raw AES-256 key, give it in hex",
         );
     }
     Ok(key)
@@ -208,7 +208,7 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
             let names: Vec<&str> = offered.iter().map(|layout| layout.name()).collect();
             let (set, names) = (set.name(), names.join(" or "));
             Failure::Usage(format!(
-                "set {set} does not offer this layout, expected {names}; see 'homaes params'"
+                "set {set} has no such layout, expected {names}; see 'homaes params'"
             ))
         })
 }
@@ -243,9 +243,7 @@ fn remove_leftovers(folder: &Path) {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
-        console::warn(&format!(
-            "removed what a killed run had left: {first}{others}"
-        ));
+        console::warn(&format!("removed files of a killed run: {first}{others}"));
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn print_done(text: &str) {
     if let Err(error) = write(&lines(text)) {
         warn(&format!(
-            "standard output: {error}; the work is done, and its output is complete"
+            "standard output: {error}; the output file is complete"
         ));
     }
 }

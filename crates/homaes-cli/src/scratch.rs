@@ -102,7 +102,7 @@ fn remove_leftovers() {
         // The lock is held until the folder is gone.
         if lock.is_some_and(|lock| lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()) {
             let path = path.display();
-            console::warn(&format!("removed what a killed run had left: {path}"));
+            console::warn(&format!("removed files of a killed run: {path}"));
         }
     }
 }

@@ -17,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// The noise is as large as a secret prime.
-    #[error("the noise fills a secret prime: wrong secret key, or it has outgrown the prime")]
+    #[error("the noise fills a secret prime: wrong secret key, or too much noise")]
     Noise,
     /// Objects that do not go together.
     #[error(transparent)]

@@ -18,9 +18,7 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// The decrypted polynomial is not made of bits.
-    #[error(
-        "the decryption is not a vector of bits: wrong secret key, or the noise has outgrown the modulus"
-    )]
+    #[error("the decryption is not a vector of bits: wrong secret key, or too much noise")]
     NotBits,
     /// Objects that do not go together.
     #[error(transparent)]

@@ -18,7 +18,7 @@ pub enum Error {
     NotDigits,
     /// The set's noise leaves too little room.
     #[error(
-        "set {set} is too noisy: a batch comes out wrong with probability 2^{found:.1}, expected at most 2^{expected}"
+        "set {set} is too noisy: a batch is wrong with probability 2^{found:.1}, expected at most 2^{expected}"
     )]
     TooNoisySet {
         /// the set
@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A secret key is not one of a set whose LWE keys are in blocks.
     #[error(
-        "the secret key is not in blocks of three bits with at most one 1, as keys of set {set} are: it was not made for this set"
+        "the secret key does not have blocks of three bits with at most one 1, which set {set} needs"
     )]
     NotInBlocks {
         /// its set

@@ -25,7 +25,7 @@ pub enum WireError {
         path: PathBuf,
     },
     /// There are fewer bytes than a header has.
-    #[error("file has {found} bytes, too few for a header of at least {expected}")]
+    #[error("file has {found} bytes, expected at least {expected} for a header")]
     TooShort {
         /// Bytes in the file.
         found: u64,
@@ -122,7 +122,7 @@ pub enum WireError {
         tag: u16,
     },
     /// A file that was verified is no longer what it was ([`Stored`](crate::Stored)).
-    #[error("{}: record {record} was changed while the file was in use", path.display())]
+    #[error("{}: record {record} changed while the file was in use", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
@@ -140,7 +140,7 @@ pub enum WireError {
         expected: u16,
     },
     /// A record is longer than its place or the file allows.
-    #[error("record {record} (tag {tag}) has {found} bytes, at most {expected} are possible here")]
+    #[error("record {record} (tag {tag}) has {found} bytes, expected at most {expected}")]
     RecordTooLong {
         /// Position in the file, from 0.
         record: u64,
@@ -170,7 +170,7 @@ pub enum WireError {
         expected: u64,
     },
     /// A value is too large.
-    #[error("{what} is {found}, at most {expected} is possible here")]
+    #[error("{what} is {found}, expected at most {expected}")]
     ValueTooLarge {
         /// The value.
         what: &'static str,
@@ -238,7 +238,7 @@ mod tests {
                     found: 0,
                     expected: 93,
                 },
-                "file has 0 bytes, too few for a header of at least 93",
+                "file has 0 bytes, expected at least 93 for a header",
             ),
             (
                 WireError::NotHomaes {
@@ -290,7 +290,7 @@ mod tests {
                     found: 10,
                     expected: 5,
                 },
-                "record 3 (tag 2) has 10 bytes, at most 5 are possible here",
+                "record 3 (tag 2) has 10 bytes, expected at most 5",
             ),
             (
                 WireError::ValueTruncated {

@@ -152,7 +152,7 @@ fn the_message_record_must_fit_the_file() {
         ),
         (
             meta("ctr", "packed", right, lengths),
-            "does not offer layout packed, expected sliced or bits",
+            "has no layout packed, expected sliced or bits",
         ),
         (
             meta("ctr", "striped", right, lengths),

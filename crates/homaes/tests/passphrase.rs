@@ -243,7 +243,7 @@ fn no_change_passes_unnoticed() {
         (|r| drop(r.pop()), "file has 1 records, expected 2"),
         (|r| r.push((3, vec![0])), "file has 3 records, expected 2"),
         (|r| r[1].0 = 4, "tag 4, expected 3"),
-        (|r| r[0].0 = 4, "is not protected with a passphrase"),
+        (|r| r[0].0 = 4, "this secret key has no passphrase"),
         (|r| r[0].1.push(0), "protection has 54 bytes, expected 53"),
         (|r| r[0].1[0] = 2, "expected method 1"),
     ];

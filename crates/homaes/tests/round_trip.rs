@@ -246,7 +246,7 @@ fn what_a_set_does_not_carry_is_refused_before_any_work() {
     });
     assert_eq!(
         error,
-        "set bgv/toy-255 does not offer layout packed, expected sliced or bits"
+        "set bgv/toy-255 has no layout packed, expected sliced or bits"
     );
     let error = refused(&WrapOptions {
         expansion: Some(Expansion::Server),
@@ -264,7 +264,7 @@ fn a_wrapped_key_serves_its_layouts_and_direction_only() {
     let run = Transcipher::new(&world.keys.eval, &world.wrapped).unwrap();
     assert_eq!(run.layout_for(1).unwrap(), Layout::Sliced);
     let error = run.layout(Layout::Bits).unwrap_err();
-    assert!(error.to_string().contains("no round keys for layout bits"));
+    assert!(error.to_string().contains("has no layout bits"));
     let wrapping = WrapOptions {
         direction: Direction::Decrypt,
         ..WrapOptions::default()

@@ -30,7 +30,7 @@ fn text(found: &FolderInspection, folder: &Path) -> String {
     if found.bridge != KeyFile::Missing {
         let other = match (&found.bridge, &found.eval) {
             (KeyFile::Of(bridge), KeyFile::Of(eval)) if bridge != eval => {
-                ", which is not that of the evaluation key: make it anew with the keys"
+                ", but the evaluation key has another: make the bridge key again"
             }
             _ => "",
         };
@@ -40,7 +40,7 @@ fn text(found: &FolderInspection, folder: &Path) -> String {
         rows.add("also here", name(path));
     }
     for path in &found.unfinished {
-        let what = "of a key generation that was stopped; 'keygen --resume' goes on with it";
+        let what = "from a stopped key generation; 'keygen --resume' continues it";
         rows.add("unfinished", format!("{}: {what}", name(path)));
     }
     for file in &found.temporaries {
@@ -60,7 +60,7 @@ fn key_file(file: &KeyFile) -> String {
     match file {
         KeyFile::Of(id) => format!("key id {id}"),
         KeyFile::Unreadable(error) => format!("cannot be read: {error}"),
-        _ => "not there".into(),
+        _ => "missing".into(),
     }
 }
 
@@ -68,23 +68,23 @@ fn key_file(file: &KeyFile) -> String {
 fn pair(pair: Pair) -> (&'static str, &'static str) {
     match pair {
         Pair::None => ("none", "none"),
-        Pair::Fits => ("fits", "the two go together; checksums were not verified"),
+        Pair::Fits => ("fits", "the two match; checksums were not verified"),
         Pair::Differs => (
             "differs",
             "the evaluation key was made with another secret key",
         ),
-        Pair::Incomplete => ("incomplete", "not a pair"),
+        Pair::Incomplete => ("incomplete", "a key is missing"),
         Pair::ToPutBack => (
             "to-put-back",
-            "a key generation was stopped before it had replaced the keys; the next one here, also a refused one, puts the old secret key back",
+            "a key generation was stopped before it replaced the keys; the next 'keygen' here restores the old secret key",
         ),
         Pair::ToComplete => (
             "to-complete",
-            "a key generation was stopped after it had replaced the keys; the next one here, also a refused one, removes the old secret key",
+            "a key generation was stopped after it replaced the keys; the next 'keygen' here removes the old secret key",
         ),
         _ => (
             "unknown",
-            "a key generation was stopped, and no evaluation key tells which secret key is in use: keep the right one as secret.hsk and move the other one away",
+            "a key generation was stopped and the evaluation key is missing: keep the secret key in use as secret.hsk and move the other away",
         ),
     }
 }

@@ -132,7 +132,7 @@ fn keys_that_are_not_in_blocks_are_refused() {
     assert!(matches!(error, Error::NotInBlocks { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "the secret key is not in blocks of three bits with at most one 1, as keys of set tfhe/toy-blocks are: it was not made for this set"
+        "the secret key does not have blocks of three bits with at most one 1, which set tfhe/toy-blocks needs"
     );
 }
 

@@ -56,11 +56,11 @@ fn say(
 ) {
     if lost > 0 {
         console::warn(&format!(
-            "the unfinished output or its journal is damaged: {lost} batches of earlier runs are evaluated again"
+            "the unfinished output or its journal is damaged; evaluating {lost} batches again"
         ));
     }
     if batches > 0 {
-        console::tell(&format!("going on after {batches} of {of} batches\n"));
+        console::tell(&format!("continuing after {batches} of {of} batches\n"));
     }
 }
 
@@ -68,7 +68,7 @@ fn say(
 pub(crate) fn interrupted() -> String {
     let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
     match of {
-        0 => "interrupted; run the same command to go on".to_owned(),
-        of => format!("interrupted after {done} of {of} batches; run the same command to go on"),
+        0 => "interrupted; run the same command to continue".to_owned(),
+        of => format!("interrupted after {done} of {of} batches; run the same command to continue"),
     }
 }
