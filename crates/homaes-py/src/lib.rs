@@ -3,8 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
-//! | `wait` | work in its own thread while the calling thread handles signals |
-//! | `service` | a thread that keeps the prepared circuit and runs one task at a time |
+//! | `wait` | work in its own thread, or in one that keeps the prepared circuit, while the calling thread handles signals |
 //! | `place` | files as Python names them: by a path or by bytes |
 //! | `keys`, `decrypt` | the three keys; decryption |
 //! | `counts` | integer arguments |
@@ -34,7 +33,6 @@ mod keys;
 mod numbers;
 mod place;
 mod scan;
-mod service;
 mod transcipher;
 mod values;
 mod wait;
