@@ -86,7 +86,7 @@ impl Job {
     /// Opens the job at `location`.
     ///
     /// # Errors
-    /// [`NoJob`](homaes::ErrorKind::NoJob); [`Plan`](homaes::ErrorKind::Plan) if its plan is damaged.
+    /// `ErrorKind::NoJob`; `ErrorKind::Plan` if its plan is damaged.
     pub fn open(location: Location) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let job = location.to_string();
@@ -285,7 +285,7 @@ impl Job {
     /// Whether shard `number` is there, by its length and its first record. Its checksums are verified by [`check`](Self::check), and where it is read.
     ///
     /// # Errors
-    /// [`Shard`](homaes::ErrorKind::Shard) if it is there and is not whole; [`Shard`](homaes::ErrorKind::Shard); [`Shard`](homaes::ErrorKind::Shard) if it is of another run, or another shard.
+    /// `ErrorKind::Shard` if it is there and is not whole, or if it is of another run, or another shard.
     pub fn has(&self, number: u64) -> Result<bool> {
         self.check_file(number)?;
         let (object, expected) = (Self::object(number), self.shard_bytes(number));
@@ -307,7 +307,7 @@ impl Job {
     /// Refuses shards that there are not.
     ///
     /// # Errors
-    /// [`NoShard`](homaes::ErrorKind::NoShard).
+    /// `ErrorKind::NoShard`.
     pub fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
         let mut ranges = ranges.iter();
         ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
@@ -337,7 +337,7 @@ impl Job {
     /// Which shards are there.
     ///
     /// # Errors
-    /// [`NoJob`](homaes::ErrorKind::NoJob) or [`OtherJob`](homaes::ErrorKind::OtherJob) if the job is not there any more; [`JobError::Store`].
+    /// `ErrorKind::NoJob` or `ErrorKind::OtherJob` if the job is not there any more; [`JobError::Store`].
     pub fn status(&self) -> Result<Status> {
         self.check_there()?;
         self.look()
@@ -477,7 +477,7 @@ impl Job {
     /// The file of results, which its shards make: the bytes of a run on one machine that is [`reproducible`](homaes::Transcipher::reproducible).
     ///
     /// # Errors
-    /// [`Incomplete`](homaes::ErrorKind::Incomplete) if shards are missing.
+    /// `ErrorKind::Incomplete` if shards are missing.
     pub fn results(&self) -> Result<Merge<'_>> {
         self.check_complete()?;
         self.results_unchecked()
@@ -514,7 +514,7 @@ impl Job {
     /// Refuses an output that would replace what the job needs, or that is in its folder and would go with it.
     ///
     /// # Errors
-    /// [`OwnInput`](homaes::ErrorKind::OwnInput); [`homaes::Error::OwnInput`].
+    /// `ErrorKind::OwnInput`; [`homaes::Error::OwnInput`].
     pub fn refuse_output(&self, out: &Path) -> Result<()> {
         let plan = &self.manifest;
         let parts = plan.parts.iter().map(|part| &part.uri);
@@ -570,8 +570,8 @@ impl Job {
     /// folder stay.
     ///
     /// # Errors
-    /// [`NoJob`](homaes::ErrorKind::NoJob) or [`OtherJob`](homaes::ErrorKind::OtherJob) if it is not there any more; [`Linked`](homaes::ErrorKind::Linked) if its shards are behind a link; [`Busy`](homaes::ErrorKind::Busy) if workers are
-    /// at them; [`JobError::Store`].
+    /// `ErrorKind::NoJob` or `ErrorKind::OtherJob` if it is not there any more; `ErrorKind::Linked` if its shards are
+    /// behind a link; `ErrorKind::Busy` if workers are at them; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
         if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))

@@ -59,7 +59,7 @@ impl Job {
     /// again gives the job that is there.
     ///
     /// # Errors
-    /// [`OtherJob`](homaes::ErrorKind::OtherJob) if there is another job; [`Argument`](homaes::ErrorKind::Argument); [`Argument`](homaes::ErrorKind::Argument); errors of keys, message and store.
+    /// `ErrorKind::OtherJob` if there is another job; `ErrorKind::Argument`; errors of keys, message and store.
     pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);

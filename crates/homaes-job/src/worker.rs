@@ -166,7 +166,7 @@ impl<'k> Worker<'k> {
     /// With as many threads, or as many as there are cores.
     ///
     /// # Errors
-    /// [`JobKeys`](homaes::ErrorKind::JobKeys) if the keys are not those of the plan; [`Plan`](homaes::ErrorKind::Plan) if it is damaged.
+    /// `ErrorKind::JobKeys` if the keys are not those of the plan; `ErrorKind::Plan` if it is damaged.
     pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
         let transcipher = match threads {
             Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
@@ -248,8 +248,8 @@ impl<'k> Worker<'k> {
     /// Evaluates shard `number` if it is not there. Where another worker has claimed it, this one waits.
     ///
     /// # Errors
-    /// [`JobInput`](homaes::ErrorKind::JobInput) if the message has changed; [`Differs`](homaes::ErrorKind::Differs) if another worker has written other bytes meanwhile; errors of evaluation and
-    /// store.
+    /// `ErrorKind::JobInput` if the message has changed; `ErrorKind::Differs` if another worker has written other bytes
+    /// meanwhile; errors of evaluation and store.
     pub fn shard(&self, number: u64) -> Result<Done> {
         self.job.check_number(number)?;
         self.job.check_there()?;
@@ -264,7 +264,7 @@ impl<'k> Worker<'k> {
     /// Evaluates those shards of `ranges` that are not there, or of all if there are no ranges, until all of them are. `each` is called with every shard that was not there at the start.
     ///
     /// # Errors
-    /// As [`shard`](Self::shard); [`Incomplete`](homaes::ErrorKind::Incomplete) if shards were removed meanwhile.
+    /// As [`shard`](Self::shard); `ErrorKind::Incomplete` if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
         let status = self.job.status()?;
         if let Some(&(number, _)) = status.wrong.first() {

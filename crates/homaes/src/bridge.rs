@@ -105,7 +105,7 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to `other`, of a set of TFHE on bits.
     ///
     /// # Errors
-    /// [`Error::Keys`] if they are of other sets, [`UnfitKey`](crate::ErrorKind::UnfitKey), [`Error::Random`].
+    /// [`Error::Keys`] if they are of other sets, `ErrorKind::UnfitKey`, [`Error::Random`].
     pub fn generate(secret: &SecretKey, other: &SecretKey) -> Result<Self> {
         let end = own::<homaes_tfhe::SecretKey>(&*other.key);
         let end = end.ok_or_else(|| bridge(not_an_end(&other.set)))?;
@@ -117,7 +117,8 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to the key of a user of the crate `tfhe`.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of carry under 2048 key bits, or bits that were not drawn; [`UnfitKey`](crate::ErrorKind::UnfitKey), [`Error::Random`].
+    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of
+    /// carry under 2048 key bits, or bits that were not drawn; `ErrorKind::UnfitKey`, [`Error::Random`].
     #[cfg(feature = "tfhe-rs")]
     pub fn to_client(secret: &SecretKey, client: &tfhe::ClientKey) -> Result<Self> {
         Self::with(secret, |own, rng| {

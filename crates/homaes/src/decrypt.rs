@@ -97,7 +97,7 @@ impl SecretKey {
     ///
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included; `output` then does not
-    /// appear. [`Unchecked`](crate::ErrorKind::Unchecked) for a GCM message.
+    /// appear. `ErrorKind::Unchecked` for a GCM message.
     pub fn decrypt(&self, path: impl AsRef<Path>, output: Output) -> Result<DecryptReport> {
         self.decrypt_with(path, output, DecryptOptions::default())
     }
@@ -105,10 +105,10 @@ impl SecretKey {
     /// As [`decrypt`](Self::decrypt), with checks of the whole message.
     ///
     /// # Errors
-    /// As [`decrypt`](Self::decrypt); [`NotOfMode`](crate::ErrorKind::NotOfMode) or [`AesKeySize`](crate::ErrorKind::AesKeySize) if an option does not go with the
-    /// file; [`Tag`](crate::ErrorKind::Tag), [`Padding`](crate::ErrorKind::Padding), [`Unexpected`](crate::ErrorKind::Unexpected) or [`Replayed`](crate::ErrorKind::Replayed) if a check fails;
-    /// [`ReplayLog`](crate::ErrorKind::ReplayLog), [`ReplayUnchecked`](crate::ErrorKind::ReplayUnchecked) or [`OwnInput`](crate::ErrorKind::OwnInput) if the replay log cannot be used;
-    /// [`Error::OwnInput`] if `output` is the file that is read.
+    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not go with
+    /// the file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check
+    /// fails; `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be
+    /// used; [`Error::OwnInput`] if `output` is the file that is read.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,

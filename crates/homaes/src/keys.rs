@@ -196,7 +196,7 @@ pub struct KeySet {
     pub eval: EvalKey,
 }
 
-/// Whether a secret key serves; [`UnfitKey`](crate::ErrorKind::UnfitKey) if another may.
+/// Whether a secret key serves; `ErrorKind::UnfitKey` if another may.
 pub type Fits<'f> = &'f mut dyn FnMut(&SecretKey) -> Result<()>;
 
 /// Secret keys that are drawn until one fits, at most.
@@ -211,8 +211,9 @@ impl KeySet {
         Self::generate_fit(set, &mut |_| Ok(()))
     }
 
-    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says [`UnfitKey`](crate::ErrorKind::UnfitKey), others are drawn, 64 at most. For keys that must serve
-    /// more than their set asks for, such as a [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
+    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says `ErrorKind::UnfitKey`, others
+    /// are drawn, 64 at most. For keys that must serve more than their set asks for, such as a
+    /// [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
     ///
     /// # Errors
     /// As [`generate`](Self::generate); those of `fits`.
@@ -236,7 +237,7 @@ impl KeySet {
     /// As [`create`](Self::create), with the secret key under a passphrase.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and [`Memory`](crate::ErrorKind::Memory).
+    /// As [`create`](Self::create), and `ErrorKind::Memory`.
     pub fn create_protected(
         set: &Set,
         folder: impl AsRef<Path>,
@@ -314,7 +315,7 @@ impl SecretKey {
     /// Reads a `.hsk` file that is not protected with a passphrase.
     ///
     /// # Errors
-    /// [`Protected`](crate::ErrorKind::Protected) if it is; the first thing that is wrong with the file.
+    /// `ErrorKind::Protected` if it is; the first thing that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::of_reader(open(path, Kind::SecretKey)?, path)
@@ -345,7 +346,8 @@ impl SecretKey {
     /// Reads a `.hsk` file that is protected with this passphrase.
     ///
     /// # Errors
-    /// [`NotProtected`](crate::ErrorKind::NotProtected), [`WrongPassphrase`](crate::ErrorKind::WrongPassphrase), [`Memory`](crate::ErrorKind::Memory); the first thing that is wrong with the file.
+    /// `ErrorKind::NotProtected`, `ErrorKind::WrongPassphrase`, `ErrorKind::Memory`; the first thing that is wrong with
+    /// the file.
     pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
         let path = path.as_ref();
         Self::unlock_reader(open(path, Kind::SecretKey)?, path, passphrase)
@@ -399,7 +401,7 @@ impl SecretKey {
     /// existing file. The bytes of a file that is replaced stay on the disk until they are written over.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or [`Memory`](crate::ErrorKind::Memory).
+    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn save(
         &self,
         path: impl AsRef<Path>,
@@ -554,7 +556,7 @@ impl EvalKey {
     /// The set that the header of a `.hek` file names.
     ///
     /// # Errors
-    /// [`Error::File`]; [`UnknownSetInFile`](crate::ErrorKind::UnknownSetInFile).
+    /// [`Error::File`]; `ErrorKind::UnknownSetInFile`.
     pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
         let path = path.as_ref();
         set_of(path, &open(path, Kind::EvalKey)?)

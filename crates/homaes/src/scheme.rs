@@ -144,7 +144,7 @@ impl Set {
     /// The set called `name`. Takes about a tenth of a second for large sets.
     ///
     /// # Errors
-    /// [`UnknownSet`](crate::ErrorKind::UnknownSet).
+    /// `ErrorKind::UnknownSet`.
     pub fn named(name: &str) -> Result<Self> {
         let set = Self::find(name).ok_or_else(|| {
             let secure = Self::all().filter(Self::is_secure);

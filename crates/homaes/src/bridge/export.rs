@@ -70,7 +70,7 @@ pub struct Exported {
 /// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, [`Argument`](crate::ErrorKind::Argument); `output` then does not appear.
+/// The first thing that is wrong with the file, `ErrorKind::Argument`; `output` then does not appear.
 pub fn export_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,
@@ -109,7 +109,7 @@ pub fn export_fheuint8(
 /// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, [`Argument`](crate::ErrorKind::Argument).
+/// The first thing that is wrong with the file, `ErrorKind::Argument`.
 pub fn read_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,

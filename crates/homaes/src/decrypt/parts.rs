@@ -28,9 +28,9 @@ impl SecretKey {
     /// whose mode has it. The disk needs room for all parts twice.
     ///
     /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`NoParts`](crate::ErrorKind::NoParts) if the message has
-    /// none; [`ManyParts`](crate::ErrorKind::ManyParts) for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are
-    /// about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
+    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; `ErrorKind::NoParts` if the message
+    /// has none; `ErrorKind::ManyParts` for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part),
+    /// which are about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,

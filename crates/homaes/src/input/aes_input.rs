@@ -58,7 +58,7 @@ impl AesFile {
     /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Foreign`](crate::ErrorKind::Foreign) if it begins like another format, [`MessageLength`](crate::ErrorKind::MessageLength) if its length does not fit the
+    /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
     /// mode; [`Error::Io`] if the file cannot be read or is not a regular file: its length must be known in advance.
     pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
         Self::of(FileSource::open(path.as_ref())?, mode)
@@ -92,7 +92,7 @@ impl AesFile {
     /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Foreign`](crate::ErrorKind::Foreign) if it begins like another format, [`MessageLength`](crate::ErrorKind::MessageLength) if its length does not fit the
+    /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
     /// mode; [`Error::Io`].
     pub fn of(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         refuse_foreign(&source)?;
@@ -102,7 +102,7 @@ impl AesFile {
     /// As [`of`](Self::of), whatever the source begins like.
     ///
     /// # Errors
-    /// As [`of`](Self::of), without [`Foreign`](crate::ErrorKind::Foreign).
+    /// As [`of`](Self::of), without `ErrorKind::Foreign`.
     pub fn raw(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         Self::with(Arc::new(source), 0, mode)
     }
@@ -119,7 +119,7 @@ impl AesFile {
     /// As [`with_nonce`](Self::with_nonce), whatever the source begins like.
     ///
     /// # Errors
-    /// As [`with_nonce`](Self::with_nonce), without [`Foreign`](crate::ErrorKind::Foreign).
+    /// As [`with_nonce`](Self::with_nonce), without `ErrorKind::Foreign`.
     pub fn raw_with_nonce(source: impl Source + 'static) -> Result<Self> {
         let found = source.bytes();
         if found < NONCE_BYTES + TAG_BYTES {
@@ -136,7 +136,7 @@ impl AesFile {
     /// `meta`, whose name and place are left aside.
     ///
     /// # Errors
-    /// [`MessageLength`](crate::ErrorKind::MessageLength) if the length does not fit the mode or the source; [`Argument`](crate::ErrorKind::Argument).
+    /// `ErrorKind::MessageLength` if the length does not fit the mode or the source; `ErrorKind::Argument`.
     pub fn described(source: impl Source + 'static, offset: u64, meta: &PartMeta) -> Result<Self> {
         let PartMeta { mode, bytes, .. } = *meta;
         let gcm = matches!(mode, Mode::Gcm { .. });
@@ -181,7 +181,7 @@ impl AesFile {
     /// Adds the associated data of GCM, which the tag covers.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) for another mode, or if there are more than [`MAX_AAD_BYTES`].
+    /// `ErrorKind::Argument` for another mode, or if there are more than [`MAX_AAD_BYTES`].
     pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
         if self.public.tag.is_none() || aad.len() > MAX_AAD_BYTES {
             let (found, mode) = (aad.len(), self.public.mode.name());
@@ -388,7 +388,7 @@ impl AesInput {
     /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
     ///
     /// # Errors
-    /// [`PartNames`](crate::ErrorKind::PartNames) if there are none, or one has no such name, or two have the same.
+    /// `ErrorKind::PartNames` if there are none, or one has no such name, or two have the same.
     pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
         let named = parts.into_iter().map(|(name, part)| AesFile {
             name: Some(name),

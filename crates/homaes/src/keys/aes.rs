@@ -24,7 +24,7 @@ impl AesKey {
     /// A key of 16, 24 or 32 bytes.
     ///
     /// # Errors
-    /// [`AesKey`](crate::ErrorKind::AesKey) for any other length.
+    /// `ErrorKind::AesKey` for any other length.
     pub fn from_bytes(key: &[u8]) -> Result<Self> {
         Self::expand(key, Path::new("<memory>"), key.len())
     }
@@ -37,7 +37,7 @@ impl AesKey {
     /// mistyped AES-128 key would pass for another AES-256 key.
     ///
     /// # Errors
-    /// [`AesKey`](crate::ErrorKind::AesKey) for the latter, [`AesKey`](crate::ErrorKind::AesKey) for anything else, [`Error::Io`].
+    /// `ErrorKind::AesKey` for the latter and anything else, [`Error::Io`].
     pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);

@@ -36,7 +36,7 @@ impl SecretKey {
     /// any more.
     ///
     /// # Errors
-    /// [`Protected`](crate::ErrorKind::Protected) if it is; the first thing that is wrong with them.
+    /// `ErrorKind::Protected` if it is; the first thing that is wrong with them.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let path = Path::new(MEMORY);
         let mut front = reader(bytes, Kind::SecretKey)?;
@@ -63,7 +63,7 @@ impl SecretKey {
     /// The bytes of its file, under a passphrase if there is one. Overwritten when dropped.
     ///
     /// # Errors
-    /// With a passphrase [`Error::Random`] or [`Memory`](crate::ErrorKind::Memory).
+    /// With a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn to_bytes(&self, lock: Option<(&Passphrase, KdfCost)>) -> Result<Zeroizing<Vec<u8>>> {
         let error = |source: WireError| Error::Keys(source.into());
         let plain = in_memory(&*self.key).map_err(Error::Keys)?;

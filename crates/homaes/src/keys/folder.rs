@@ -116,7 +116,8 @@ impl KeyFolder {
     /// before.
     ///
     /// # Errors
-    /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Memory`](crate::ErrorKind::Memory).
+    /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase
+    /// `ErrorKind::Memory`.
     pub fn create(
         self,
         set: &Set,
@@ -162,7 +163,8 @@ impl KeyFolder {
     /// As [`create`](Self::create), with keys that there are: `key`, and the file `eval` of an evaluation key.
     ///
     /// # Errors
-    /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::AlreadyExists`] or [`Error::Io`]; with a passphrase [`Memory`](crate::ErrorKind::Memory).
+    /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::AlreadyExists`] or [`Error::Io`]; with a
+    /// passphrase `ErrorKind::Memory`.
     pub fn save(
         self,
         key: &SecretKey,

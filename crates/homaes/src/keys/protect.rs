@@ -48,7 +48,7 @@ impl Passphrase {
     /// These bytes.
     ///
     /// # Errors
-    /// [`Passphrase`](crate::ErrorKind::Passphrase) if there are none, or too many.
+    /// `ErrorKind::Passphrase` if there are none, or too many.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         Self::checked(bytes, Path::new("<memory>"))
     }
@@ -56,7 +56,7 @@ impl Passphrase {
     /// Reads a file of one line, whose end is not a part of the passphrase; `name` names the file in errors.
     ///
     /// # Errors
-    /// [`Passphrase`](crate::ErrorKind::Passphrase) if the line is empty or too long, or not the only one; [`Error::Io`].
+    /// `ErrorKind::Passphrase` if the line is empty or too long, or not the only one; [`Error::Io`].
     pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         // With its final capacity, so that no copy stays behind.

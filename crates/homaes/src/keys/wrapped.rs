@@ -68,9 +68,8 @@ impl WrappedKey {
     /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors
-    /// [`KeySize`](crate::ErrorKind::KeySize); [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot
-    /// expand the key as asked for;
-    /// [`Error::Random`], [`Error::Memory`].
+    /// `ErrorKind::KeySize`; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand
+    /// the key as asked for; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
         let wrapping = wrapping.checked(&secret.set, aes_key.size())?;
         let mut rng = random::generator()?;

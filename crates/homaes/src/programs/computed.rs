@@ -163,8 +163,9 @@ impl Computed {
     /// the last ones hold beyond `count` numbers is in the file too, but is not shown when it is opened: multiply it by zero if the owner of the key must not see it.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) if the label is there already or cannot be one, or the numbers do not fill the ciphertexts; [`Argument`](crate::ErrorKind::Argument) if
-    /// these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or may decrypt wrongly.
+    /// `ErrorKind::Argument` if the label is there already or cannot be one, or the numbers do not fill the
+    /// ciphertexts, or if these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or
+    /// may decrypt wrongly.
     pub fn add<'c, C: Any>(
         &mut self,
         label: &str,
@@ -260,8 +261,9 @@ impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included; [`Noise`](crate::ErrorKind::Noise) if the noise
-    /// of a ciphertext has come too close to failure; [`Damaged`](crate::ErrorKind::Damaged) if a number has more bits than its value says.
+    /// The first thing that is wrong with the file, another set or another secret key included; `ErrorKind::Noise` if
+    /// the noise of a ciphertext has come too close to failure; `ErrorKind::Damaged` if a number has more bits than its
+    /// value says.
     pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Computed);

@@ -67,8 +67,8 @@ impl Scan {
     /// A search for patterns by their labels, with keys of `set`.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) if the set is not of BGV; [`Argument`](crate::ErrorKind::Argument) if there is no pattern; [`Argument`](crate::ErrorKind::Argument) if one is empty or too long for
-    /// the set.
+    /// `ErrorKind::Argument` if the set is not of BGV, or if there is no pattern if one is empty or too long for the
+    /// set.
     pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
         let patterns: Vec<_> = patterns.into_iter().collect();
         let params = set.params();
@@ -104,9 +104,10 @@ impl Scan {
     /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout sliced or leaves less than seven
-    /// multiplications, or the set has no keys for rotations; [`Direction`](crate::ErrorKind::Direction); [`Argument`](crate::ErrorKind::Argument) if a label cannot be one or is there twice; what
-    /// is wrong with the part; [`Error::Cancelled`].
+    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout
+    /// sliced or leaves less than seven multiplications, or the set has no keys for rotations; `ErrorKind::Direction`;
+    /// `ErrorKind::Argument` if a label cannot be one or is there twice; what is wrong with the part;
+    /// [`Error::Cancelled`].
     pub fn run(
         &self,
         eval: &EvalKey,
@@ -155,7 +156,7 @@ impl Scan {
     /// Where each pattern begins, ascending, in the order of the patterns: by the opened answers, labels with their numbers.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) if they are not the answers of this search, all of them.
+    /// `ErrorKind::Argument` if they are not the answers of this search, all of them.
     pub fn starts(&self, answers: &[(&str, &[u64])]) -> Result<Vec<Vec<u64>>> {
         let wrong = |label: &str| wrong_value(label, ANSWERS);
         let find = |label: &str| answers.iter().find(|(own, _)| *own == label);

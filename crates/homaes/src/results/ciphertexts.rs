@@ -369,7 +369,7 @@ impl Batch {
     /// `homaes_dghv::State`. They are under the key of the file's header, whatever they say.
     ///
     /// # Errors
-    /// [`Argument`](crate::ErrorKind::Argument) if they are of another scheme; [`Error::Batch`] if the record cannot be read.
+    /// `ErrorKind::Argument` if they are of another scheme; [`Error::Batch`] if the record cannot be read.
     pub fn state<S: Any>(&self) -> Result<S> {
         let state = self.read().map_err(|source| self.wrong(source))?;
         match state.downcast() {

@@ -97,8 +97,8 @@ impl Transcipher<'_> {
     /// which run it is.
     ///
     /// # Errors
-    /// As [`run`](Self::run); [`OtherRun`](crate::ErrorKind::OtherRun) and [`OtherRun`](crate::ErrorKind::OtherRun) if what is beside the output is of another message, other keys or another layout, or
-    /// damaged. The files stay in all cases.
+    /// As [`run`](Self::run); `ErrorKind::OtherRun` if what is beside the output is of another message, other keys or
+    /// another layout, or damaged. The files stay in all cases.
     pub fn resume(
         &self,
         message: impl Into<AesInput>,

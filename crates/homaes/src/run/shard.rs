@@ -160,8 +160,8 @@ impl Transcipher<'_> {
     /// Evaluates the batches of a shard of the run `plan`: the bytes of its file.
     ///
     /// # Errors
-    /// As [`run`](Self::run). [`Shard`](crate::ErrorKind::Shard) if the plan was made with other keys, if the run has no such batches, or if results cross a bridge, which shards have
-    /// no form for.
+    /// As [`run`](Self::run). `ErrorKind::Shard` if the plan was made with other keys, if the run has no such batches,
+    /// or if results cross a bridge, which shards have no form for.
     pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
         let none = name.batches == 0 || name.range().end > plan.split.batches();
         let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
@@ -267,7 +267,7 @@ impl Shard {
     /// Checks that it is the one wanted, of a run whose file of results has this header; `path` names it in errors.
     ///
     /// # Errors
-    /// [`Shard`](crate::ErrorKind::Shard).
+    /// `ErrorKind::Shard`.
     pub fn check(&self, wanted: &ShardName, results: &Header, path: &Path) -> Result<()> {
         let (own, other) = (&self.header, results);
         let same_set = (own.set(), own.digest(), own.key_id())

@@ -194,7 +194,8 @@ impl<'k> Transcipher<'k> {
     /// What a run on `message`, an [`AesFile`] or many, will do and write.
     ///
     /// # Errors
-    /// [`Direction`](crate::ErrorKind::Direction) if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round keys.
+    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round
+    /// keys.
     pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
         let found = self.wrapped.direction();

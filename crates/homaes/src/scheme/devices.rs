@@ -95,7 +95,7 @@ pub struct Gpu {
 /// The GPUs that this process can use.
 ///
 /// # Errors
-/// [`NoGpu`](crate::ErrorKind::NoGpu) if there is no driver, or no GPU.
+/// `ErrorKind::NoGpu` if there is no driver, or no GPU.
 pub fn gpus() -> Result<Vec<Gpu>> {
     backend::cards().map_err(|refusal| refusal.of("cuda".to_owned()))
 }
@@ -104,7 +104,7 @@ impl Devices {
     /// Those that the variable `HOMAES_DEVICE` of the environment names; otherwise [`Devices::Auto`].
     ///
     /// # Errors
-    /// [`UnknownDevice`](crate::ErrorKind::UnknownDevice).
+    /// `ErrorKind::UnknownDevice`.
     pub fn of_environment() -> Result<Self> {
         match std::env::var_os(DEVICE_VARIABLE).filter(|value| !value.is_empty()) {
             Some(value) => value.to_string_lossy().parse(),
@@ -116,7 +116,7 @@ impl Devices {
     /// reads keys. `layout` is the one asked for, if any; `crosses`: results cross a bridge.
     ///
     /// # Errors
-    /// [`NotOnGpu`](crate::ErrorKind::NotOnGpu), [`NoGpu`](crate::ErrorKind::NoGpu).
+    /// `ErrorKind::NotOnGpu`, `ErrorKind::NoGpu`.
     pub fn check(&self, set: &Set, layout: Option<Layout>, crosses: bool) -> Result<()> {
         let Self::Cuda(wanted) = self else {
             return Ok(());

@@ -22,8 +22,8 @@ impl KeyFolder {
     /// are the same as without the stop, also if it was in the moment in which the files get their names.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`UnfinishedKeys`](crate::ErrorKind::UnfinishedKeys) if the unfinished keys are of another set;
-    /// [`WrongPassphrase`](crate::ErrorKind::WrongPassphrase) or [`Protected`](crate::ErrorKind::Protected) if they are under another passphrase.
+    /// As [`create`](Self::create); `ErrorKind::UnfinishedKeys` if the unfinished keys are of another set;
+    /// `ErrorKind::WrongPassphrase` or `ErrorKind::Protected` if they are under another passphrase.
     pub fn resume(
         self,
         set: &Set,
