@@ -270,7 +270,6 @@ class JobWorker:
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 
-@final
 class Runner:
     def __new__(
         cls,
@@ -288,7 +287,7 @@ class Runner:
     @property
     def set(self) -> str: ...
     def close(self) -> None: ...
-    def run(
+    def _run(
         self,
         parts: Sequence[_Given],
         out: _Path | None,

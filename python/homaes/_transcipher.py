@@ -51,7 +51,7 @@ class Message:
 Data: TypeAlias = Union[Path, Bytes, Message]
 
 
-class Transcipher:
+class Transcipher(Runner):
     """Turns AES ciphertexts into FHE ciphertexts.
 
     It prepares the circuit in the first run and keeps it. Several threads may call ``run``; one evaluates at a time.
@@ -60,31 +60,16 @@ class Transcipher:
     else the processor. The default is HOMAES_DEVICE, or else "auto". The ciphertexts do not depend on the device.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         eval_key: EvalKey,
         wrapped_key: WrappedKey,
         *,
         threads: int | None = None,
         layout: str | None = None,
         device: Device = None,
-    ) -> None:
-        self._runner = Runner(eval_key, wrapped_key, threads, layout, word_of(device))
-
-    @property
-    def threads(self) -> int:
-        """Number of threads."""
-        return self._runner.threads
-
-    @property
-    def device(self) -> str:
-        """The device as requested: "auto", "cpu", "cuda", "cuda:0,1"."""
-        return self._runner.device
-
-    @property
-    def set(self) -> str:
-        """The name of the parameter set."""
-        return self._runner.set
+    ) -> Self:
+        return super().__new__(cls, eval_key, wrapped_key, threads, layout, word_of(device))
 
     def run(
         self,
@@ -113,17 +98,11 @@ class Transcipher:
         step = None if follower is None else follower.step
         kept = None if follower is None else follower.kept
         try:
-            held, found = self._runner.run(
-                parts, out, force, step, kept, resume, reproducible
-            )
+            held, found = self._run(parts, out, force, step, kept, resume, reproducible)
         finally:
             if follower is not None:
                 follower.close()
         return Ciphertexts(held, Report._of(found))
-
-    def close(self) -> None:
-        """Refuse further runs, and free the prepared circuit."""
-        self._runner.close()
 
     def __enter__(self) -> Self:
         return self

@@ -108,7 +108,7 @@ def test_the_whole_way(world: World, job: homaes.Job, tmp_path: Path) -> None:
     assert job.merge(tmp_path / "o.hct").to_bytes() == expected
     assert world.keys.secret.decrypt(homaes.Job.open(job.location).results()) == bytes(5000)
     job.remove()
-    with pytest.raises(homaes.JobError, match="no job is here"):
+    with pytest.raises(homaes.JobError, match="not a job"):
         homaes.Job.open(job.location)
 
 

@@ -43,7 +43,7 @@ def test_what_names_no_device_is_refused(keys, wrapped):
         with pytest.raises(TypeError, match="device: found"):
             homaes.Transcipher(keys.eval, wrapped, device=device)
     bits = keys.secret.wrap(bytes(16), layouts=["bits"])
-    with pytest.raises(homaes.ParametersError, match="layout bits is not evaluated on GPUs"):
+    with pytest.raises(homaes.ParametersError, match="layout bits does not run on GPUs"):
         homaes.Transcipher(keys.eval, bits, device="cuda", layout="bits")
 
 

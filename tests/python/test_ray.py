@@ -219,6 +219,6 @@ def test_workers_of_gpus_say_that_there_is_none(cluster: Any, job: homaes.Job) -
     ray.shutdown()
     cluster.add_node(**NODE, num_gpus=2)
     cluster.wait_for_nodes()
-    with pytest.raises(homaes.JobError, match="device cuda:0: no CUDA driver") as caught:
+    with pytest.raises(homaes.JobError, match="device cuda:0: CUDA's driver is not installed") as caught:
         homaes.ray.run(job, address=cluster.address, gpus_per_node=2, retries=2)
     assert "no machine can work" in str(caught.value)

@@ -2,8 +2,7 @@
 
 use homaes_aes::Layout;
 use homaes_rns::Fault;
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{Cancelled, FieldError, Mismatch};
+use homaes_scheme::{Cancelled, Detail, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the BGV scheme and of its files.
@@ -24,9 +23,7 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// The decrypted polynomial is not made of bytes.
-    #[error(
-        "the decryption is not a vector of bytes: wrong secret key, or the noise has outgrown the modulus"
-    )]
+    #[error("the decryption is not a vector of bytes: wrong secret key, or too much noise")]
     NotBytes,
     /// Objects that do not go together.
     #[error(transparent)]
@@ -111,10 +108,10 @@ pub enum Error {
         set: &'static str,
     },
     /// A state between rounds was given where a result of AES is wanted.
-    #[error("a state between rounds, expected a result of AES")]
+    #[error("found a state between rounds, expected a result of AES")]
     NotFinished,
     /// A state of bits was given where one of bytes is wanted.
-    #[error("a state of layout bits, expected one of bytes; use layout sliced or packed")]
+    #[error("found layout bits, expected a byte layout; use sliced or packed")]
     BitsLayout,
     /// An operation over several ciphertexts was given none.
     #[error("no ciphertexts to combine, expected at least one")]
@@ -139,27 +136,27 @@ pub enum Error {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::NotBytes => remedy::WRONG_KEY,
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NoLayouts | Self::LayoutTwice { .. } => "name every layout once",
-            Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::NoKey { .. } => {
-                "choose a set with more levels left, or more --levels-left"
-            }
-            Self::Device(_) => {
-                "run it again, with --device cpu if it stays so; --resume goes on from what is done"
-            }
-            Self::NoOperands => "give at least one",
-            Self::OtherShape { .. } => remedy::OTHER_SET,
-            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::Device(_) => ErrorKind::DeviceFault,
+            Self::NotBytes => ErrorKind::Undecryptable,
+            Self::TooDeep { .. } | Self::TooNoisy { .. } => ErrorKind::TooDeep,
+            Self::NoKey { .. } => ErrorKind::NoKey,
+            Self::Eval(_) => ErrorKind::Levels,
+            Self::KeyQuality { .. } => ErrorKind::Fault,
+            Self::Field(_) | Self::NoiseBits { .. } | Self::OtherShape { .. } => ErrorKind::Damaged,
+            _ => ErrorKind::Argument,
         }
     }
 
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
+    fn details(&self) -> Option<[Detail; 2]> {
+        match self {
+            Self::TooDeep { needed, left, .. } => Some([*left, *needed].map(Detail::from)),
+            _ => None,
+        }
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -1,8 +1,7 @@
 //! Errors of the bridge.
 
 use crate::target::Other;
-use homaes_scheme::failure::{Failure, remedy};
-use homaes_scheme::{FieldError, Mismatch};
+use homaes_scheme::{ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the bridge.
@@ -25,9 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// The LWE key does not have the degree of the subring.
-    #[error(
-        "bridge from set {set}: the key on the other side has {found} bits, expected {expected}"
-    )]
+    #[error("bridge from set {set}: the TFHE key has {found} bits, expected {expected}")]
     Dimension {
         /// bits found
         found: usize,
@@ -37,13 +34,15 @@ pub enum Error {
         set: &'static str,
     },
     /// AES results under this BGV set cannot be lifted.
-    #[error("set {set} has no bridges: they start at BGV sets whose AES leaves multiplications")]
+    #[error(
+        "set {set} has no bridges: they need a BGV byte set with multiplications left after AES"
+    )]
     NoBridge {
         /// the set
         set: &'static str,
     },
     /// No bridge leads to keys of this set.
-    #[error("no bridge leads to set {set}")]
+    #[error("bridges do not lead to set {set}")]
     NoEnd {
         /// the set
         set: &'static str,
@@ -57,7 +56,7 @@ pub enum Error {
         expected: Other,
     },
     /// The requested format belongs to other keys than those that the bridge leads to.
-    #[error("wrong format: the bridge leads to other keys of the crate tfhe")]
+    #[error("the format belongs to other keys of the crate tfhe than the bridge key's")]
     Format,
     /// Numbers modulo another power of two.
     #[error("numbers modulo 2^{found}, expected 2^{expected}")]
@@ -69,7 +68,7 @@ pub enum Error {
     },
     /// A secret key that is too large at some embeddings.
     #[error(
-        "the secret key does not fit: values of a batch would be off by 2^{room:.2} with probability 2^{found:.0}, expected at most 2^{most}"
+        "with this secret key a value is off by 2^{room:.2} of the torus with probability 2^{found:.0}, expected at most 2^{most}"
     )]
     UnfitKey {
         /// log2 of the bound on the probability
@@ -81,12 +80,12 @@ pub enum Error {
     },
     /// The bits of the target key cannot have been drawn at random.
     #[error(
-        "the key on the other side is damaged: its bits are too uneven to be random, and a bridge to it would reveal the secret key"
+        "the bits of the TFHE key are not random: the file is damaged, and a bridge to it would reveal the secret key"
     )]
     UnevenBits,
     /// The bytes to lift have more noise than bridge keys allow for.
     #[error(
-        "bytes to lift have noise 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less before the bridge or start with more levels"
+        "the noise before the bridge is 2^{found:.1} at an embedding, expected at most 2^{most}; multiply less, or start with more levels"
     )]
     Handed {
         /// log2 of the noise at the largest embedding, after the switch before the squarings
@@ -96,7 +95,7 @@ pub enum Error {
     },
     /// Readings would be wrong too often.
     #[error(
-        "bits would be read wrongly with probability 2^{failure_log2:.0}, expected at most 2^-64; cross fewer ciphertexts at once"
+        "the bits are read wrongly with probability 2^{failure_log2:.0}, expected at most 2^-64; convert fewer ciphertexts at once"
     )]
     TooNoisy {
         /// log2 of the bound on the probability
@@ -105,30 +104,20 @@ pub enum Error {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::Bgv(error) => error.remedy(),
-            Self::Tfhe(error) => error.remedy(),
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NoBridge { .. } => "use bgv/bridge128, or a set whose AES leaves multiplications",
-            Self::NoEnd { .. } => "use a key of tfhe/p64 or tfhe/p128",
+            Self::Wire(error) => error.into(),
+            Self::Bgv(error) => error.kind(),
+            Self::Tfhe(error) => error.kind(),
+            Self::Mismatch(mismatch) => mismatch.kind(),
             Self::Dimension { .. } | Self::Modulus { .. } | Self::Target { .. } => {
-                remedy::OTHER_SET
+                ErrorKind::OtherSet
             }
-            Self::UnfitKey { .. } => {
-                "run 'keygen --set … --bridge …', which draws keys until one fits"
-            }
-            Self::Format => {
-                "use the format of the client key that the bridge was made for, or of its server key"
-            }
-            Self::UnevenBits => "restore the key from a copy",
-            Self::Field(_) | Self::TooNoisy { .. } | Self::Handed { .. } => remedy::ANEW,
+            Self::UnfitKey { .. } => ErrorKind::UnfitKey,
+            Self::TooNoisy { .. } | Self::Handed { .. } => ErrorKind::Noise,
+            Self::Field(_) | Self::UnevenBits => ErrorKind::Damaged,
+            Self::NoBridge { .. } | Self::NoEnd { .. } | Self::Format => ErrorKind::Argument,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Bgv(homaes_bgv::Error::Cancelled(_)))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -512,7 +512,7 @@ fn what_does_not_fit_is_named() {
     assert!(
         refused
             .to_string()
-            .ends_with("cross fewer ciphertexts at once"),
+            .ends_with("convert fewer ciphertexts at once"),
         "{refused}"
     );
     assert!(crossing.cross_slots(&eval, &many[1..]).is_ok());
@@ -525,7 +525,7 @@ fn what_does_not_fit_is_named() {
     let refused = BridgeKey::generate(&w.secret, &[1; 9], target(), &mut w.rng).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "bridge from set bgv/toy-255: the key on the other side has 9 bits, expected 8"
+        "bridge from set bgv/toy-255: the TFHE key has 9 bits, expected 8"
     );
     let pairs = SlotsToLwe::new(&w.bridge, Numbers::Pairs);
     let bits = eval.bit_planes(&x).unwrap();

@@ -48,19 +48,19 @@ pub(crate) enum Command {
 /// Make keys, encrypt a text with AES, transcipher, decrypt, compare, and show times and sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// FHE scheme; its default set is taken, a secure one where it has any [default: that of --set, or bgv]
+    /// FHE scheme, with its default set, a secure one if there is any [default: that of --set, or bgv]
     #[arg(long, value_enum)]
     pub(crate) scheme: Option<Scheme>,
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
-    /// How the scheme evaluates AES, if it has several ways: the default set of this one is taken
+    /// Variant of the scheme's AES circuit, with its default set
     #[arg(long, value_enum, conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
-    /// How blocks are laid out in ciphertexts; auto: see 'homaes transcipher --help'
+    /// Layout of blocks in ciphertexts; auto: as in 'homaes transcipher'
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// AES blocks of text [default: one full batch, or 2 with schemes that are fast at few]
+    /// AES blocks of text [default: one full batch, or 2 for schemes that are fast on few blocks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
 }
@@ -68,10 +68,10 @@ pub(crate) struct Demo {
 /// List the secure parameter sets
 #[derive(Debug, clap::Args)]
 pub(crate) struct Params {
-    /// List sets of papers and toys too, which protect nothing
+    /// Also list the papers' sets and toy sets, which protect nothing
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print one JSON document with everything known about every set, as with --all
+    /// Print everything about all sets as one JSON document (implies --all)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -79,32 +79,31 @@ pub(crate) struct Params {
 /// Make a secret key and an evaluation key
 #[derive(Debug, clap::Args)]
 pub(crate) struct Keygen {
-    /// Parameter set; 'homaes params' shows them, and which AES keys each of them takes
+    /// Parameter set; 'homaes params' lists the sets and the AES key sizes that they take
     #[arg(long, value_name = "NAME", required_unless_present = "bridge")]
     pub(crate) set: Option<String>,
-    /// Folder for secret.hsk and eval.hek, and bridge.hbk; made if it is missing
+    /// Folder for secret.hsk, eval.hek and bridge.hbk; created if missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
-    /// Store the secret key under the passphrase in this file, its only line; '-' reads standard input
+    /// File whose only line becomes the secret key's passphrase; '-' reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// Store the secret key under a passphrase that is asked for on the terminal
+    /// Ask on the terminal for a passphrase for the secret key
     #[arg(long, conflicts_with = "passphrase_file", requires = "set")]
     pub(crate) passphrase: bool,
-    /// Make a bridge key too, bridge.hbk, by which results leave BGV for TFHE: to this secret key of a set
-    /// like tfhe/p64, or to this client key of the crate tfhe, written by its safe_serialize (feature
-    /// tfhe-rs). With --set, secret keys are drawn until one fits the bridge; without it, it leads from the
-    /// secret key that is in the folder, if that fits
+    /// Also make a bridge key, bridge.hbk, which converts BGV results to this TFHE key: a secret key of a set such as
+    /// tfhe/p64, or a client key of the crate tfhe, written by safe_serialize (feature tfhe-rs). With --set, draw
+    /// secret keys until one fits the bridge; without it, use the secret key in the folder if it fits
     #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
     pub(crate) bridge: Option<PathBuf>,
-    /// Passphrase of the secret key that the bridge leads to, the only line of this file
+    /// File whose only line is the passphrase of CLIENT-KEY
     #[arg(long, value_name = "FILE", requires = "bridge")]
     pub(crate) bridge_passphrase_file: Option<PathBuf>,
-    /// Keep what is made if the run is stopped, in secret.hsk.unfinished (once it is whole) and
-    /// eval.hek.unfinished (record by record), and go on from there if they are in the folder
+    /// Keep finished records in secret.hsk.unfinished and eval.hek.unfinished, so that the same command continues a
+    /// stopped run
     #[arg(long, requires = "set", conflicts_with = "bridge")]
     pub(crate) resume: bool,
-    /// Make keys for a set that offers no security, for tests
+    /// Allow a set that protects nothing, for tests
     #[arg(long, requires = "set")]
     pub(crate) accept_insecure: bool,
     /// Replace an existing bridge key; a secret or evaluation key is never replaced
@@ -118,27 +117,26 @@ pub(crate) struct WrapKey {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
-    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
-    /// asked for on the terminal if the key has one]
+    /// File whose only line is the secret key's passphrase; '-' reads standard input [default: ask on the terminal if
+    /// the key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input.
-    /// 32 bytes that all are hex digits are taken as hex
+    /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input. A file of 32 hex digits
+    /// is read as hex
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: PathBuf,
-    /// How blocks are laid out in ciphertexts; auto: sliced and packed, as far as the set offers
-    /// them, for the server to choose from, or else bits
+    /// Layout of blocks in ciphertexts; auto: sliced and packed if the set offers them, so that the server can choose,
+    /// otherwise bits
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// Direction of AES: CTR and GCM need encrypt, ECB and CBC decrypt
+    /// Direction of AES: encrypt for CTR, CFB and GCM, decrypt for ECB and CBC
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// Multiplications to be left on the results, at least ('inspect' says how many are) [default: what the set declares, 0
-    /// where it declares none, as far as its levels go; see 'homaes params']; not with schemes without levels
+    /// Multiplications the results must still allow; only for schemes with levels [default: the set's; see 'homaes
+    /// params']
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
-    /// Who expands the AES key; auto: the server, under encryption, where the scheme has a circuit
-    /// for it, which makes the file small
+    /// Who expands the AES key; auto: the server, under encryption, if the scheme can, which keeps the file small
     #[arg(long, value_enum, default_value_t = Expand::Auto)]
     pub(crate) expand: Expand,
     /// Wrapped key to write (.hwk)
@@ -152,27 +150,25 @@ pub(crate) struct WrapKey {
 /// AES-encrypted files and how they were encrypted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Message {
-    /// Mode of operation of the file
+    /// Mode of operation of AES
     #[arg(long, value_enum)]
     pub(crate) mode: Mode,
-    /// CTR: initial counter block, CBC: initialisation vector, 32 hex digits each, as in 'openssl
-    /// enc -iv'. GCM: nonce, 24 hex digits; without it, the file begins with the nonce. ECB: none
+    /// CTR: initial counter block; CBC, CFB: IV; both 32 hex digits, as in 'openssl enc -iv'. GCM: nonce, 24 hex digits
+    /// [default: the first 12 bytes of the file]
     #[arg(long, value_name = "HEX")]
     pub(crate) iv: Option<String>,
-    /// Associated data of GCM, at most 1 MiB; carried with the tag, for 'decrypt --key-file'
+    /// Associated data of GCM, at most 1 MiB; stored with the tag for 'decrypt --key-file'
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) aad: Option<PathBuf>,
-    /// AES-encrypted file; in mode gcm with the tag (16 bytes) at its end. '-' reads standard input
-    /// to its end, into an unnamed temporary file, before any work. Of a folder, every file below it; of
-    /// several files or folders, all: parts of one message, which share batches
+    /// AES-encrypted file; in mode gcm it ends with the tag (16 bytes). '-' first copies standard input to an unnamed
+    /// temporary file. Folders are read recursively; several inputs share batches, as parts of one message
     #[arg(value_name = "IN", required_unless_present = "files_from")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// More files, one JSON object a line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …}, where all but
-    /// the path may be missing; iv and aad in hex
+    /// List of more files, one JSON object per line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …}; only path is
+    /// required, iv and aad are hex
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
-    /// Take every file for bare AES ciphertext, even if it begins like one of 'openssl enc' with a password, or of
-    /// CMS, S/MIME, age or JWE, which are refused
+    /// Accept files that start like 'openssl enc' with a password, CMS, S/MIME, age or JWE as bare AES ciphertext
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -180,8 +176,8 @@ pub(crate) struct Message {
 /// Where AES is evaluated.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Device {
-    /// cpu, or GPUs of NVIDIA: cuda for all of them, cuda:0,1 for those with these numbers; auto: all GPUs that
-    /// can be used, or else the processor. Results are the same bytes [default: HOMAES_DEVICE, or auto]
+    /// cpu; cuda: all NVIDIA GPUs; cuda:0,1: these GPUs; auto: all usable GPUs, or else the processor. The results are
+    /// the same bytes [default: HOMAES_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
     device: Option<Evaluators>,
 }
@@ -215,33 +211,32 @@ pub(crate) struct Transcipher {
     pub(crate) wrapped_key: PathBuf,
     #[command(flatten)]
     pub(crate) message: Message,
-    /// FHE ciphertexts to write (.hct; by a bridge to a client key of the crate tfhe .hlw); '-' writes to
-    /// standard output while the work goes on: of a run that fails, the first part is there
+    /// FHE ciphertexts to write (.hct; .hlw for a client key of the crate tfhe); '-' streams to stdout; a failed run
+    /// leaves partial output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Where results go: to TFHE, by --bridge, instead of staying ciphertexts of BGV
+    /// Convert the BGV results with --bridge
     #[arg(long, value_enum, requires = "bridge")]
     pub(crate) to: Option<To>,
     /// Bridge key (.hbk)
     #[arg(long, value_name = "FILE", value_parser = file_path(), requires = "to")]
     pub(crate) bridge: Option<PathBuf>,
-    /// How blocks are laid out in ciphertexts, among the layouts of the wrapped key; auto: packed
-    /// for short files, sliced for long ones, by the number of batches and the cost of each
+    /// Layout of blocks in ciphertexts, one of the wrapped key's; auto: the fastest for the length of the input (packed
+    /// for short files, sliced for long ones)
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// JSON document to write: seconds, level and noise bound after every step of AES of every batch,
-    /// transforms, and seconds by kernel
+    /// JSON report to write: seconds, level and noise bound of every step of AES in every batch, transforms, and
+    /// seconds per kernel
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) report: Option<PathBuf>,
-    /// The same bytes in every run with the same keys and input: no times in the file
+    /// Leave times out of the file, so that the same keys and input always give the same bytes
     #[arg(long)]
     pub(crate) reproducible: bool,
-    /// Keep what is done if the run is stopped, in .OUT.homaes-part and .OUT.homaes-journal beside the
-    /// output: the same command begins, and goes on. A complete output stays, and .OUT.homaes-done names its
-    /// run. Implies --reproducible; exit code 75 where the disk or the memory has no room, with all that was done kept
+    /// Keep finished batches in .OUT.homaes-part and .OUT.homaes-journal, so that the same command continues a stopped
+    /// run; .OUT.homaes-done marks a complete output. Implies --reproducible; exit code 75 if disk or memory runs out
     #[arg(long)]
     pub(crate) resume: bool,
-    /// With --resume: begin although the disk has no room for the whole output
+    /// With --resume: start even if the disk has no room for the whole output
     #[arg(long, requires = "resume")]
     pub(crate) ignore_space: bool,
     /// Worker threads [default: all cores]
@@ -252,7 +247,7 @@ pub(crate) struct Transcipher {
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
-    /// Replace existing files; with --resume, give up what another run has left
+    /// Replace existing files; with --resume, discard what another run left
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -263,49 +258,47 @@ pub(crate) struct Decrypt {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
-    /// Passphrase of the secret key, the only line of this file; '-' reads standard input [default:
-    /// asked for on the terminal if the key has one]
+    /// File whose only line is the secret key's passphrase; '-' reads standard input [default: ask on the terminal if
+    /// the key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
     /// FHE ciphertexts (.hct), a complete job (see 'homaes job'), or with --json computed values (.hcv); '-'
     /// reads standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// File to write; '-' writes to standard output, once the whole message is decrypted and checked. A folder
-    /// ('parts/', or one that exists) takes every part of a message with parts
+    /// File to write; '-' writes to standard output once the whole message is decrypted and checked. A folder
+    /// ('parts/', or an existing one) receives all parts of a message with parts
     #[arg(short, long, value_name = "FILE", required_unless_present = "json")]
     pub(crate) out: Option<PathBuf>,
-    /// Decrypt computed values (.hcv): labels and numbers as JSON, to standard output without --out
+    /// Decrypt computed values (.hcv) to JSON with labels and numbers [default output: standard output]
     #[arg(long, conflicts_with_all = [
         "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect", "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
-    /// AES key, as in wrap-key: every part of the message needs a right GCM tag, or nothing is written
+    /// AES key, as in wrap-key, to check GCM tags; nothing is written unless every part has a valid tag
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Accept what no tag protects, whose bytes anybody may have changed: a GCM message without --key-file,
-    /// or with it other modes
+    /// Accept bytes that anybody may have changed: a GCM message without --key-file, or other modes with it
     #[arg(long)]
     pub(crate) unauthenticated: bool,
     /// Refuse a message of another mode
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) expect_mode: Option<Mode>,
-    /// Refuse a message with another nonce of GCM (24 hex digits), or with another initial counter of
-    /// CTR or IV of CBC (32 hex digits)
+    /// Refuse a message with another GCM nonce (24 hex digits), CTR counter block or CBC IV (32 hex digits)
     #[arg(long, value_name = "HEX")]
     pub(crate) expect_nonce: Option<String>,
     /// Refuse a GCM message with other associated data
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) expect_aad: Option<PathBuf>,
-    /// Refuse a message of another length; with --unpad that without padding
+    /// Refuse a message of another length; with --unpad, N excludes the padding
     #[arg(long, value_name = "N")]
     pub(crate) expect_bytes: Option<u64>,
-    /// What each part must be, and no other parts: a JSON object a line with the name of a part and any of mode,
-    /// nonce, aad (nonce and aad in hex) and bytes
+    /// Refuse other parts than this file lists: one JSON object per line with the name of a part and any of mode,
+    /// nonce, aad (both in hex) and bytes
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) expect: Option<PathBuf>,
-    /// Replay log, made if it is missing: refuse a GCM message that is in it, and record one that is
-    /// accepted. It knows what was decrypted with it and nothing else; FILE.lock lets runs take turns
+    /// Replay log, created if missing: refuse a GCM message that it contains, and record each accepted one. Only
+    /// messages decrypted with this log are detected; runs take turns through FILE.lock
     #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]
     pub(crate) seen: Option<PathBuf>,
     /// Decrypt this part of a message with parts
@@ -326,10 +319,10 @@ impl Decrypt {
     }
 }
 
-/// Write results as values of the crate tfhe, which reads them back with safe_deserialize
+/// Write results as values of the crate tfhe, for its safe_deserialize
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// What to write: fheuint8 for one tfhe::FheUint8 after the other, a byte of the message each
+    /// Type to write; fheuint8: one tfhe::FheUint8 per byte of the message
     #[arg(long, value_enum)]
     pub(crate) to: ExportTo,
     /// LWE ciphertexts (.hlw) of 'homaes transcipher --to tfhe'
@@ -338,10 +331,10 @@ pub(crate) struct Export {
     /// Write this part of a message with parts
     #[arg(long, value_name = "NAME")]
     pub(crate) part: Option<String>,
-    /// Write the bytes A to B - 1 of the message alone, counted from 0
+    /// Write only bytes A to B - 1 of the message, counted from 0
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
     pub(crate) range: Option<Range<u64>>,
-    /// File to write: 66 KB for a byte of the message
+    /// File to write, 66 KB per byte of the message
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Replace an existing file
@@ -364,7 +357,7 @@ pub(crate) enum ExportTo {
     FheUint8,
 }
 
-/// Show what a file holds and verify its checksums, or what a folder of keys holds; needs no secret
+/// Show the content of a file, a folder of keys or a job, and verify checksums; needs no secret
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
     /// File made by homaes, folder of keys, or job
@@ -375,7 +368,7 @@ pub(crate) struct Inspect {
     pub(crate) json: bool,
 }
 
-/// List the GPUs that AES can be evaluated on, or why there are none
+/// List the usable GPUs, or why there are none
 #[derive(Debug, clap::Args)]
 pub(crate) struct Devices {
     /// Print one JSON document
@@ -386,23 +379,22 @@ pub(crate) struct Devices {
 /// Protect a secret key with a passphrase, change the passphrase, or remove it
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangePassphrase {
-    /// Secret key (.hsk), which is replaced
+    /// Secret key (.hsk) to rewrite
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) secret: PathBuf,
-    /// Present passphrase, the only line of this file; '-' reads standard input [default: asked for
-    /// on the terminal if the key has one]
+    /// File whose only line is the current passphrase; '-' reads standard input [default: ask on the terminal if the
+    /// key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// New passphrase, the only line of this file; '-' reads standard input [default: asked for on
-    /// the terminal]
+    /// File whose only line is the new passphrase; '-' reads standard input [default: ask on the terminal]
     #[arg(long, value_name = "FILE")]
     pub(crate) new_passphrase_file: Option<PathBuf>,
-    /// Store the key without a passphrase from now on
+    /// Remove the passphrase
     #[arg(long, conflicts_with = "new_passphrase_file")]
     pub(crate) remove: bool,
 }
 
-/// Measure full runs, or the kernels beside their reference, or compare measurements
+/// Measure full runs or kernels, or compare measurements
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
@@ -411,11 +403,11 @@ pub(crate) struct Bench {
     /// What to measure
     #[arg(value_enum, default_value_t = Target::All)]
     pub(crate) target: Target,
-    /// Parameter set instead of the scheme's default (see 'homaes params'); 'all' then measures its
-    /// scheme alone, and takes no --budget
+    /// Parameter set instead of the scheme's default (see 'homaes params'); with 'all', measure only its scheme,
+    /// without --budget
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
-    /// How the scheme evaluates AES, if it has several ways: the default set of this one is taken
+    /// Variant of the scheme's AES circuit, with its default set
     #[arg(long, value_enum, conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
     /// Worker threads [default: all cores]
@@ -423,49 +415,48 @@ pub(crate) struct Bench {
     pub(crate) threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) device: Device,
-    /// How blocks are laid out in ciphertexts; auto: the fastest for full batches
+    /// Layout of blocks in ciphertexts; auto: the fastest for full batches
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
     /// Bits of the AES key: 128, 192 or 256
     #[arg(long, value_name = "BITS", value_parser = parse_key_bits, default_value = "128")]
     pub(crate) key_bits: KeySize,
-    /// Direction of AES: encrypt runs a file in mode ctr, decrypt in mode ecb
+    /// Direction of AES: encrypt measures mode ctr, decrypt mode ecb
     #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
     pub(crate) direction: Direction,
-    /// AES blocks; more than a batch has make several batches [default: one full batch, or 1 with
-    /// schemes that are fast at few]
+    /// AES blocks, in as many batches as they need [default: one full batch, or 1 for schemes that are fast on few
+    /// blocks]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
     pub(crate) blocks: Option<u64>,
-    /// Measure the noise after every round too, with the secret key, in one more batch
+    /// Also measure the noise after every round with the secret key, in one more batch
     #[arg(long)]
     pub(crate) noise: bool,
-    /// all: measure the sets and layouts that fit this time ('20m', '1h 30m'), on one thread and on all,
-    /// in two passes [default: one run of each scheme's default set]
+    /// all: measure as many sets and layouts as fit into this time ('20m', '1h 30m'), on one thread and on all, in two
+    /// passes [default: one run of each scheme's default set]
     #[arg(long, value_name = "TIME", value_parser = parse_budget,
         conflicts_with_all = ["set", "variant", "layout", "key_bits", "direction", "blocks", "noise"])]
     pub(crate) budget: Option<Duration>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// End when standard input does: a run of 'bench all', which may be killed
+    /// Internal, for 'bench all': end when standard input ends
     #[arg(long, hide = true)]
     pub(crate) bound: bool,
 }
 
-/// Make pages and pictures of what was measured
+/// Make pages and pictures from measurements
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
     /// Documents of 'bench --json' and 'transcipher --report'; their runs are shown together
     #[arg(required = true, value_name = "FILE", value_parser = file_path())]
     pub(crate) input: Vec<PathBuf>,
-    /// HTML page to write: pictures and tables, nothing from elsewhere. Without it and the next two,
-    /// a table is printed
+    /// Self-contained HTML page to write. Without --out, --md and --svg a table is printed
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: Option<PathBuf>,
     /// Markdown page to write
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) md: Option<PathBuf>,
-    /// Folder for the pictures, an SVG file for each; made if it is missing
+    /// Folder for SVG pictures; created if missing
     #[arg(long, value_name = "DIR", value_parser = file_path())]
     pub(crate) svg: Option<PathBuf>,
     /// Replace existing files
@@ -476,15 +467,15 @@ pub(crate) struct Report {
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// Shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Print the manual page, or write those of all commands
+/// Print the manual page, or write one page per command
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// Folder for homaes.1 and a page for each command, such as homaes-keygen.1; made if it is missing
+    /// Folder for homaes.1 and one page per command, such as homaes-keygen.1; created if missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: Option<PathBuf>,
     /// Replace existing files
@@ -504,7 +495,7 @@ pub(crate) struct Papers {
     /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]
     #[arg(value_name = "FILE", value_parser = file_path())]
     pub(crate) runs: Option<PathBuf>,
-    /// Leave out what is measured now: operations of CLT14's Table 1
+    /// Skip measurements: the operations of CLT14's Table 1
     #[arg(long)]
     pub(crate) quick: bool,
     /// CLT14: the largest instance to measure
@@ -515,16 +506,16 @@ pub(crate) struct Papers {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
-/// Show what became faster or slower between two documents of 'bench --json', beyond the noise of their runs
+/// Compare two documents of 'bench --json' and show changes above run-to-run noise
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
     /// The earlier document
     #[arg(value_parser = file_path())]
     pub(crate) old: PathBuf,
-    /// The later one
+    /// The later document
     #[arg(value_parser = file_path())]
     pub(crate) new: PathBuf,
-    /// Fail if anything became slower or worse, or is gone, and if noise hides everything
+    /// Fail if anything became slower or worse or is missing, or if noise hides everything
     #[arg(long)]
     pub(crate) check: bool,
 }

@@ -23,17 +23,18 @@ pub(crate) mod wrap_key;
 use crate::args::{Variant, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::spin;
+use crate::remedy::remedy;
 use crate::{table, terminal};
-use homaes::{AesKey, Error, Layout, MAX_AAD_BYTES, Passphrase, Scheme, SecretKey, Set};
+use homaes::{AesKey, Error, ErrorKind, Layout, MAX_AAD_BYTES, Passphrase, Scheme, SecretKey, Set};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 /// The set that the command line names; it is the command line that is wrong if there is none.
 fn named_set(name: &str) -> Result<Set, Failure> {
-    Set::named(name).map_err(|error| match error {
-        Error::UnknownSet { .. } => Failure::Usage(format!("{error}; {}", error.remedy())),
-        error => error.into(),
+    Set::named(name).map_err(|error| match error.kind() {
+        kind @ ErrorKind::UnknownSet => Failure::Usage(format!("{error}; {}", remedy(kind))),
+        _ => error.into(),
     })
 }
 
@@ -61,7 +62,7 @@ fn set_of_scheme(
     } else {
         let (scheme, own) = (scheme.name(), set.scheme().name());
         Err(Failure::Usage(format!(
-            "set {name} is of scheme {own}, expected {scheme}; see 'homaes params'"
+            "set {name} belongs to scheme {own}, expected {scheme}; see 'homaes params'"
         )))
     }
 }
@@ -78,7 +79,7 @@ fn open_secret_by(
     option: &str,
 ) -> Result<SecretKey, Failure> {
     let secret = match SecretKey::open(path) {
-        Err(Error::Protected { .. }) => {
+        Err(error) if error.kind() == ErrorKind::Protected => {
             let passphrase = match passphrase_file {
                 Some(file) => read_passphrase(file)?,
                 None => {
@@ -96,7 +97,7 @@ fn open_secret_by(
     if passphrase_file.is_some() && !secret.is_protected() {
         let path = path.display();
         console::warn(&format!(
-            "{path}: this secret key has no passphrase, and the one given is not used"
+            "{path}: this secret key has no passphrase; the given one is ignored"
         ));
     }
     warn_if_exposed(secret.is_exposed(), path, "secret key");
@@ -107,7 +108,7 @@ fn open_secret_by(
 fn warn_if_exposed(exposed: bool, path: &Path, what: &str) {
     if exposed {
         console::warn(&format!(
-            "{}: others than the owner have access to this {what}; chmod 600 it",
+            "{}: other users have access to this {what}; run 'chmod 600' on it",
             path.display()
         ));
     }
@@ -140,7 +141,7 @@ fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
     match files.filter(|path| is_stream(path)).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage(
-            "two files are to be read from standard input; give one of them by name".into(),
+            "two inputs cannot both come from standard input; name a file for one".into(),
         )),
     }
 }
@@ -159,7 +160,7 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     };
     if key.is_ambiguous() {
         console::warn(
-            "the AES key is read as 32 hex digits, an AES-128 key; a raw AES-256 key that looks like this must be given in hex",
+            "the AES key was read as 32 hex digits (AES-128); if it is a raw AES-256 key, give it in hex",
         );
     }
     Ok(key)
@@ -205,7 +206,7 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
             let names: Vec<&str> = offered.iter().map(|layout| layout.name()).collect();
             let (set, names) = (set.name(), names.join(" or "));
             Failure::Usage(format!(
-                "set {set} does not offer this layout, expected {names}; see 'homaes params'"
+                "set {set} has no such layout, expected {names}; see 'homaes params'"
             ))
         })
 }

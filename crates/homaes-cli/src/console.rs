@@ -3,8 +3,9 @@
 //! A reader that closes standard output early is no error (`homaes params | head -1`), and nothing here panics when a
 //! stream is gone.
 
+use crate::remedy::remedy;
 use clap::error::{ContextKind, ContextValue};
-use homaes::{Error, Set, printable};
+use homaes::{Error, ErrorKind, Set, printable};
 use homaes_job::JobError;
 use std::io::{self, Write};
 
@@ -31,9 +32,9 @@ pub(crate) enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let message = format!("{error}; {}", error.remedy());
-        match error {
-            Error::UnknownDevice { .. } | Error::NotOnGpu { .. } => Self::Usage(message),
+        let message = format!("{error}; {}", remedy(error.kind()));
+        match error.kind() {
+            ErrorKind::UnknownDevice | ErrorKind::NotOnGpu => Self::Usage(message),
             _ => Self::Work(message),
         }
     }
@@ -41,7 +42,7 @@ impl From<Error> for Failure {
 
 impl From<JobError> for Failure {
     fn from(error: JobError) -> Self {
-        let message = format!("{error}; {}", error.remedy());
+        let message = format!("{error}; {}", remedy(error.kind()));
         match error.is_temporary() {
             true => Self::Temporary(message),
             false => Self::Work(message),
@@ -109,7 +110,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn print_done(text: &str) {
     if let Err(error) = write(&lines(text)) {
         warn(&format!(
-            "standard output: {error}; the work is done, and its output is complete"
+            "standard output: {error}; the output file is complete"
         ));
     }
 }

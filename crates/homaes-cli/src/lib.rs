@@ -11,10 +11,13 @@ mod args;
 mod cmd;
 mod console;
 mod progress;
+mod remedy;
 mod scratch;
 mod signals;
 mod table;
 mod terminal;
+
+pub use remedy::remedy;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -37,7 +40,7 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
             .map_or_else(String::new, ToString::to_string);
         let what = fault.payload_as_str().unwrap_or("no message");
         console::error(&format!(
-            "fault of the program at {place}: {what}; please report it"
+            "internal error at {place}: {what}; please report it"
         ));
     }));
     cmd::bench::set_program(program);
@@ -58,13 +61,12 @@ fn guarded(args: Vec<OsString>) -> u8 {
     let makes_files = makes_files(&args.command);
     let keeps: Option<fn() -> String> = match &args.command {
         Command::Keygen(args) if args.resume => Some(|| {
-            "interrupted; the same command goes on from the last complete record".to_owned()
+            "interrupted; run the same command to continue from the last complete record".to_owned()
         }),
         Command::Transcipher(args) => cmd::transcipher::keeps(args),
         Command::Job(args) => cmd::job::keeps(&args.command),
         Command::Decrypt(args) if cmd::decrypt::asks_for_parts(args) => Some(|| {
-            "interrupted; parts that are complete stay, and the same command completes the others"
-                .to_owned()
+            "interrupted; complete parts stay; run the same command for the others".to_owned()
         }),
         _ => None,
     };
@@ -72,7 +74,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
         terminal::never_hide();
         signals::end_at_once();
         console::warn(&format!(
-            "no thread waits for signals ({error}): one stops the program at once"
+            "cannot handle signals ({error}): a signal will stop the program at once"
         ));
     }
     // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
@@ -109,13 +111,13 @@ fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     progress::clear();
     terminal::restore();
     if makes_files && completed > 0 {
-        console::warn("interrupted when the output was complete");
+        console::warn("interrupted after the output was complete");
         std::process::exit(0);
     }
     let what = keeps.map(|what| what());
     console::error(
         what.as_deref()
-            .unwrap_or("interrupted; no partial output is left"),
+            .unwrap_or("interrupted; partial output was removed"),
     );
     std::process::exit(INTERRUPTED.into());
 }

@@ -345,7 +345,7 @@ fn line(value: &Value) {
         && !LOST.swap(true, Ordering::Relaxed)
     {
         console::warn(&format!(
-            "standard output: {error}; the work goes on, but lines of its progress are lost"
+            "standard output: {error}; the run continues without progress lines"
         ));
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn lab(lab: &Lab) -> String {
     ];
     let rows: Vec<_> = lab.runs.iter().map(row).collect();
     let mut text = columns(head, &rows);
-    text += "\nlatency: of one block; NTTs: time of a batch in transforms of tfhe-ntt (32768 points); bytes out: FHE bytes per byte of the message;\nnoise left, security (with rotations): bits. 'bench' compares every byte of its runs.\n";
+    text += "\nlatency: one block; NTTs: time of a batch in tfhe-ntt transforms (32768 points); bytes out: FHE bytes per message byte;\nnoise left, security (with rotations): in bits. 'bench' checks every byte.\n";
     let Machine {
         processor,
         cores,

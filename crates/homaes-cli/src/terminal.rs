@@ -7,7 +7,7 @@ use homaes::Passphrase;
 pub(crate) fn ask(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
     let line = tty::read_line(prompt).map_err(|error| {
         Failure::Work(format!(
-            "{prompt}: there is no terminal to ask on ({error}); give it with {option}"
+            "{prompt}: no terminal to ask on ({error}); use {option}"
         ))
     })?;
     Ok(Passphrase::new(&line)?)
@@ -71,7 +71,7 @@ mod tty {
 
     pub(super) fn read_line(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
         if NEVER.load(Ordering::Relaxed) {
-            return Err(io::Error::other("no thread waits for signals"));
+            return Err(io::Error::other("signals are not handled"));
         }
         let mut tty = File::options().read(true).write(true).open("/dev/tty")?;
         if !isatty(&tty) {

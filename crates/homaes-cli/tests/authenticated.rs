@@ -57,7 +57,7 @@ fn another_message_of_the_same_key_is_refused() {
     world.ok(&format!("{DECRYPT} b.hct -o b"));
     let out = world.ok(&format!("{right} a.hct")).out;
     let words = format!(
-        "GCM tag right, nonce {}, associated data 3 bytes, SHA-256 {ABC}\n",
+        "GCM tag valid, nonce {}, associated data 3 bytes, SHA-256 {ABC}\n",
         nonce(1)
     );
     assert!(out.ends_with(&words), "{out}");
@@ -149,9 +149,7 @@ fn a_replayed_message_is_refused() {
     let text = String::from_utf8(log.clone()).unwrap();
     let time = text.lines().nth(1).unwrap().split(' ').next().unwrap();
     assert!(time.starts_with("20") && time.ends_with('Z'), "{text}");
-    let words = format!(
-        "a.hct: expected a message that was not accepted before, found the one that was accepted on {time} (log, line 2); "
-    );
+    let words = format!("a.hct: this message was already accepted on {time} (log, line 2); ");
     world.fails(1, &format!("{DECRYPT} --seen log -o x a.hct"), &words);
     // The same message in FHE ciphertexts that were made anew, in another layout, and under another FHE key.
     world.ok("wrap-key --secret keys/secret.hsk --key-file k --layout bits --force --out key.hwk");
@@ -169,7 +167,7 @@ fn a_replayed_message_is_refused() {
     world.fails(
         1,
         &format!("{DECRYPT} --seen log -o x other.hct"),
-        "found the one that was accepted on",
+        "already accepted on",
     );
     assert_eq!(world.read("log"), log);
     // A new message is accepted, and the log goes on.
@@ -193,7 +191,7 @@ fn a_message_on_standard_output_is_recorded() {
     let run = world.ok(&line);
     assert_eq!(run.out, "pay 100");
     assert!(run.err.ends_with(", message 1 in log\n"), "{run:?}");
-    let refused = world.fails(1, &line, "expected a message that was not accepted before");
+    let refused = world.fails(1, &line, "this message was already accepted on");
     assert_eq!(refused.out, "");
 }
 
@@ -217,7 +215,7 @@ fn a_message_that_is_not_handed_over_is_not_recorded() {
 fn the_log_is_checked_before_keys_are_read() {
     let world = World::new();
     let line = "decrypt --secret none --key-file k o.hct --force";
-    let same = "is the output and the replay log or its lock file";
+    let same = "is both the output and the replay log or its lock file";
     world.fails(1, &format!("{line} --seen log -o log.lock"), same);
     world.fails(1, &format!("{line} --seen log -o ./log"), same);
     world.write("log", b"");
@@ -259,7 +257,7 @@ fn what_is_not_accepted_is_not_recorded() {
     world.fails(
         1,
         &format!("{base} --key-file k a.hct").replace("-o x", "-o ./log"),
-        "is the output and the replay log",
+        "is both the output and the replay log",
     );
     // Files that this command reads are not taken for a log, and stay what they are.
     for file in ["k", "keys/secret.hsk", "a.hct", "a.aad"] {
@@ -338,7 +336,7 @@ fn of_runs_side_by_side_one_accepts() {
         accepted += usize::from(there);
         if !there {
             let err = String::from_utf8(output.stderr).unwrap();
-            assert!(err.contains("found the one that was accepted on"), "{err}");
+            assert!(err.contains("already accepted on"), "{err}");
         }
     }
     assert_eq!(accepted, 1);
@@ -351,7 +349,7 @@ fn unauthenticated_results_are_called_so() {
     world.fails(
         1,
         "decrypt --secret keys/secret.hsk a.hct -o x",
-        "a.hct: a message of mode gcm, found no AES key to check its tag with; give the AES key with --key-file",
+        "a.hct: checking the GCM tag needs the AES key; give the AES key with --key-file",
     );
     let run = world.ok("decrypt --secret keys/secret.hsk a.hct -o x --unauthenticated");
     assert!(run.err.contains("the GCM tag was NOT checked"), "{run:?}");

@@ -13,7 +13,7 @@ fn results_cross_to_a_key_of_tfhe() {
     let made =
         world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
     assert!(
-        made.out.contains("leads to a key of set tfhe/toy"),
+        made.out.contains("converts to a key of set tfhe/toy"),
         "{made:?}"
     );
     world.ok(
@@ -91,12 +91,12 @@ fn results_cross_to_a_key_of_tfhe() {
     world.fails(
         1,
         "keygen --bridge keys/secret.hsk --out b --force",
-        "no bridge leads to set",
+        "bridges do not lead to set",
     );
     world.fails(
         1,
         "keygen --bridge t/secret.hsk --out keys",
-        "the key on the other side has 256 bits",
+        "the TFHE key has 256 bits",
     );
     world.fails(
         1,
@@ -147,7 +147,7 @@ fn nightly_a_killed_run_over_a_bridge_goes_on() {
     child.wait().unwrap();
     let run = world.ok(&resumed);
     assert!(
-        run.out.contains("1 of the batches by earlier runs"),
+        run.out.contains("1 of the batches from earlier runs"),
         "{run:?}"
     );
     assert!(world.read("across.hct") == world.read("whole.hct"));
@@ -171,14 +171,14 @@ fn keys_without_a_bridge_are_named_and_kept() {
     let named = |line: &&str| line.starts_with("bridge.hbk") && line.contains("key id");
     let bridge = folder.lines().find(named).unwrap();
     assert!(
-        !bridge.contains("is not that of the evaluation key"),
+        !bridge.contains("but the evaluation key has another"),
         "{folder}"
     );
     world.ok("keygen --set bgv/toy-4369 --out b2 --accept-insecure");
     std::fs::copy(world.at("b/bridge.hbk"), world.at("b2/bridge.hbk")).unwrap();
     let folder = world.ok("inspect b2").out;
     assert!(
-        folder.contains("which is not that of the evaluation key"),
+        folder.contains("but the evaluation key has another"),
         "{folder}"
     );
     // the key at the other end is never replaced
@@ -186,13 +186,13 @@ fn keys_without_a_bridge_are_named_and_kept() {
     world.fails(
         1,
         "keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force",
-        "is the output and also read",
+        "is both an input and the output",
     );
     assert_eq!(world.read("t/secret.hsk"), secret);
     world.fails(
         1,
         "keygen --set bgv/toy-255 --out n --bridge t/secret.hsk --accept-insecure",
-        "the key on the other side has 256 bits",
+        "the TFHE key has 256 bits",
     );
     assert!(!world.at("n").exists());
     // keys that do not go together, and bridges of keys that are gone
@@ -210,7 +210,7 @@ fn keys_without_a_bridge_are_named_and_kept() {
         std::fs::remove_file(world.at("c2").join(name)).unwrap();
     }
     let made = world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
-    assert!(made.err.contains("make it anew with --bridge"), "{made:?}");
+    assert!(made.err.contains("make it again with --bridge"), "{made:?}");
     // a key at the other end under a passphrase
     std::fs::write(world.at("word"), "far away\n").unwrap();
     world.ok("keygen --set tfhe/toy --out tp --accept-insecure --passphrase-file word");

@@ -98,7 +98,7 @@ fn aes_keys_are_read_raw_and_in_hex_and_from_standard_input() {
         let err = String::from_utf8(output.stderr).unwrap();
         // of standard input nobody else can read more
         let exposed =
-            "warning: k2: others than the owner have access to this AES key; chmod 600 it\n";
+            "warning: k2: other users have access to this AES key; run 'chmod 600' on it\n";
         assert_eq!(err, from_file.err.replace(exposed, ""));
         assert_ne!(err, from_file.err);
         assert_eq!(err.contains("read as 32 hex digits"), ambiguous, "{err}");
@@ -127,7 +127,7 @@ fn secret_keys_are_private_and_exposed_ones_are_warned_about() {
         world
             .ok(decrypt)
             .err
-            .contains("warning: keys/secret.hsk: others than the owner")
+            .contains("warning: keys/secret.hsk: other users have access")
     );
     // the same of an AES key and of a passphrase
     world.write("pass", b"words");
@@ -390,7 +390,7 @@ fn aes_keys_that_a_set_does_not_take_are_refused_with_a_set_that_does() {
     world.fails(
         1,
         "wrap-key --secret small/secret.hsk --key-file k2 --out x",
-        "an AES key of 256 bits: set dghv/single takes keys of 128 bits, dghv/micro takes 256; make the keys",
+        "an AES key of 256 bits: set dghv/single takes keys of 128 bits, dghv/micro takes 256; choose a set",
     );
 }
 
@@ -415,12 +415,16 @@ fn computed_values_are_printed() {
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
     assert_eq!(world.ok(&format!("{line} -o -")).out, text);
     world.fails(1, &format!("{line} -o v.json"), "file already exists");
-    world.fails(1, &format!("{line} -o v.hcv --force"), "also read");
+    world.fails(
+        1,
+        &format!("{line} -o v.hcv --force"),
+        "both an input and the output",
+    );
     // messages and values are not taken for each other
     let message = "decrypt --secret keys/secret.hsk o.hct";
     world.fails(1, &format!("{message} --json"), "o.hct: wrong kind of file");
     let error = world.fails(1, "decrypt --secret keys/secret.hsk v.hcv -o x", "v.hcv: ");
-    assert!(error.err.contains("printed by 'homaes decrypt --json'"));
+    assert!(error.err.contains("'homaes decrypt --json' prints"));
     world.fails(2, message, "required arguments were not provided: --out");
     world.fails(2, &format!("{line} --unpad"), "cannot be used with");
     world.ok("keygen --set bgv/toy-255 --out other --accept-insecure");
@@ -623,7 +627,7 @@ fn gcm_tags_are_checked_with_the_aes_key() {
         world.ok(&line);
         let file = line.rsplit(' ').next().unwrap();
         let checked = world.ok(&format!("{decrypt} {file} --key-file k"));
-        assert!(checked.out.contains("GCM tag right"), "{checked:?}");
+        assert!(checked.out.contains("GCM tag valid"), "{checked:?}");
         assert_eq!(world.read("q"), unhex(gcm::PLAIN));
         let unchecked = world.ok(&format!("{decrypt} {file} --unauthenticated"));
         assert!(

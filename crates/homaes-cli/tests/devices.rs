@@ -23,7 +23,7 @@ fn world() -> World {
 fn devices_that_cannot_be_meant_are_refused() {
     let world = World::new();
     for word in ["gpu", "cuda:", "cuda:0,0", "cuda:x"] {
-        let words = "expected auto, cpu, cuda, or cuda with numbers, such as cuda:0,1";
+        let words = "expected auto, cpu, cuda, or GPU numbers such as cuda:0,1";
         world.fails(2, &transcipher(&format!("--device {word} -o x")), words);
         let mut command = world.command(&transcipher("-o x"));
         let run = Run::of(command.env("HOMAES_DEVICE", word));
@@ -33,17 +33,17 @@ fn devices_that_cannot_be_meant_are_refused() {
     world.fails(
         2,
         &format!("{line} --layout bits"),
-        "layout bits is not evaluated on GPUs",
+        "layout bits does not run on GPUs",
     );
     // what the command line asks for is refused before keys are read
     world.write("key.hwk", b"damaged");
     world.fails(
         2,
         &format!("{line} --layout bits"),
-        "layout bits is not evaluated on GPUs",
+        "layout bits does not run on GPUs",
     );
     let bench = "bench tfhe --set tfhe/toy --device cuda";
-    world.fails(2, bench, "--device is of 'bench bgv'");
+    world.fails(2, bench, "--device works only with 'bench bgv'");
 }
 
 #[cfg(not(feature = "cuda-emulator"))]
@@ -94,7 +94,7 @@ fn a_driver_that_is_of_no_use_is_told_under_auto() {
             12040,
             "the driver is for CUDA 12.4, expected 13.0 or later; ",
         ),
-        (13000, "the CUDA driver finds no GPU: no device; "),
+        (13000, "CUDA's driver finds no GPU: no device; "),
     ] {
         let mut cc = world.program("cc");
         let cc = cc.args(["-shared", "-fPIC", "-o", "libcuda.so", "driver.c"]);
@@ -181,7 +181,7 @@ mod emulated {
         }
         let run = world.ok(&format!("{line} --device cpu"));
         assert!(
-            run.out.contains("of the batches by earlier runs"),
+            run.out.contains("of the batches from earlier runs"),
             "{}",
             run.out
         );
@@ -204,7 +204,7 @@ mod emulated {
         let before = world.listing();
         let run = faulty(&world, &line, "300");
         run.check_failure(1, "the GPU failed at ", &line);
-        assert!(run.err.contains("--resume goes on"), "{}", run.err);
+        assert!(run.err.contains("--resume keeps"), "{}", run.err);
         assert_eq!(world.listing(), before);
         fs::remove_file(world.at("auto.hct")).unwrap();
         // what is evaluated by the processor alone takes it under auto

@@ -59,7 +59,7 @@ pub(crate) fn wrong_command_lines() {
         ),
         (
             &iv(IV).replace("ctr", "gcm"),
-            "found 32 hex digits, expected 24: a nonce of another length needs GHASH",
+            "found 32 hex digits, expected 24: nonces of other lengths are hashed",
         ),
         (&iv(IV).replace("ctr", "ecb"), "mode ecb takes none"),
         (
@@ -95,7 +95,7 @@ pub(crate) fn wrong_command_lines() {
         ("bench bgv --key-bits 64", "expected 128, 192 or 256"),
         (
             "bench bgv --set bgv/toy-255 --layout packed",
-            "set bgv/toy-255 does not offer this layout, expected sliced or bits",
+            "set bgv/toy-255 has no such layout, expected sliced or bits",
         ),
         (
             "bench bgv --set bgv/aes128 --key-bits 192",
@@ -103,7 +103,7 @@ pub(crate) fn wrong_command_lines() {
         ),
         (
             "demo --set bgv/toy-4369 --layout bits",
-            "does not offer this layout, expected sliced",
+            "has no such layout, expected sliced",
         ),
         ("bench kernels --layout packed", "--layout"),
         ("inspect", "<FILE>"),
@@ -143,7 +143,7 @@ pub(crate) fn wrong_schemes_and_variants() {
         ),
         (
             "demo --scheme tfhe --set bgv/toy-255",
-            "set bgv/toy-255 is of scheme bgv, expected tfhe",
+            "set bgv/toy-255 belongs to scheme bgv, expected tfhe",
         ),
         (
             "bench ckks",
@@ -155,7 +155,7 @@ pub(crate) fn wrong_schemes_and_variants() {
         ),
         (
             "bench tfhe --set bgv/toy-255",
-            "set bgv/toy-255 is of scheme bgv, expected tfhe",
+            "set bgv/toy-255 belongs to scheme bgv, expected tfhe",
         ),
         ("bench kernels --variant bits", "--variant"),
     ] {
@@ -205,10 +205,14 @@ fn outputs_in_a_folder_that_is_read() {
     let found = world.ok("inspect in/out.hct").out;
     assert!(found.contains("parts        2\n"), "{found}");
     let line = transcipher("keys/eval.hek", "key.hwk", "in", "in/a");
-    let own = "in/out.hct: begins like a file of homaes itself";
+    let own = "in/out.hct: starts like a file of homaes itself";
     world.fails(1, &format!("{line} --force"), own);
     fs::remove_file(world.at("in/out.hct")).unwrap();
-    world.fails(1, &format!("{line} --force"), "also read");
+    world.fails(
+        1,
+        &format!("{line} --force"),
+        "both an input and the output",
+    );
     assert_eq!(world.read("in/a"), [7; 40]);
 }
 
@@ -224,7 +228,7 @@ pub(crate) fn outputs_that_cannot_be_made() {
         world.fails(1, &transcipher("keys/eval.hek", "key.hwk", "c", to), words);
         // a folder asks for parts
         let words = match to {
-            ".." => "o.hct: holds one message without parts; if parts are expected, do not use it",
+            ".." => "o.hct: holds one message without parts; if you expect parts, do not use it",
             _ => words,
         };
         world.fails(1, &decrypt("keys/secret.hsk", "o.hct", to), words);
@@ -299,7 +303,11 @@ pub(crate) fn outputs_never_replace_what_is_read() {
     ];
     let before = inputs.map(|name| world.read(name));
     for line in &lines {
-        world.fails(1, &format!("{line} --force"), "also read");
+        world.fails(
+            1,
+            &format!("{line} --force"),
+            "both an input and the output",
+        );
     }
     assert_eq!(inputs.map(|name| world.read(name)), before);
 }
@@ -311,7 +319,7 @@ pub(crate) fn foreign_files() {
     newer[8] = 3;
     for (content, words) in [
         (&b"#!/bin/sh\necho this is a script, and it is long enough to hold a header of ninety-three bytes\n"[..], "not a homaes file"),
-        (b"", "file has 0 bytes, too few"),
+        (b"", "file has 0 bytes, expected at least"),
         (&[0x7f; 500], "not a homaes file"),
         (&newer, "newer than this program"),
     ] {
@@ -422,7 +430,7 @@ pub(crate) fn wrong_aes_keys() {
         ),
         (
             "--layout packed",
-            "set bgv/toy-255 does not offer layout packed, expected sliced or bits",
+            "set bgv/toy-255 has no layout packed, expected sliced or bits",
         ),
         (
             "--expand server",
@@ -455,22 +463,22 @@ pub(crate) fn lengths_that_do_not_fit_the_mode() {
         (
             15,
             &modes[0],
-            "15 bytes cannot be of mode ecb, expected a multiple of 16",
+            "15 bytes do not fit mode ecb, expected a multiple of 16",
         ),
         (
             17,
             &modes[1],
-            "17 bytes cannot be of mode cbc, expected a multiple of 16",
+            "17 bytes do not fit mode cbc, expected a multiple of 16",
         ),
         (
             15,
             &modes[2],
-            "15 bytes cannot be of mode gcm, expected at least 16",
+            "15 bytes do not fit mode gcm, expected at least 16",
         ),
         (
             27,
             &with_nonce,
-            "27 bytes cannot be of mode gcm, expected at least 28",
+            "27 bytes do not fit mode gcm, expected at least 28",
         ),
     ] {
         world.write("c", &vec![1; len]);
@@ -506,7 +514,7 @@ pub(crate) fn ciphertexts_in_another_format() {
         (mail, "a CMS or S/MIME message"),
         (
             "age-encryption.org/v1\n-> X25519 ",
-            "begins like a file of age",
+            "starts like a file of age",
         ),
         (jwe, "a JSON Web Encryption (JWE)"),
     ] {
@@ -527,7 +535,7 @@ pub(crate) fn layouts_that_the_wrapped_key_lacks() {
     let world = World::new();
     let line = transcipher("keys/eval.hek", "key.hwk", "c", "x");
     for layout in ["packed", "bits"] {
-        let words = format!("no round keys for layout {layout}, expected sliced");
+        let words = format!("has no layout {layout}, expected sliced");
         world.fails(1, &format!("{line} --layout {layout}"), &words);
     }
     world.ok(&format!("{line} --layout sliced"));

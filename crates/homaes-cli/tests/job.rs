@@ -26,7 +26,7 @@ fn world() -> World {
     let run = world.ok(&plan("--shard-batches 2 c -o job"));
     assert!(
         run.out
-            .contains("79 batches (sliced) in 40 shards of 2 at most"),
+            .contains("79 batches (sliced) in 40 shards of up to 2"),
         "{}",
         run.out
     );
@@ -110,7 +110,7 @@ fn a_signal_says_how_far_it_was_and_a_rerun_goes_on() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{text}");
     assert!(
-        text.contains("of 10 shards; run the same command to go on"),
+        text.contains("of 10 shards; run the same command to continue"),
         "{text}"
     );
     let run = world.ok("job run job --shards 0-9 --progress json");
@@ -161,7 +161,7 @@ fn schedulers_give_numbers_and_get_codes() {
     assert_eq!(run.out, "job/shards/000007.hcs: evaluated\n");
     assert_eq!(
         world.ok("job run-shard job 7").out,
-        "job/shards/000007.hcs: was there\n"
+        "job/shards/000007.hcs: already there\n"
     );
     let by_env = |value: Option<&str>| {
         let mut command = world.command("job run-shard job --index-env TASK");
@@ -178,8 +178,8 @@ fn schedulers_give_numbers_and_get_codes() {
     world.fails(2, "job run-shard job", "required");
     world.fails(1, "job run job --shards 0,40", "there is no shard 40");
     world.fails(2, "job run job --shards 3-1", "such as '0-99,200'");
-    world.fails(1, "job run none", "no job is here");
-    world.fails(1, "job status keys", "no job is here");
+    world.fails(1, "job run none", "not a job");
+    world.fails(1, "job status keys", "not a job");
     world.fails(
         1,
         "job merge job -o o.hct --force",
@@ -194,7 +194,7 @@ fn schedulers_give_numbers_and_get_codes() {
     fs::write(world.at("job/shards/000001.hcs"), b"half").unwrap();
     world.fails(1, "job run job", "000001.hcs: found 4 bytes");
     world.fails(1, "job run-shard job 1", "000001.hcs: found 4 bytes");
-    let run = world.fails(1, "job verify job", "wrong shards: 1; the first one: ");
+    let run = world.fails(1, "job verify job", "wrong shards: 1; first: ");
     assert!(run.err.contains("000001.hcs: found 4 bytes"), "{}", run.err);
 }
 
@@ -235,7 +235,7 @@ fn what_changed_is_named() {
     let run = world.ok("job verify job --sample 0.01");
     assert!(
         run.out
-            .contains("1 shard has right checksums, 1 evaluated again"),
+            .contains("1 shard has valid checksums, 1 evaluated again"),
         "{}",
         run.out
     );
@@ -256,12 +256,9 @@ fn wrong_shards_are_removed_and_made_again() {
     shard[20_000] ^= 0x55;
     world.write(path, &shard);
     assert_eq!(status(&world)["complete"], true);
-    let words = "remove them, and evaluate them again with 'homaes job run'";
+    let words = "remove them and run 'homaes job run'";
     let run = world.fails(1, "job verify job", words);
-    assert!(
-        run.err.contains("wrong shards: 17; the first one: "),
-        "{run:?}"
-    );
+    assert!(run.err.contains("wrong shards: 17; first: "), "{run:?}");
     world.fails(1, "job merge job -o merged.hct", "000017.hcs: record");
     fs::remove_file(world.at(path)).unwrap();
     let run = world.ok("job run job");
@@ -277,7 +274,7 @@ fn wrong_shards_are_removed_and_made_again() {
     );
     let run = world.ok("job status job");
     assert!(
-        run.out.contains("shards/1.hcs: no shard of this job"),
+        run.out.contains("shards/1.hcs: not a shard of this job"),
         "{run:?}"
     );
     world.ok("job verify job");
@@ -328,7 +325,7 @@ fn no_file_is_named(world: &World, path: &str) {
         run.out.contains(&format!("{path}, 0 bytes: remove it")),
         "{run:?}"
     );
-    let named = "000017.hcs: a shard must be a file, and this is none; remove it";
+    let named = "000017.hcs: not a regular file; remove it";
     world
         .run("job run job")
         .check_failure(1, named, "job run job");
@@ -336,7 +333,7 @@ fn no_file_is_named(world: &World, path: &str) {
         .run("job run-shard job 17")
         .check_failure(1, named, "job run-shard job 17");
     let verify = world.run("job verify job");
-    verify.check_failure(1, "wrong shards: 17; the first one: ", "job verify job");
+    verify.check_failure(1, "wrong shards: 17; first: ", "job verify job");
 }
 
 #[test]
@@ -360,7 +357,7 @@ fn a_merged_job_can_go() {
     assert!(run.out.contains("of 40 shards"), "{}", run.out);
     assert!(world.read("merged.hct") == world.read("whole.hct"));
     assert!(!world.at("job/job.json").exists() && !world.at("job/shards").exists());
-    world.fails(1, "job status job", "no job is here");
+    world.fails(1, "job status job", "not a job");
     world.ok("decrypt --secret keys/secret.hsk merged.hct -o back");
     assert!(world.read("back") == world.read("p"));
 }
@@ -381,7 +378,7 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
     world.fails(
         1,
         &plan("in -o in"),
-        "is the folder of the job and also read",
+        "is both an input and the folder of the job",
     );
     let uri = format!("file://{}", world.at("in/job").display());
     world.ok(&format!("decrypt --secret keys/secret.hsk {uri} -o parts/"));
@@ -424,7 +421,7 @@ fn nothing_but_the_job_is_touched() {
         "job/claims/x",
         "job/x/y",
     ] {
-        let words = "is in the job that is read";
+        let words = "the output is inside the job's folder";
         world.fails(
             1,
             &format!("job merge job -o {out} --force --remove-shards"),
@@ -435,7 +432,7 @@ fn nothing_but_the_job_is_touched() {
     }
     // what the job is made from
     for out in ["c", "./keys/eval.hek", "key.hwk"] {
-        let (words, before) = ("is the output and also read", world.read(out));
+        let (words, before) = ("is both an input and the output", world.read(out));
         world.fails(1, &format!("job merge job -o {out} --force"), words);
         let line = format!("decrypt --secret keys/secret.hsk job -o {out} --force");
         world.fails(1, &line, words);
@@ -475,8 +472,12 @@ fn shards_of_another_job_and_absurd_numbers_are_refused_at_once() {
         )
         .unwrap();
     }
-    world.fails(1, "job run other", "differs in its run or number");
-    world.fails(1, "job run-shard other 0", "differs in its run or number");
+    world.fails(1, "job run other", "its run or number does not match");
+    world.fails(
+        1,
+        "job run-shard other 0",
+        "its run or number does not match",
+    );
     world.fails(
         1,
         "job run job --shards 0-99999999999",
@@ -494,7 +495,7 @@ fn shards_of_another_job_and_absurd_numbers_are_refused_at_once() {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
-        output.status.code() == Some(1) && text.contains("no job is here"),
+        output.status.code() == Some(1) && text.contains("not a job"),
         "{text}"
     );
     // a pipe in the place of a part

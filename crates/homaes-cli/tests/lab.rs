@@ -110,7 +110,7 @@ fn documents_of_other_kinds_are_named() {
         (
             "wrong",
             run.replace("\"correct\": true", "\"correct\": false"),
-            "not correct",
+            "incorrect",
         ),
         (
             "zero",
@@ -160,7 +160,7 @@ fn comparisons_tell_changes_from_noise() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(
         run.err,
-        "error: something became slower or worse, or is gone; see above\n"
+        "error: something became slower or worse, or is missing; see above\n"
     );
     assert!(run.out.contains("SLOWER"), "{}", run.out);
     let run = world.ok("bench compare slower.json lab.json --check");
@@ -187,7 +187,10 @@ fn everything_within_a_time() {
 fn budgets_are_of_everything() {
     let world = World::new();
     for (line, words) in [
-        ("bench bgv --budget 1m", "--budget is of 'bench all'"),
+        (
+            "bench bgv --budget 1m",
+            "--budget works only with 'bench all'",
+        ),
         ("bench all --budget 1s", "expected a time from 30s to 7days"),
         ("bench all --budget 20m --set bgv/toy-255", "--set"),
         ("bench kernels --noise", "--noise"),

@@ -60,7 +60,7 @@ fn assert_plain(text: &str) {
 #[test]
 fn what_is_no_list_is_refused_with_a_right_line() {
     let world = World::new();
-    let example = r#"; write a JSON object a line, such as {"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
+    let example = r#"; write one JSON object per line, such as {"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
     for (list, words) in [
         ("c\n", "l, line 1: not a JSON object"),
         ("\n{\"path\": \"c\"", "l, line 2: EOF while parsing"),

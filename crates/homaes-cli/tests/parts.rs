@@ -74,20 +74,20 @@ fn a_mode_without_tags_is_no_way_around_the_tag() {
         world.fails(
             1,
             &format!("{DECRYPT} one.hct -o back/ --unauthenticated --seen log"),
-            "found no checked tag, expected one",
+            "takes only messages with a checked tag",
         );
         let run = world.ok(&format!("{DECRYPT} one.hct -o {mode}/ --unauthenticated"));
         assert!(
-            run.out.contains("0 with a right tag, 1 without one"),
+            run.out.contains("0 with a valid tag, 1 without one"),
             "{run:?}"
         );
         assert!(world.at(&format!("{mode}/report.txt")).exists());
         let refused = world.run("decrypt --secret keys/secret.hsk good.hct -o back/ --force");
-        refused.check_failure(1, "found no AES key to check its tag with", mode);
+        refused.check_failure(1, "checking the GCM tag needs the AES key", mode);
     }
     let run = world.ok(&format!("{DECRYPT} good.hct -o back/"));
     assert!(
-        run.out.contains("2 with a right tag, 0 without one"),
+        run.out.contains("2 with a valid tag, 0 without one"),
         "{run:?}"
     );
     assert_eq!(world.read("back/report.txt"), b"the report");
@@ -133,7 +133,7 @@ fn parts_are_those_that_are_expected() {
     for (bad, words) in [
         (
             "[]",
-            "e, line 2: not a JSON object; write a JSON object a line, such as {\"name\"",
+            "e, line 2: not a JSON object; write one JSON object per line, such as {\"name\"",
         ),
         ("{}", "e, line 2: missing field `name` at column 2; write"),
         (r#"{"name": "c", "iv": "00"}"#, "line 2: unknown field `iv`"),
@@ -151,9 +151,9 @@ fn parts_are_those_that_are_expected() {
         ),
         (
             r#"{"name": "c", "mode": "x"}"#,
-            "line 2: there is no mode \"x\"",
+            "line 2: unknown mode \"x\"",
         ),
-        (first, "line 2: part \"a\" stands here twice"),
+        (first, "line 2: part \"a\" is listed twice"),
     ] {
         fails(&[first, bad, second], words);
     }
@@ -165,7 +165,7 @@ fn parts_are_those_that_are_expected() {
     world.ok(&line);
     assert_eq!(world.read("back/in/b"), b"of b");
     // where no folder is asked for, there is one message
-    let words = "r.hct: holds 2 parts; choose one with --part, or give a folder for all of them";
+    let words = "r.hct: holds 2 parts; choose one with --part, or give a folder such as";
     world.fails(1, &format!("{DECRYPT} r.hct -o other"), words);
     world.fails(1, &format!("{DECRYPT} r.hct -o -"), words);
 }
@@ -186,7 +186,7 @@ fn a_run_that_was_killed_is_completed() {
     let log = world.read("log");
     let line = format!("{DECRYPT} r.hct --seen log -o back/");
     let out = world.ok(&line).out;
-    assert!(out.contains("messages up to number 5 in log"), "{out}");
+    assert!(out.contains("logged up to message 5 in log"), "{out}");
     let recorded = world.read("log");
     // killed before the last parts were there, and anything recorded
     world.write("log", &log);
@@ -206,7 +206,7 @@ fn a_run_that_was_killed_is_completed() {
         names.collect::<Vec<_>>()
     };
     assert_eq!(names(&world.read("log")), names(&recorded));
-    world.fails(1, &line, "expected a message that was not accepted before");
+    world.fails(1, &line, "this message was already accepted on");
     // one message twice in a file
     let twice = part("1.gcm", "p", "gcm", Some(&nonce(1)));
     transcipher(
@@ -247,9 +247,9 @@ fn parts_stay_in_their_folder_and_replace_no_input() {
         let before = world.at(name).exists().then(|| world.read(name));
         let line = format!("{DECRYPT} r.hct {option} --force -o .");
         let words = if name.starts_with("log") {
-            "log: is the output and the replay log or its lock file"
+            "log: is both the output and the replay log or its lock file"
         } else {
-            "is the output and also read"
+            "is both an input and the output"
         };
         let run = world.run(&line);
         run.check_failure(1, words, &line);

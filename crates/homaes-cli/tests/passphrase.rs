@@ -57,7 +57,7 @@ fn every_command_that_reads_a_secret_key_takes_the_passphrase() {
             #[cfg(target_os = "linux")]
             without_terminal(&world, &line).check_failure(
                 1,
-                "passphrase of keys/secret.hsk: there is no terminal to ask on (No such device or address (os error 6)); give it with --passphrase-file",
+                "passphrase of keys/secret.hsk: no terminal to ask on (No such device or address (os error 6)); use --passphrase-file",
                 &line,
             );
         }
@@ -133,7 +133,7 @@ fn keys_are_made_under_a_passphrase_and_it_is_changed_and_removed() {
     world.fails(
         1,
         &format!("{change} --remove"),
-        "is not protected with a passphrase",
+        "this secret key has no passphrase",
     );
     // A passphrase that is not needed is said to be unused.
     let run = world.ok(&format!("{DECRYPT} --passphrase-file pass"));
@@ -146,7 +146,7 @@ fn keys_are_made_under_a_passphrase_and_it_is_changed_and_removed() {
     let keygen = "keygen --set bgv/toy-255 --accept-insecure --out new";
     let out = world.ok(&format!("{keygen} --passphrase-file pass")).out;
     assert!(
-        out.contains("stays here: keep it secret, under the passphrase\nnew/eval.hek: "),
+        out.contains("stays here: keep it and its passphrase secret\nnew/eval.hek: "),
         "{out}"
     );
     world.ok("wrap-key --secret new/secret.hsk --key-file k --out new.hwk --passphrase-file pass");
@@ -190,13 +190,13 @@ fn passphrases_come_from_standard_input_too() {
         "wrap-key --secret keys/secret.hsk --key-file - --passphrase-file - --out x".into(),
         "passphrase --secret keys/secret.hsk --passphrase-file - --new-passphrase-file -".into(),
     ] {
-        world.fails(2, &line, "two files are to be read from standard input");
+        world.fails(2, &line, "two inputs cannot both come from standard input");
     }
     // The passphrase's file is not overwritten.
     world.fails(
         1,
         &format!("{DECRYPT} --passphrase-file pass").replace("-o q", "-o pass"),
-        "also read",
+        "both an input and the output",
     );
 }
 

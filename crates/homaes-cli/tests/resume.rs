@@ -62,8 +62,8 @@ fn kills_at_any_moment_cost_a_batch_at_most() {
         if kills == 8 {
             let run = world.ok(&line);
             let words = match done {
-                BATCHES => "complete, 80 batches by earlier runs".to_owned(),
-                done => format!("{done} of the batches by earlier runs"),
+                BATCHES => "complete, 80 batches from earlier runs".to_owned(),
+                done => format!("{done} of the batches from earlier runs"),
             };
             assert!(run.out.contains(&words), "{}", run.out);
             break;
@@ -97,14 +97,14 @@ fn a_signal_says_how_far_it_was() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{text}");
     assert!(
-        text.contains("of 80 batches; run the same command to go on"),
+        text.contains("of 80 batches; run the same command to continue"),
         "{text}"
     );
     assert!(!world.at("o.hct").exists());
     // another input, another output name
     world.write("other", b"another message");
     let other = line.replace(" c ", " other ");
-    world.fails(1, &other, "belongs to another run");
+    world.fails(1, &other, "belongs to a run with another");
     let run = world.ok(&format!("{line} --progress json"));
     let first: Value = serde_json::from_str(run.out.lines().next().unwrap()).unwrap();
     assert!(first["batch"].as_u64() >= Some(3) && first["fraction"].as_f64() > Some(0.01));
@@ -126,7 +126,7 @@ fn a_complete_output_is_done() {
     let done = || {
         let (run, before) = (world.ok(&line), world.listing());
         let words =
-            "o.hct: complete, 2 batches by earlier runs, decrypt only: no multiplications left\n";
+            "o.hct: complete, 2 batches from earlier runs, decrypt only: no multiplications left\n";
         assert_eq!(run.out, words);
         assert_eq!(world.listing(), before);
     };
@@ -202,11 +202,11 @@ fn a_full_disk_is_a_matter_of_time() {
     let output = command.args(["-c", &limited]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(75), "{text}");
-    assert!(text.contains("and run the same command"), "{text}");
+    assert!(text.contains("then run the same command"), "{text}");
     assert!(journalled(&world) > 0);
     let run = world.ok(&line);
     assert!(
-        run.out.contains("of the batches by earlier runs"),
+        run.out.contains("of the batches from earlier runs"),
         "{}",
         run.out
     );
@@ -234,12 +234,12 @@ fn outputs_in_a_folder_that_is_read_and_reports() {
     child.wait().unwrap();
     // a run of another kind makes all of it, and says what is there
     let run = world.ok(&line.replace(" --resume", " --force"));
-    let left = "in/.o.hct.homaes-journal: left by a run with --resume that was stopped";
+    let left = "in/.o.hct.homaes-journal: left by a stopped run";
     assert!(run.err.contains(left), "{}", run.err);
     fs::remove_file(world.at("in/o.hct")).unwrap();
     let run = world.ok(&line);
     assert!(
-        run.out.contains("of the batches by earlier runs"),
+        run.out.contains("of the batches from earlier runs"),
         "{}",
         run.out
     );

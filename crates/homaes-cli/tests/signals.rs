@@ -118,11 +118,11 @@ fn a_measurement() {
     let runs = document["runs"].as_array().unwrap().len();
     assert_eq!(runs, 2, "{last}");
     assert!(
-        last.starts_with("error: interrupted; the runs that were complete") && last.contains("(2)"),
+        last.starts_with("error: interrupted; the finished runs") && last.contains("(2)"),
         "{last}"
     );
     let skipped = document["skipped"].as_array().unwrap();
-    let reason = |run: &serde_json::Value| run["reason"] == "interrupted before it";
+    let reason = |run: &serde_json::Value| run["reason"] == "not reached before the interruption";
     assert!(skipped.len() > 50 && skipped.iter().all(reason), "{out}");
 }
 

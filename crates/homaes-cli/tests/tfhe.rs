@@ -127,7 +127,7 @@ fn files_are_made_read_and_described() {
     world.fails(
         1,
         "wrap-key --secret t/secret.hsk --key-file k --levels-left 1 --out x",
-        "has no levels and can be bootstrapped; leave --levels-left out",
+        "have no levels, because they can be bootstrapped; leave --levels-left out",
     );
 }
 

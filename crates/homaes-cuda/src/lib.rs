@@ -106,19 +106,22 @@ pub fn cards() -> Result<Vec<Card>> {
 #[non_exhaustive]
 pub enum Error {
     /// The driver library is missing.
-    #[error("no CUDA driver is installed")]
+    #[error("CUDA's driver is not installed, expected NVIDIA's driver 580 or later")]
     Driver,
     /// The driver is too old.
-    #[error("the driver is for CUDA {found}, expected 13.0 or later")]
+    #[error("the driver is for CUDA {found}, expected 13.0 or later (NVIDIA's driver 580)")]
     OldDriver {
         /// its version
         found: String,
     },
     /// The driver finds no GPU.
-    #[error("the CUDA driver finds no GPU: {0}")]
+    #[error("CUDA's driver finds no GPU: {0}; check with nvidia-smi that this process may use one")]
     NoCard(String),
     /// The compiler library is missing.
-    #[error("the CUDA compiler NVRTC (libnvrtc.so.13) was not found")]
+    #[error(
+        "CUDA's compiler NVRTC (libnvrtc.so.13) was not found, expected CUDA 13, the Python package nvidia-cuda-nvrtc, \
+         or the path of the library in HOMAES_NVRTC"
+    )]
     Compiler,
     /// The driver has no such GPU or cannot use it.
     #[error("GPU {number} cannot be used: {why}")]
@@ -132,7 +135,7 @@ pub enum Error {
     #[error("the kernels cannot be compiled for this GPU: {0}")]
     Kernels(String),
     /// There is too little free memory on the GPU.
-    #[error("the GPU has too little free memory: {bytes} bytes requested, {free} free")]
+    #[error("the GPU has too little memory: needs {bytes} bytes, found {free} free")]
     Memory {
         /// requested
         bytes: usize,
@@ -153,25 +156,6 @@ pub enum Error {
         /// name of the set
         set: String,
     },
-}
-
-impl Error {
-    /// What to do, in one clause.
-    #[must_use]
-    pub const fn remedy(&self) -> &'static str {
-        match self {
-            Self::Driver | Self::OldDriver { .. } => "install NVIDIA's driver 580 or later",
-            Self::NoCard(_) => "check with nvidia-smi that this process may use a GPU",
-            Self::Compiler => {
-                "install CUDA 13 or the Python package nvidia-cuda-nvrtc, or name the library in HOMAES_NVRTC"
-            }
-            Self::Device { .. } => "choose a GPU that nvidia-smi lists",
-            Self::Kernels(_) => "update NVRTC if the GPU is newer; otherwise please report it",
-            Self::Memory { .. } => "stop other programs on the GPU",
-            Self::Fault { .. } => "run it again",
-            Self::Ring { .. } => "choose another set",
-        }
-    }
 }
 
 impl From<Error> for homaes_rns::Fault {

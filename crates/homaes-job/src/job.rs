@@ -1,9 +1,9 @@
 //! A planned job: its plan, its shards, and the results file that they form.
 
-use crate::error::{JobError, Result, check};
+use crate::error::{JobError, Result, check, refused};
 use crate::manifest::{FORMAT, MAX_BYTES, Manifest, resolve};
 use crate::store::{Location, Store, StoreError};
-use homaes::{Cancel, Layout, Merge, Output, RunId, Shard, ShardName};
+use homaes::{Cancel, ErrorKind, Layout, Merge, Output, RunId, Shard, ShardName};
 use std::fs;
 use std::io::{self, Write};
 use std::ops::{Deref, Range};
@@ -85,21 +85,18 @@ impl Job {
     /// Opens the job at `location`.
     ///
     /// # Errors
-    /// [`JobError::NoJob`]; [`JobError::Plan`] if its plan is damaged.
+    /// `ErrorKind::NoJob`; `ErrorKind::Plan` if its plan is damaged.
     pub fn open(location: Location) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let job = location.to_string();
         let Some(text) = store.read(PLAN, MAX_BYTES)? else {
-            return Err(JobError::NoJob { job });
+            return Err(no_job(&job));
         };
-        let wrong = |what| JobError::Plan {
-            job: job.clone(),
-            what,
-        };
+        let wrong = |what: &str| refused(ErrorKind::Plan, format!("{job}/{PLAN}"), what);
         let manifest: Manifest =
-            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| wrong(&error.to_string()))?;
         let layout = Layout::from_name(&manifest.layout);
-        let layout = layout.ok_or_else(|| wrong("unknown layout".to_owned()))?;
+        let layout = layout.ok_or_else(|| wrong("unknown layout"))?;
         let job = Self {
             location,
             store,
@@ -109,7 +106,7 @@ impl Job {
         };
         match job.fault() {
             None => Ok(job),
-            Some(what) => Err(wrong(what.to_owned())),
+            Some(what) => Err(wrong(what).into()),
         }
     }
 
@@ -231,11 +228,12 @@ impl Job {
     pub(crate) fn check_number(&self, found: u64) -> Result<()> {
         match found < self.shards() {
             true => Ok(()),
-            false => Err(JobError::NoShard {
-                job: self.location.to_string(),
-                found,
-                last: self.shards() - 1,
-            }),
+            false => {
+                let last = self.shards() - 1;
+                let message = format!("there is no shard {found}, expected 0 to {last}");
+                let error = refused(ErrorKind::NoShard, self.location.to_string(), &message);
+                Err(error.with(found, format!("0 to {last}")).into())
+            }
         }
     }
 
@@ -273,28 +271,23 @@ impl Job {
         };
         match is_file {
             true => Ok(()),
-            false => Err(JobError::NoFile {
-                shard: self.describe(number),
-            }),
+            false => {
+                let shard = self.describe(number);
+                Err(refused(ErrorKind::Shard, shard, "not a regular file").into())
+            }
         }
     }
 
     /// Whether shard `number` exists, judged by its length and first record; [`check`](Self::check) and reading verify
-    /// its checksums. Errors: [`JobError::ShardBytes`] for another length; [`JobError::NoFile`];
-    /// [`homaes::Error::Shard`] if it belongs to another run or number.
+    /// its checksums. Errors: `ErrorKind::Shard` for another length or what is not a file, or if it belongs to another
+    /// run or number.
     pub fn has(&self, number: u64) -> Result<bool> {
         self.check_file(number)?;
         let (object, expected) = (Self::object(number), self.shard_bytes(number));
         match self.store.bytes(&object)? {
             None => return Ok(false),
             Some(found) if found == expected => {}
-            Some(found) => {
-                return Err(JobError::ShardBytes {
-                    shard: self.describe(number),
-                    found,
-                    expected,
-                });
-            }
+            Some(found) => return Err(self.wrong_bytes(number, found)),
         }
         let mut front = vec![0; expected.min(FRONT_BYTES) as usize];
         self.store.read_at(&object, 0, &mut front)?;
@@ -302,14 +295,11 @@ impl Job {
         match Shard::name_of(&front, &path).map_err(homaes::Error::in_shard)? == self.shard(number)
         {
             true => Ok(true),
-            false => {
-                let what = "run or number";
-                Err(homaes::Error::Shard { path, what }.in_shard().into())
-            }
+            false => Err(homaes::Error::wrong_shard(path, "run or number").into()),
         }
     }
 
-    /// Refuses ranges beyond the last shard with [`JobError::NoShard`].
+    /// Refuses ranges beyond the last shard with `ErrorKind::NoShard`.
     pub fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
         let mut ranges = ranges.iter();
         ranges.try_for_each(|range| self.check_number(range.end.saturating_sub(1)))
@@ -317,24 +307,26 @@ impl Job {
 
     /// Fails if the job was removed or replaced.
     pub(crate) fn check_there(&self) -> Result<()> {
-        let job = || self.location.to_string();
         let mut found = vec![0; self.head.len()];
         let read = match self.store.bytes(PLAN)? {
-            None => return Err(JobError::NoJob { job: job() }),
+            None => return Err(no_job(&self.location.to_string())),
             Some(_) => self.store.read_at(PLAN, 0, &mut found),
         };
         match read {
             Ok(()) if found == self.head => Ok(()),
-            Ok(()) | Err(StoreError::TooShort { .. }) => Err(JobError::OtherJob {
-                job: job(),
-                found: "another plan".to_owned(),
-                expected: self.id().to_string(),
-            }),
+            Ok(()) | Err(StoreError::TooShort { .. }) => {
+                let expected = self.id().to_string();
+                Err(other_job(
+                    &self.location,
+                    "another plan".to_owned(),
+                    expected,
+                ))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The state of the shards; [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is gone.
+    /// The state of the shards; `ErrorKind::NoJob` or `ErrorKind::OtherJob` if the job is gone.
     pub fn status(&self) -> Result<Status> {
         self.check_there()?;
         self.look()
@@ -407,12 +399,18 @@ impl Job {
                 Some(bytes) => Err(bytes.len() as u64),
             },
         };
-        let bytes = bytes.map_err(|found| JobError::ShardBytes {
-            shard: self.describe(number),
-            found,
-            expected,
-        })?;
-        Ok(Some(bytes))
+        bytes
+            .map(Some)
+            .map_err(|found| self.wrong_bytes(number, found))
+    }
+
+    /// The error of a shard of another length than it must have.
+    fn wrong_bytes(&self, number: u64, found: u64) -> JobError {
+        let (shard, expected) = (self.describe(number), self.shard_bytes(number));
+        let message = format!("truncated: found {found} bytes, expected {expected}");
+        refused(ErrorKind::Shard, shard, &message)
+            .with(found, expected)
+            .into()
     }
 
     /// Verifies checksums and identity of shard `number`, and returns what is wrong; `false` if it is missing.
@@ -456,16 +454,12 @@ impl Job {
                 Ok(None) => Err(error(io::ErrorKind::NotFound.into())),
                 Err(JobError::Work(wrong)) => Err(wrong),
                 Err(JobError::Store(wrong)) => Err(error(io::Error::other(wrong))),
-                Err(other) => Err(error(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    other.to_string(),
-                ))),
             }
         };
         Ok(Merge::new(front, run, batches, Box::new(fetch))?)
     }
 
-    /// The results file formed by the shards, or [`JobError::Incomplete`]: the same bytes as a
+    /// The results file formed by the shards, or `ErrorKind::Incomplete`: the same bytes as a
     /// [`reproducible`](homaes::Transcipher::reproducible) run on one machine.
     pub fn results(&self) -> Result<Merge<'_>> {
         self.check_complete()?;
@@ -486,16 +480,19 @@ impl Job {
         }
         match status.missing() {
             0 => Ok(()),
-            missing => Err(JobError::Incomplete {
-                job: self.location.to_string(),
-                missing,
-                shards: self.shards(),
-            }),
+            missing => Err(self.incomplete(missing)),
         }
     }
 
-    /// Refuses an output that would replace an input of the job ([`homaes::Error::OwnInput`]), or that lies in its
-    /// folder ([`JobError::Inside`]).
+    /// The error of a job whose shards are missing.
+    pub(crate) fn incomplete(&self, missing: u64) -> JobError {
+        let message = format!("{missing} of {} shards are missing", self.shards());
+        let error = refused(ErrorKind::Incomplete, self.location.to_string(), &message);
+        error.with(missing, 0_u64).into()
+    }
+
+    /// Refuses an output that would replace an input of the job, or that lies in its folder, with
+    /// `ErrorKind::OwnInput`.
     pub fn refuse_output(&self, out: &Path) -> Result<()> {
         let plan = &self.manifest;
         let parts = plan.parts.iter().map(|part| &part.uri);
@@ -516,9 +513,10 @@ impl Job {
         let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
         let there = there.filter_map(|path| path.canonicalize().ok()).next();
         match (there, folder) {
-            (Some(there), Some(folder)) if there.starts_with(&folder) => Err(JobError::Inside {
-                path: out.to_owned(),
-            }),
+            (Some(there), Some(folder)) if there.starts_with(&folder) => {
+                let message = "the output is inside the job's folder";
+                Err(refused(ErrorKind::OwnInput, out, message).into())
+            }
             _ => Ok(()),
         }
     }
@@ -550,20 +548,20 @@ impl Job {
     /// Removes the plan, so that workers stop, then the shards, claims and logs. Other files in the folder stay.
     ///
     /// # Errors
-    /// [`JobError::NoJob`] or [`JobError::OtherJob`] if the job is gone; [`JobError::Linked`] if its shards are behind
-    /// a link; [`JobError::Busy`] while workers evaluate shards; [`JobError::Store`].
+    /// `ErrorKind::NoJob` or `ErrorKind::OtherJob` if the job is gone; `ErrorKind::Linked` if its shards are behind a
+    /// link; `ErrorKind::Busy` while workers evaluate shards; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
         if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
             && path.is_symlink()
         {
-            return Err(JobError::Linked { path });
+            return Err(refused(ErrorKind::Linked, path, "is a symbolic link").into());
         }
         if let Some(claimed) = self.store.folder().map(crate::claim::held)
             && claimed > 0
         {
-            let job = self.location.to_string();
-            return Err(JobError::Busy { job, claimed });
+            let message = format!("{claimed} of its shards are being evaluated");
+            return Err(refused(ErrorKind::Busy, self.location.to_string(), &message).into());
         }
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
@@ -600,9 +598,24 @@ pub(crate) fn refuse_among(folder: &Path, input: &Path) -> Result<()> {
     let own = [SHARDS, crate::log::LOGS, crate::claim::CLAIMS].map(|name| folder.join(name));
     let among = |own: &PathBuf| own.canonicalize().is_ok_and(|own| input.starts_with(own));
     match own.iter().any(among) {
-        true => Err(JobError::Among { path: input }),
+        true => {
+            let message = "is an input inside the job's folder";
+            Err(refused(ErrorKind::OwnInput, input, message).into())
+        }
         false => Ok(()),
     }
+}
+
+/// The error of a place without a job.
+fn no_job(job: &str) -> JobError {
+    refused(ErrorKind::NoJob, job, "not a job: job.json is missing").into()
+}
+
+/// The error of a place with another job.
+pub(crate) fn other_job(location: &Location, found: String, expected: String) -> JobError {
+    let message = format!("holds another job: found {found}, expected {expected}");
+    let error = refused(ErrorKind::OtherJob, location.to_string(), &message);
+    error.with(found, expected).into()
 }
 
 pub(crate) fn head(text: &[u8]) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! `job.json`, the plan of a job.
 
-use crate::error::{JobError, Result};
+use crate::error::{JobError, Result, refused};
 use crate::store::Location;
-use homaes::{Mode, PartMeta};
+use homaes::{ErrorKind, Mode, PartMeta};
 use homaes_wire::{hex, unhex};
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,16 @@ impl PartEntry {
     }
 }
 
+/// The error of a path that cannot stand in a plan.
+pub(crate) fn not_utf8(path: impl AsRef<std::path::Path>) -> JobError {
+    refused(
+        ErrorKind::Argument,
+        path.as_ref(),
+        "a plan needs UTF-8 names",
+    )
+    .into()
+}
+
 /// URI of a location in the plan of the job at `job`: a path relative to the job if it lies below the parent of the
 /// job's folder, so that both can be moved together; otherwise the whole location.
 pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
@@ -117,9 +127,7 @@ pub(crate) fn uri(location: &Location, job: &Location) -> Result<String> {
         source,
     };
     let path = path.canonicalize().map_err(error)?;
-    let text = path.to_str().ok_or_else(|| JobError::Path {
-        path: path.display().to_string(),
-    })?;
+    let text = path.to_str().ok_or_else(|| not_utf8(&path))?;
     let above = match job {
         Location::Local(job) => job.canonicalize().ok(),
         Location::S3 { .. } => None,

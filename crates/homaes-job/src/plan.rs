@@ -1,10 +1,12 @@
-use crate::error::{JobError, Result, check};
+use crate::error::{Result, check, refused};
 use crate::input::open_source;
-use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, refuse_among};
-use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
+use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, other_job, refuse_among};
+use crate::manifest::{
+    Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, not_utf8, uri,
+};
 use crate::store::{Created, Location};
 use crate::worker::{Keys, fetched};
-use homaes::{AesFile, AesInput, Cancel, Layout, Plan, Source, Transcipher};
+use homaes::{AesFile, AesInput, Cancel, ErrorKind, Layout, Plan, Source, Transcipher};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -54,8 +56,7 @@ impl Job {
     /// [`open_source`]s. Planning the same job again returns the existing one.
     ///
     /// # Errors
-    /// [`JobError::OtherJob`] if there is another job; [`JobError::Empty`]; [`JobError::ShardTooLong`]; errors of keys,
-    /// message and store.
+    /// `ErrorKind::OtherJob` if there is another job; `ErrorKind::Argument`; errors of keys, message and store.
     pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
@@ -72,7 +73,8 @@ impl Job {
         };
         let plan = transcipher.plan(message)?;
         if plan.split().batches() == 0 {
-            return Err(JobError::Empty);
+            let message = "the message of a job is empty, expected at least one byte";
+            return Err(homaes::Error::refused(ErrorKind::Argument, message).into());
         }
         // paths in the plan are relative to it
         if let Some(folder) = store.folder() {
@@ -110,9 +112,9 @@ impl Job {
         if !ignore_space {
             self.check_space()?;
         }
-        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| JobError::Plan {
-            job: self.location.to_string(),
-            what: error.to_string(),
+        let text = serde_json::to_vec_pretty(&self.manifest).map_err(|error| {
+            let plan = format!("{}/{PLAN}", self.location);
+            refused(ErrorKind::Plan, plan, &error.to_string())
         })?;
         self.head = head(&text);
         if self.store.create(PLAN, &text)? == Created::New {
@@ -122,11 +124,7 @@ impl Job {
         let name = |job: &Self| format!("{}, {} batches a shard", job.id(), job.shard_batches());
         match there.manifest == self.manifest {
             true => Ok(there),
-            false => Err(JobError::OtherJob {
-                job: self.location.to_string(),
-                found: name(&there),
-                expected: name(&self),
-            }),
+            false => Err(other_job(&self.location, name(&there), name(&self))),
         }
     }
 }
@@ -151,9 +149,7 @@ fn key(location: &Location) -> Result<KeyEntry> {
         Location::S3 { .. } => Some(location.to_string()),
     };
     Ok(KeyEntry {
-        uri: text.ok_or_else(|| JobError::Path {
-            path: location.to_string(),
-        })?,
+        uri: text.ok_or_else(|| not_utf8(location.to_string()))?,
         bytes: source.bytes(),
         blake3: Hex(hasher.finalize().into()),
     })
@@ -221,9 +217,11 @@ fn shard_size(plan: &Plan, asked: Option<u64>) -> Result<u64> {
     let fits = |batches: &u64| bytes(*batches) <= MAX_SHARD_BYTES;
     let fewest = if asked.is_some() { wanted } else { 1 };
     let mut sizes = (fewest..=wanted).rev();
-    sizes.find(fits).ok_or_else(|| JobError::ShardTooLong {
-        batches: fewest,
-        found: bytes(fewest),
-        most: MAX_SHARD_BYTES,
+    sizes.find(fits).ok_or_else(|| {
+        let (found, expected) = (bytes(fewest), MAX_SHARD_BYTES);
+        let message =
+            format!("a shard of {fewest} batches has {found} bytes, expected at most {expected}");
+        let error = homaes::Error::refused(ErrorKind::Argument, message);
+        error.with(found, expected).into()
     })
 }

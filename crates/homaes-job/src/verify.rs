@@ -64,8 +64,7 @@ impl Worker<'_> {
             let (bytes, _) = self.evaluate(number)?;
             verified.evaluated += 1;
             if self.job().read(number)?.as_ref() != Some(&bytes) {
-                let shard = self.job().describe(number);
-                verified.wrong.push((number, JobError::Differs { shard }));
+                verified.wrong.push((number, self.differs(number)));
             }
         }
         verified.wrong.sort_by_key(|&(number, _)| number);

@@ -1,16 +1,17 @@
 use crate::claim::Claim;
-use crate::error::{JobError, Result, check};
+use crate::error::{JobError, Result, check, refused};
 use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
 use crate::manifest::KeyEntry;
 use crate::store::{Created, Location};
 use homaes::{
-    AesFile, AesInput, Cancel, Devices, EvalKey, Plan, Progress, Report, Transcipher, WrappedKey,
+    AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Transcipher,
+    WrappedKey,
 };
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
+use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -77,10 +78,8 @@ impl Job {
     /// The message; its parts are opened when read.
     fn message(&self) -> Result<AesInput> {
         let part = |entry: &crate::manifest::PartEntry| {
-            let damaged = || JobError::Plan {
-                job: self.location.to_string(),
-                what: "invalid description of a part".to_owned(),
-            };
+            let plan = format!("{}/job.json", self.location);
+            let damaged = || refused(ErrorKind::Plan, &*plan, "invalid description of a part");
             let meta = entry.meta().ok_or_else(damaged)?;
             let tag = meta.tag.map_or(0, |tag| tag.len() as u64);
             let bytes = entry.offset.checked_add(meta.bytes);
@@ -153,7 +152,7 @@ impl<'k> Worker<'k> {
     /// A worker with `threads` threads, by default one per core.
     ///
     /// # Errors
-    /// [`JobError::OtherKeys`] if the keys are not those of the plan; [`JobError::Plan`] if the plan is damaged.
+    /// `ErrorKind::JobKeys` if the keys are not those of the plan; `ErrorKind::Plan` if the plan is damaged.
     pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
         let transcipher = match threads {
             Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
@@ -172,12 +171,13 @@ impl<'k> Worker<'k> {
             && plan.meta().level as u64 == manifest.level;
         let same_front = plan.front()? == manifest.front.0;
         if !same_keys || (same_front && plan.id_of(&digests) != job.id()) {
-            return Err(JobError::OtherKeys { job: name });
+            let message = "the keys are not those of the plan";
+            return Err(refused(ErrorKind::JobKeys, name, message).into());
         }
         let lengths = |number| plan.shard_bytes(&job.shard(number)) == job.shard_bytes(number);
         if !same_front || !lengths(0) || !lengths(job.shards() - 1) {
-            let what = "its description of the message contradicts its front".to_owned();
-            return Err(JobError::Plan { job: name, what });
+            let what = "its description of the message contradicts its front";
+            return Err(refused(ErrorKind::Plan, format!("{name}/job.json"), what).into());
         }
         Ok(Self {
             job,
@@ -234,7 +234,7 @@ impl<'k> Worker<'k> {
     /// Evaluates shard `number` if it is missing. Waits while another worker has claimed it.
     ///
     /// # Errors
-    /// [`JobError::Input`] if the message has changed; [`JobError::Differs`] if another worker wrote other bytes
+    /// `ErrorKind::JobInput` if the message has changed; `ErrorKind::Differs` if another worker wrote other bytes
     /// meanwhile; errors of evaluation and store.
     pub fn shard(&self, number: u64) -> Result<Done> {
         self.job.check_number(number)?;
@@ -251,7 +251,7 @@ impl<'k> Worker<'k> {
     /// every shard that was missing at the start.
     ///
     /// # Errors
-    /// As [`shard`](Self::shard); [`JobError::Incomplete`] if shards were removed meanwhile.
+    /// As [`shard`](Self::shard); `ErrorKind::Incomplete` if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
         let status = self.job.status()?;
         if let Some(&(number, _)) = status.wrong.first() {
@@ -300,11 +300,7 @@ impl<'k> Worker<'k> {
         let numbers = ranges.iter().cloned().flatten();
         match numbers.filter(|&number| !status.has(number)).count() as u64 {
             0 => Ok(()),
-            missing => Err(JobError::Incomplete {
-                job: self.job.location.to_string(),
-                missing,
-                shards: status.shards,
-            }),
+            missing => Err(self.job.incomplete(missing)),
         }
     }
 
@@ -343,8 +339,7 @@ impl<'k> Worker<'k> {
             Created::New => Outcome::Written,
             Created::Existed => {
                 if self.job.read(number)?.as_ref() != Some(&bytes) {
-                    let shard = self.job.describe(number);
-                    return Err(JobError::Differs { shard });
+                    return Err(self.differs(number));
                 }
                 Outcome::Same
             }
@@ -363,14 +358,18 @@ impl<'k> Worker<'k> {
         }))
     }
 
+    /// The error of a shard that is not the one that this machine computes.
+    pub(crate) fn differs(&self, number: u64) -> JobError {
+        let message = "differs from the shard that this machine computes";
+        refused(ErrorKind::Differs, self.job.describe(number), message).into()
+    }
+
     pub(crate) fn evaluate(&self, number: u64) -> Result<(Vec<u8>, Report)> {
         let name = self.job.shard(number);
         // the length or tag differs from the plan
         let changed = |error| match error {
-            homaes::Error::Io { path, source } if source.kind() == ErrorKind::InvalidData => {
-                JobError::Input {
-                    input: path.display().to_string(),
-                }
+            homaes::Error::Io { path, source } if source.kind() == io::ErrorKind::InvalidData => {
+                changed_input(path)
             }
             error => error.into(),
         };
@@ -394,9 +393,7 @@ impl<'k> Worker<'k> {
             message.parts()[part].digest().ok() != planned
         });
         let part = &message.parts()[changed.unwrap_or(parts.start)];
-        JobError::Input {
-            input: part.path().display().to_string(),
-        }
+        changed_input(part.path().to_owned())
     }
 
     pub(crate) fn switch(&self) -> &Cancel {
@@ -414,4 +411,14 @@ impl core::fmt::Debug for Worker<'_> {
             .field("job", &self.job.location)
             .finish_non_exhaustive()
     }
+}
+
+/// The error of a part that is not as it was when the job was planned.
+fn changed_input(path: PathBuf) -> JobError {
+    refused(
+        ErrorKind::JobInput,
+        path,
+        "changed since the job was planned",
+    )
+    .into()
 }

@@ -59,26 +59,11 @@ pub enum DocumentError {
         field: String,
     },
     /// The run is marked as wrong; `bench` writes no such document.
-    #[error("run {run} is marked as not correct; figures of wrong results are not shown")]
+    #[error("run {run} is marked as incorrect and not shown")]
     Wrong {
         /// The run.
         run: String,
     },
-}
-
-impl DocumentError {
-    /// What to do about it.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::Json(_) | Self::Kind => {
-                "give a file that 'homaes bench … --json' or 'homaes transcipher --report' wrote"
-            }
-            Self::Field { .. } | Self::Value { .. } | Self::Part { .. } | Self::Wrong { .. } => {
-                "it was changed, or written by another version: measure again"
-            }
-        }
-    }
 }
 
 /// Most characters of a text.

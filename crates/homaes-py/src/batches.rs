@@ -1,9 +1,8 @@
 //! Results batch by batch.
 
-use crate::details::Details;
-use crate::errors::{Made, finish};
+use crate::errors::refuse_with;
 use crate::wait;
-use homaes::{Cancel, Quality};
+use homaes::{Cancel, Error, ErrorKind, Quality};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,8 +115,8 @@ impl Batch {
         let set = homaes_tfhe::sets::by_name(self.set()).ok_or_else(|| {
             let (found, expected) = (self.set(), "a set of TFHE");
             let message = format!("results of set {found}, expected {expected}");
-            let made = Made::Own("ParametersError", message, Details::of(found, expected));
-            finish(made, "evaluate AES under keys of tfhe/p64", false)
+            let error = Error::refused(ErrorKind::Argument, message).with(found, expected);
+            refuse_with(error, "evaluate AES under keys of tfhe/p64")
         })?;
         let batch = self.batch.clone();
         let read = move || batch.state::<homaes_tfhe::State>();

@@ -2,14 +2,13 @@
 
 use crate::batches::Batches;
 use crate::errors::{raise, refuse};
-use crate::fault::Fault;
 use crate::place::{Opened, Place, Shared, path, text_of};
 use crate::wait;
 use homaes::{
     Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
     Quality, Source, Step, ValueMeta,
 };
-use homaes_job::{Job, Location};
+use homaes_job::{Job, JobError, Location};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
@@ -72,7 +71,7 @@ impl Results {
                     let bytes = std::fs::read(&path);
                     let bytes = bytes.map_err(|source| Error::Io { path, source })?;
                     file.check()?;
-                    Ok::<_, Fault>(bytes)
+                    Ok::<_, JobError>(bytes)
                 };
                 wait::run(py, &Cancel::new(), false, read)?
             }
@@ -95,7 +94,7 @@ impl Results {
         let opened = wait::run(py, &Cancel::new(), false, move || {
             let opened = held.open(&never)?;
             let (set, id) = (opened.set().name(), opened.key_id());
-            Ok::<_, Fault>((opened.meta().clone(), set, id))
+            Ok::<_, JobError>((opened.meta().clone(), set, id))
         })?;
         let (meta, set, id) = opened;
         let out = meta_dict(py, &meta)?;
@@ -117,7 +116,7 @@ impl Results {
                 worst = Some(worst.map_or(quality, |worst| worst.worst(quality)));
             }
             let left = worst.and_then(|worst| scheme.multiplications_left(worst.level));
-            Ok::<_, Fault>((worst, batches.steps().map(steps).unwrap_or_default(), left))
+            Ok::<_, JobError>((worst, batches.steps().map(steps).unwrap_or_default(), left))
         })?;
         let out = PyDict::new(py);
         out.set_item("multiplications_left", left)?;
@@ -130,7 +129,7 @@ impl Results {
     /// The batches, in order.
     fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
         let (held, never) = (self.clone(), Cancel::new());
-        let open = move || Ok::<_, Fault>(held.open(&never)?.into_iter());
+        let open = move || Ok::<_, JobError>(held.open(&never)?.into_iter());
         wait::run(py, &Cancel::new(), false, open).map(Batches::new)
     }
 
@@ -165,7 +164,7 @@ impl Results {
                     io::copy(&mut Cancellable { inner, cancel }, &mut output).map_err(error)?;
                 }
             }
-            Ok::<_, Fault>(output.commit()?)
+            Ok::<_, JobError>(output.commit()?)
         };
         wait::run(py, &cancel, true, save)
     }
@@ -222,7 +221,7 @@ impl Results {
         output: Output,
         options: DecryptOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<DecryptReport, Fault> {
+    ) -> Result<DecryptReport, JobError> {
         if output.is_file() {
             self.refuse_output(output.path())?;
         }
@@ -240,7 +239,7 @@ impl Results {
         (folder, force): (&Path, bool),
         options: DecryptOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<Vec<(String, DecryptReport)>, Fault> {
+    ) -> Result<Vec<(String, DecryptReport)>, JobError> {
         self.refuse_output(folder)?;
         let open = self.open(cancel)?;
         for name in open
@@ -259,7 +258,7 @@ impl Results {
     }
 
     /// Refuses an output that would replace their source.
-    fn refuse_output(&self, path: &Path) -> Result<(), Fault> {
+    fn refuse_output(&self, path: &Path) -> Result<(), JobError> {
         match &self.0 {
             Origin::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
             Origin::File(Place::Bytes(_)) => Ok(()),
@@ -268,7 +267,7 @@ impl Results {
     }
 
     /// Reads their front; `cancel` ends reading.
-    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, Fault> {
+    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, JobError> {
         let cancel = cancel.clone();
         Ok(match &self.0 {
             Origin::File(Place::File(file)) => {

@@ -4,12 +4,12 @@ use crate::batches::{Batch, only};
 use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::errors::{raise, refuse};
-use crate::fault::Fault;
 use crate::place::buffer;
 use crate::transcipher::threads_of;
 use crate::wait;
 use homaes::{Cancel, Error, Layout, Pool, SchemeError};
 use homaes_bgv::{Axis, Ciphertext, Evaluator, Lift, Params};
+use homaes_job::JobError;
 use homaes_scheme::Mismatch;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -150,7 +150,7 @@ impl Circuit {
             Err(_) => {
                 let held = Results::of(batch)?;
                 let never = Cancel::new();
-                let read = move || Ok::<_, Fault>(only(held.open(&never)?)?);
+                let read = move || Ok::<_, JobError>(only(held.open(&never)?)?);
                 wait::run(py, &Cancel::new(), false, read)?.ok_or_else(|| {
                     refuse(
                         "results with another number of batches, expected one",

@@ -2,11 +2,10 @@
 
 use crate::ciphertexts::meta_mode;
 use crate::counts::Number;
-use crate::details::Details;
-use crate::errors::{Made, finish, raise};
+use crate::errors::{raise, refuse_with};
 use crate::input::mode_of;
 use crate::place::buffer;
-use homaes::{AesKey, DecryptOptions, DecryptReport, Expect, Mode};
+use homaes::{AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping};
@@ -250,15 +249,11 @@ pub(crate) fn aes_key_of(object: &Bound<'_, PyAny>) -> PyResult<AesKey> {
     };
     let digits = bytes.len();
     let wrong = |what: &str| {
-        let message =
-            format!("not an AES key: found {digits} {what}, expected its 16, 24 or 32 bytes");
-        let details = Details::of(digits, "16, 24 or 32 bytes");
-        let made = Made::Own("ParametersError", message, details);
-        Err(finish(
-            made,
-            "pass the key as bytes: bytes.fromhex converts hex digits",
-            false,
-        ))
+        let expected = "16, 24 or 32 bytes";
+        let message = format!("not an AES key: found {digits} {what}, expected its {expected}");
+        let error = Error::refused(ErrorKind::AesKey, message).with(digits, expected);
+        let remedy = "pass the key as bytes: bytes.fromhex converts hex digits";
+        Err(refuse_with(error, remedy))
     };
     // looks at all bytes, so the time shows only whether they are hex digits, which are refused
     let is_hex = bytes

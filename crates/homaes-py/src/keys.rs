@@ -4,7 +4,6 @@ use crate::ciphertexts::Results;
 use crate::counts::Number;
 use crate::decrypt::{Expected, How, Plain, aes_key_of, decrypt_report, secret_bytes};
 use crate::errors::raise;
-use crate::fault::Fault;
 use crate::numbers::opened;
 use crate::place::{Opened, Place, Shared, optional_path, path, path_or_bytes};
 use crate::wait;
@@ -12,6 +11,7 @@ use homaes::{
     Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
     Passphrase, Set, WrapOptions,
 };
+use homaes_job::JobError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -92,7 +92,7 @@ impl SecretKey {
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let save = |eval: &[u8]| {
             let folder = KeyFolder::open(&folder)?;
-            Ok::<_, Fault>(folder.save(&self.0, eval, lock)?)
+            Ok::<_, JobError>(folder.save(&self.0, eval, lock)?)
         };
         let saved = py.detach(|| match &eval.place {
             Place::Bytes(bytes) => save(bytes.as_ref()),
@@ -338,7 +338,7 @@ impl EvalKey {
             Place::Bytes(bytes) => Ok(write(&path, bytes.as_ref(), force)?),
             Place::File(from) => {
                 homaes::refuse_own_input(&path, [from.path()])?;
-                Ok::<_, Fault>(write(&path, &read(from)?, force)?)
+                Ok::<_, JobError>(write(&path, &read(from)?, force)?)
             }
         })
         .map_err(raise)
@@ -556,7 +556,7 @@ fn write(path: &Path, bytes: &[u8], force: bool) -> homaes::Result<()> {
     output.commit()
 }
 
-fn read(file: &Opened) -> Result<Vec<u8>, Fault> {
+fn read(file: &Opened) -> Result<Vec<u8>, JobError> {
     let path = file.path();
     // a pipe in its place would block until a writer opens it
     file.check()?;

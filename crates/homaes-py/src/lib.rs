@@ -3,11 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
-//! | `details` | fields of exceptions |
-//! | `job_errors` | errors of jobs and stores |
-//! | `fault` | errors of files that have changed |
-//! | `wait` | work in its own thread while the calling thread handles signals |
-//! | `service` | a thread that keeps the prepared circuit and runs one task at a time |
+//! | `wait` | work in its own thread, or in one that keeps the prepared circuit, while the calling thread handles signals |
 //! | `place` | files as Python names them: by a path or by bytes |
 //! | `keys`, `decrypt` | the three keys; decryption |
 //! | `counts` | integer arguments |
@@ -30,17 +26,13 @@ mod ciphertexts;
 mod circuit;
 mod counts;
 mod decrypt;
-mod details;
 mod errors;
-mod fault;
 mod input;
 mod job;
-mod job_errors;
 mod keys;
 mod numbers;
 mod place;
 mod scan;
-mod service;
 mod transcipher;
 mod values;
 mod wait;

@@ -1,10 +1,10 @@
 //! Decrypted values as arrays.
 
 use crate::ciphertexts::Results;
-use crate::fault::Fault;
 use crate::place::Place;
 use crate::wait;
 use homaes::{Cancel, Numbers};
+use homaes_job::JobError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) fn opened<'py>(
     let values = wait::run(py, &Cancel::new(), false, move || match &place {
         Place::File(file) => {
             file.check()?;
-            Ok::<_, Fault>(secret.open_values(file.path())?)
+            Ok::<_, JobError>(secret.open_values(file.path())?)
         }
         Place::Bytes(bytes) => Ok(secret.open_values_of(bytes.as_ref(), "<memory>")?),
     })?;

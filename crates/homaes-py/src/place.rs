@@ -1,5 +1,6 @@
 //! Files as Python names them: by a path, or by their bytes.
 
+use homaes::{Error, ErrorKind};
 use homaes_job::Location;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -38,9 +39,6 @@ struct Stamp {
     entry: (u64, u64, i64, i64),
 }
 
-/// The file has changed since it was opened.
-pub(crate) struct Changed(pub(crate) PathBuf);
-
 impl Opened {
     pub(crate) fn new(given: &Path) -> Self {
         let path = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
@@ -58,10 +56,13 @@ impl Opened {
     }
 
     /// Refuses a file that has changed since it was opened.
-    pub(crate) fn check(&self) -> Result<(), Changed> {
+    pub(crate) fn check(&self) -> homaes::Result<()> {
         match Stamp::of(&self.path) == self.stamp {
             true => Ok(()),
-            false => Err(Changed(self.path.clone())),
+            false => {
+                let message = "the file has changed since it was opened";
+                Err(Error::refused(ErrorKind::Changed, message).at(&self.path))
+            }
         }
     }
 }
@@ -142,7 +143,7 @@ impl Place {
     }
 
     /// Refuses a file that has changed since it was opened.
-    pub(crate) fn check(&self) -> Result<(), Changed> {
+    pub(crate) fn check(&self) -> homaes::Result<()> {
         match self {
             Self::File(file) => file.check(),
             Self::Bytes(_) => Ok(()),

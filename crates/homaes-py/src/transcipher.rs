@@ -6,8 +6,7 @@ use crate::errors::raise;
 use crate::input::{Given, message, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey, layout_of};
 use crate::place::optional_path;
-use crate::service::{Service, Start, lock};
-use crate::wait::Told;
+use crate::wait::{Service, Start, Told, lock};
 use homaes::{AesInput, Cancel, Devices, Kept, Output, Progress, Report, Resume, Transcipher};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -30,8 +29,8 @@ enum Event {
 
 type Outcome = homaes::Result<(Option<Vec<u8>>, Report)>;
 
-/// Evaluates AES under a pair of keys, one message at a time.
-#[pyclass(frozen, module = "homaes._homaes")]
+/// Evaluates AES under a pair of keys, one message at a time: the base class of `homaes.Transcipher`.
+#[pyclass(frozen, subclass, module = "homaes._homaes")]
 pub(crate) struct Runner {
     service: Service<Task>,
     threads: usize,
@@ -95,7 +94,7 @@ impl Runner {
         self.threads
     }
 
-    /// The device as requested.
+    /// The device as requested: "auto", "cpu", "cuda", "cuda:0,1".
     #[getter]
     fn device(&self) -> String {
         self.device.to_string()
@@ -113,7 +112,7 @@ impl Runner {
     }
 
     /// Evaluate the message of these parts, into the file `out` or in memory.
-    #[pyo3(signature = (parts, out, force, step, kept, resume, reproducible, /))]
+    #[pyo3(name = "_run", signature = (parts, out, force, step, kept, resume, reproducible, /))]
     #[allow(clippy::too_many_arguments, reason = "named in Python")]
     fn run<'py>(
         &self,

@@ -1,7 +1,6 @@
 //! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
 
-use crate::failure::{Failure, remedy};
-use crate::{Cancelled, FieldError, Mismatch};
+use crate::{Cancelled, Detail, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 use std::error::Error;
 
@@ -20,7 +19,7 @@ pub enum SchemeError {
     Cancelled(#[from] Cancelled),
     /// Multiplications are to be left on an output that has no levels.
     #[error(
-        "{wanted} multiplications to be left on the output, expected none: that of set {set} has no levels and can be bootstrapped"
+        "{wanted} multiplications left, expected none: results of set {set} have no levels, because they can be bootstrapped"
     )]
     NoLevels {
         /// Multiplications asked for.
@@ -60,29 +59,35 @@ impl SchemeError {
         Self::Own(Box::new(error))
     }
 
-    /// What to do, in one clause.
+    /// Which kind of error it is.
     #[must_use]
-    pub fn remedy(&self) -> &'static str {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Own(error) => error.remedy(),
-            Self::Wire(error) => error.remedy(),
-            Self::Cancelled(_) => "run it again",
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NoLevels { .. } => "leave --levels-left out",
-            Self::ClientExpands { .. } => {
-                "leave --expand out, or choose a scheme whose server can expand the key"
-            }
-            Self::Field { .. } => remedy::ANEW,
+            Self::Own(error) => error.kind(),
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::NoLevels { .. } => ErrorKind::NoLevels,
+            Self::ClientExpands { .. } => ErrorKind::ClientExpands,
+            Self::Field { .. } => ErrorKind::Damaged,
+        }
+    }
+
+    /// What was found and expected, if the error says so.
+    #[must_use]
+    pub fn details(&self) -> Option<[Detail; 2]> {
+        match self {
+            Self::Own(error) => error.details(),
+            Self::Wire(error) => Detail::of_wire(error),
+            Self::Mismatch(mismatch) => mismatch.details(),
+            _ => None,
         }
     }
 
     /// Whether the run was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        match self {
-            Self::Own(error) => error.is_cancelled(),
-            error => matches!(error, Self::Cancelled(_)),
-        }
+        self.kind() == ErrorKind::Cancelled
     }
 
     /// The error of the container, if it is one; otherwise this error.

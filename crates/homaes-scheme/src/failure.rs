@@ -1,32 +1,268 @@
-//! What an error of a scheme says beside its message.
+//! Kinds of errors, with which programs decide what to do, and what every error of a scheme says of itself.
 
-use homaes_wire::WireError;
+use homaes_aes::Direction;
+use homaes_wire::{Kind, WireError};
 use std::error::Error;
+use std::{fmt, io};
+
+/// What went wrong. The message of an error has the details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused.
+    Io(io::ErrorKind),
+    /// A file that only its owner should be able to use, but others can.
+    Untrusted,
+    /// The output exists.
+    AlreadyExists,
+    /// The output would replace a secret key.
+    HoldsSecretKey,
+    /// The output would replace what is read.
+    OwnInput,
+    /// The disk has no room.
+    Disk,
+    /// There is not enough memory.
+    Memory,
+    /// The operating system gives no randomness.
+    Random,
+    /// There are keys in the folder.
+    KeysExist,
+    /// Not a file of this project.
+    NotHomaes,
+    /// Another kind of file, this one.
+    WrongKind(Kind),
+    /// A file of a newer version.
+    NewerVersion,
+    /// A file for a set that this program does not have.
+    UnknownSetInFile,
+    /// The set has changed.
+    OtherDigest,
+    /// Objects of different sets.
+    OtherSet,
+    /// Objects of different secret keys.
+    OtherKey,
+    /// A file changed while it was in use.
+    Changed,
+    /// A file is damaged.
+    Damaged,
+    /// The decryption is not a message.
+    Undecryptable,
+    /// Too much noise to trust the result.
+    Noise,
+    /// Unfinished keys of another set.
+    UnfinishedKeys,
+    /// The unfinished output of another run, or without a journal.
+    OtherRun,
+    /// A shard is damaged, or one of another run.
+    Shard,
+    /// No device has the name.
+    UnknownDevice,
+    /// There is no such GPU, or it cannot be used.
+    NoGpu,
+    /// Only the processor evaluates this.
+    NotOnGpu,
+    /// A device failed.
+    DeviceFault,
+    /// No set has the name.
+    UnknownSet,
+    /// The set does not take AES keys of the size.
+    KeySize,
+    /// The set does not have the layout.
+    NoLayout,
+    /// The wrapped key does not have the layout.
+    NotWrapped,
+    /// The set has too few levels.
+    Levels,
+    /// The set has no levels.
+    NoLevels,
+    /// The server cannot expand the AES key.
+    ClientExpands,
+    /// A program has too few levels left.
+    TooDeep,
+    /// There is no key for an operation of a program.
+    NoKey,
+    /// A bridge needs this many multiplications.
+    BridgeLevels(usize),
+    /// The secret key does not fit the bridge.
+    UnfitKey,
+    /// Not an AES key.
+    AesKey,
+    /// An AES key of another size than that of the message.
+    AesKeySize,
+    /// The length does not fit the mode.
+    MessageLength,
+    /// The output of `openssl enc` with a password.
+    Salted,
+    /// The same in base64.
+    SaltedBase64,
+    /// Another format than bare AES ciphertext.
+    Foreign,
+    /// The mode needs AES in this direction.
+    Direction(Direction),
+    /// The mode has no tag to check.
+    NoTag,
+    /// The mode does not have what was asked for.
+    NotOfMode,
+    /// The GCM tag is wrong.
+    Tag,
+    /// The GCM tag was not checked.
+    Unchecked,
+    /// Not the expected message.
+    Unexpected,
+    /// The message was accepted before.
+    Replayed,
+    /// The replay log needs a checked tag.
+    ReplayUnchecked,
+    /// The replay log is damaged.
+    ReplayLog,
+    /// No PKCS#7 padding.
+    Padding,
+    /// Not a passphrase.
+    Passphrase,
+    /// The secret key needs its passphrase.
+    Protected,
+    /// The secret key has no passphrase.
+    NotProtected,
+    /// The passphrase is wrong.
+    WrongPassphrase,
+    /// Names that parts cannot have.
+    PartNames,
+    /// A message with parts where one is wanted.
+    ManyParts,
+    /// A message without parts where they are wanted.
+    NoParts,
+    /// No part has the name.
+    NoPart,
+    /// An argument has a value that is not possible.
+    Argument,
+    /// There is no job.
+    NoJob,
+    /// The plan of the job is damaged.
+    Plan,
+    /// Another job is there.
+    OtherJob,
+    /// Other keys than the job was planned with.
+    JobKeys,
+    /// The message changed after the job was planned.
+    JobInput,
+    /// A shard differs from the one that this machine computes.
+    Differs,
+    /// Workers evaluate shards of the job.
+    Busy,
+    /// A symbolic link, which is not followed.
+    Linked,
+    /// The job has no shard of this number.
+    NoShard,
+    /// Shards are missing.
+    Incomplete,
+    /// A store refused; the same request may succeed later.
+    StoreBusy,
+    /// A store refused.
+    Store,
+    /// The work was cancelled.
+    Cancelled,
+    /// A fault of this project.
+    Fault,
+}
+
+impl From<&WireError> for ErrorKind {
+    fn from(error: &WireError) -> Self {
+        match error {
+            WireError::Io { source, .. } => Self::Io(source.kind()),
+            WireError::AlreadyExists { .. } => Self::AlreadyExists,
+            WireError::NotHomaes { .. }
+            | WireError::UnknownKind { .. }
+            | WireError::TooShort { .. } => Self::NotHomaes,
+            WireError::WrongKind { found, .. } => Self::WrongKind(*found),
+            WireError::NewerVersion { .. } => Self::NewerVersion,
+            WireError::OtherSet { .. } => Self::OtherSet,
+            WireError::OtherDigest { .. } => Self::OtherDigest,
+            WireError::OtherKey { .. } => Self::OtherKey,
+            WireError::Changed { .. } => Self::Changed,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+/// A value that was found or expected.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Detail {
+    /// Words.
+    Text(String),
+    /// A count.
+    Number(u64),
+    /// A figure.
+    Real(f64),
+}
+
+impl Detail {
+    /// What the container of a file found and expected, if it says so.
+    #[must_use]
+    #[rustfmt::skip] // a table
+    pub fn of_wire(error: &WireError) -> Option<[Self; 2]> {
+        Some(match error {
+            WireError::TooShort { found, expected }
+            | WireError::Truncated { found, expected }
+            | WireError::TrailingBytes { found, expected }
+            | WireError::RecordCount { found, expected } => [*found, *expected].map(Self::from),
+            WireError::NewerVersion { found, expected } => [*found, *expected].map(|version| u64::from(version).into()),
+            WireError::WrongKind { found, expected } => [found, expected].map(Self::text),
+            WireError::OtherSet { found, expected } => [found, expected].map(Self::text),
+            WireError::OtherKey { found, expected } => [found, expected].map(Self::text),
+            _ => return None,
+        })
+    }
+
+    /// The text of a value.
+    #[must_use]
+    pub fn text(value: impl fmt::Display) -> Self {
+        Self::Text(value.to_string())
+    }
+}
+
+impl From<&str> for Detail {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Detail {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Detail {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<usize> for Detail {
+    fn from(number: usize) -> Self {
+        Self::Number(number as u64)
+    }
+}
+
+impl From<f64> for Detail {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
+    }
+}
 
 /// An error of a scheme.
 pub trait Failure: Error + Send + Sync + 'static {
-    /// What to do, in one clause without a full stop.
-    fn remedy(&self) -> &'static str;
+    /// What went wrong.
+    fn kind(&self) -> ErrorKind;
+
+    /// What was found and expected, if the error says so.
+    fn details(&self) -> Option<[Detail; 2]> {
+        None
+    }
 
     /// The error of the container, if it is one; otherwise this error.
     ///
     /// # Errors
     /// Itself.
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>>;
-
-    /// Whether the run was cancelled.
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-}
-
-/// Remedies that the schemes share.
-pub mod remedy {
-    /// Two objects are of different parameter sets.
-    pub const OTHER_SET: &str = "use files of one parameter set";
-    /// A decryption is not a message.
-    pub const WRONG_KEY: &str =
-        "check that the secret key belongs to the file, or transcipher again";
-    /// A file is wrong.
-    pub const ANEW: &str = "make the file anew";
 }

@@ -10,7 +10,7 @@
 //! | [`Decrypted`] | what a decryption found |
 //! | [`WrappedKeyInfo`] | what a wrapped key holds |
 //! | [`meter`] | counts and times of an evaluation |
-//! | [`failure`] | what an error of a scheme says beside its message |
+//! | [`failure`] | kinds of errors |
 //! | [`Owner`] | the set and the key that ciphertexts belong to |
 //! | [`mismatch`] | keys, ciphertexts and choices that do not go together |
 //! | [`signs`] | public plaintexts that nobody can make large |
@@ -47,7 +47,7 @@ pub use cancel::{Cancel, Cancelled};
 pub use decrypted::Decrypted;
 pub use error::{ParamsError, SchemeError};
 pub use expansion::Expansion;
-pub use failure::Failure;
+pub use failure::{Detail, ErrorKind, Failure};
 pub use file::{Record, Records, SetId};
 pub use gpu::{Gpu, Gpus, Started, Warn};
 pub use key_records::KeyRecords;

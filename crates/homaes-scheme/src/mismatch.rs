@@ -1,6 +1,6 @@
 //! Keys, ciphertexts and choices that do not go together.
 
-use crate::failure::remedy;
+use crate::failure::{Detail, ErrorKind};
 use crate::file::SetId;
 use homaes_aes::{KeySize, Layout};
 use homaes_wire::KeyId;
@@ -30,10 +30,7 @@ pub enum Mismatch {
         expected: KeyId,
     },
     /// The set has no keys for a layout.
-    #[error(
-        "set {set} does not offer layout {layout}, expected {}",
-        names(offered)
-    )]
+    #[error("set {set} has no layout {layout}, expected {}", names(offered))]
     NoLayout {
         /// Layout asked for.
         layout: Layout,
@@ -43,10 +40,7 @@ pub enum Mismatch {
         offered: &'static [Layout],
     },
     /// A wrapped key was not made for a layout.
-    #[error(
-        "the wrapped key holds no round keys for layout {layout}, expected {}",
-        names(held)
-    )]
+    #[error("the wrapped key has no layout {layout}, expected {}", names(held))]
     NotWrapped {
         /// Layout asked for.
         layout: Layout,
@@ -84,21 +78,31 @@ pub enum Mismatch {
 }
 
 impl Mismatch {
-    /// What to do, in one clause.
+    /// Which kind of error it is.
     #[must_use]
-    pub const fn remedy(&self) -> &'static str {
+    pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::OtherSet { .. } => remedy::OTHER_SET,
-            Self::OtherKey { .. } => "use files made with one secret key",
-            Self::NoLayout { .. } => "choose a layout that the set offers, see 'homaes params'",
-            Self::NotWrapped { .. } => "wrap the AES key for this layout, or choose another one",
-            Self::Levels { most: None, .. } => {
-                "choose a parameter set for this size of AES key (see 'homaes params')"
-            }
-            Self::Levels { .. } => {
-                "choose a parameter set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
-            }
-            Self::TooMany { .. } => remedy::ANEW,
+            Self::OtherSet { .. } => ErrorKind::OtherSet,
+            Self::OtherKey { .. } => ErrorKind::OtherKey,
+            Self::NoLayout { .. } => ErrorKind::NoLayout,
+            Self::NotWrapped { .. } => ErrorKind::NotWrapped,
+            Self::Levels { most: None, .. } => ErrorKind::KeySize,
+            Self::Levels { .. } => ErrorKind::Levels,
+            Self::TooMany { .. } => ErrorKind::Argument,
+        }
+    }
+
+    /// What was found and expected.
+    #[must_use]
+    pub fn details(&self) -> Option<[Detail; 2]> {
+        match self {
+            Self::OtherSet {
+                found, expected, ..
+            } => Some([*found, *expected].map(Detail::text)),
+            Self::OtherKey {
+                found, expected, ..
+            } => Some([found, expected].map(Detail::text)),
+            _ => None,
         }
     }
 }
@@ -174,12 +178,12 @@ mod tests {
         ] {
             let error = check("wrapped key", found, here).unwrap_err();
             assert_eq!(error.to_string(), message);
-            assert_eq!(error.remedy(), "use files of one parameter set");
+            assert_eq!(error.kind(), ErrorKind::OtherSet);
         }
         let error = check("wrapped key", (set("bgv/toy-255", &a), two), here).unwrap_err();
         let message = format!("the wrapped key was made under key {two}, expected key {one}");
         assert_eq!(error.to_string(), message);
-        assert_eq!(error.remedy(), "use files made with one secret key");
+        assert_eq!(error.kind(), ErrorKind::OtherKey);
     }
 
     #[test]
@@ -191,7 +195,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "set tfhe/toy does not offer layout packed, expected sliced or bits"
+            "set tfhe/toy has no layout packed, expected sliced or bits"
         );
         let error = Mismatch::NotWrapped {
             layout: Layout::Sliced,
@@ -199,7 +203,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "the wrapped key holds no round keys for layout sliced, expected bits"
+            "the wrapped key has no layout sliced, expected bits"
         );
     }
 
@@ -216,7 +220,7 @@ mod tests {
         let begin = "AES-256, layout bits, with 2 multiplications left: set ntru/toy-255";
         assert_eq!(none, format!("{begin} has too few levels for it"));
         assert_eq!(one, format!("{begin} leaves at most 1"));
-        assert_ne!(levels(None).remedy(), levels(Some(1)).remedy());
+        assert_ne!(levels(None).kind(), levels(Some(1)).kind());
         assert_eq!(check_count("blocks", 16, 16), Ok(()));
         let error = check_count("blocks", 17, 16).unwrap_err();
         assert_eq!(error.to_string(), "17 blocks in a batch of 16");

@@ -1,6 +1,6 @@
 //! Errors of the TFHE scheme and its files.
 
-use homaes_scheme::{Cancelled, Failure, FieldError, Mismatch, failure::remedy};
+use homaes_scheme::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the TFHE scheme and its files.
@@ -18,7 +18,7 @@ pub enum Error {
     NotDigits,
     /// Batches of the set fail too often.
     #[error(
-        "set {set} is too noisy: a batch comes out wrong with probability 2^{found:.1}, expected at most 2^{expected}"
+        "set {set} is too noisy: a batch is wrong with probability 2^{found:.1}, expected at most 2^{expected}"
     )]
     TooNoisySet {
         /// the set
@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// The set has block binary keys, and the secret key is not block binary.
     #[error(
-        "secret key is not block binary (at most one 1 in three bits), as set {set} requires: it is of another set"
+        "the secret key does not have blocks of three bits with at most one 1, which set {set} needs"
     )]
     NotInBlocks {
         /// the set
@@ -103,18 +103,17 @@ pub enum Error {
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::NotDigits => remedy::WRONG_KEY,
-            Self::Unreliable { .. } => "look up states before they are added, or add fewer",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::NotDigits => ErrorKind::Undecryptable,
+            Self::Unreliable { .. } | Self::TooNoisy { .. } => ErrorKind::Noise,
+            Self::TooNoisySet { .. } => ErrorKind::Fault,
+            Self::Field(_) | Self::NoiseBits { .. } => ErrorKind::Damaged,
+            _ => ErrorKind::Argument,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

@@ -175,7 +175,7 @@ mod tests {
         );
         assert_eq!(
             error(&[0; 24], 64, &mut out),
-            "bits per packed value is 64, at most 63 is possible here"
+            "bits per packed value is 64, expected at most 63"
         );
         assert!(unpack_bits(&[], 0, &mut out).is_err());
     }

@@ -25,7 +25,7 @@ pub enum WireError {
         path: PathBuf,
     },
     /// There are fewer bytes than a header has.
-    #[error("file has {found} bytes, too few for a header of at least {expected}")]
+    #[error("file has {found} bytes, expected at least {expected} for a header")]
     TooShort {
         /// Bytes in the file.
         found: u64,
@@ -122,7 +122,7 @@ pub enum WireError {
         tag: u16,
     },
     /// A file that was verified is no longer what it was ([`Stored`](crate::Stored)).
-    #[error("{}: record {record} was changed while the file was in use", path.display())]
+    #[error("{}: record {record} changed while the file was in use", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
@@ -140,7 +140,7 @@ pub enum WireError {
         expected: u16,
     },
     /// A record is longer than its place or the file allows.
-    #[error("record {record} (tag {tag}) has {found} bytes, at most {expected} are possible here")]
+    #[error("record {record} (tag {tag}) has {found} bytes, expected at most {expected}")]
     RecordTooLong {
         /// Position in the file, from 0.
         record: u64,
@@ -170,7 +170,7 @@ pub enum WireError {
         expected: u64,
     },
     /// A value is too large.
-    #[error("{what} is {found}, at most {expected} is possible here")]
+    #[error("{what} is {found}, expected at most {expected}")]
     ValueTooLarge {
         /// The value.
         what: &'static str,
@@ -206,33 +206,6 @@ fn start(digest: &[u8; 32], other: &[u8; 32]) -> String {
 }
 
 impl WireError {
-    /// What to do, in one clause without a full stop.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::NotHomaes { .. } | Self::UnknownKind { .. } => "give a file made by homaes",
-            // it may be an AES key, which nobody should make anew
-            Self::TooShort { .. } => "give a file made by homaes; if it was one, copy it again",
-            Self::WrongKind {
-                found: Kind::Values,
-                ..
-            } => "results for the crate tfhe are read by 'homaes export'",
-            Self::WrongKind {
-                found: Kind::Computed,
-                ..
-            } => "computed values are printed by 'homaes decrypt --json'",
-            Self::WrongKind { .. } => "check which file goes with which option",
-            Self::NewerVersion { .. } => "use a newer version of homaes",
-            Self::OtherSet { .. } => "use files of one parameter set",
-            Self::OtherDigest { .. } => {
-                "use the version of homaes that made the file, or make it anew"
-            }
-            Self::OtherKey { .. } => "use files made with one secret key",
-            Self::Changed { .. } => "leave the file as it is while it is used, and load it again",
-            _ => "copy the file again, or make it anew",
-        }
-    }
-
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io {
             path: path.into(),
@@ -265,7 +238,7 @@ mod tests {
                     found: 0,
                     expected: 93,
                 },
-                "file has 0 bytes, too few for a header of at least 93",
+                "file has 0 bytes, expected at least 93 for a header",
             ),
             (
                 WireError::NotHomaes {
@@ -317,7 +290,7 @@ mod tests {
                     found: 10,
                     expected: 5,
                 },
-                "record 3 (tag 2) has 10 bytes, at most 5 are possible here",
+                "record 3 (tag 2) has 10 bytes, expected at most 5",
             ),
             (
                 WireError::ValueTruncated {

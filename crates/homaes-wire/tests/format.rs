@@ -70,11 +70,11 @@ fn golden_bytes() {
 fn empty_and_foreign_files() {
     assert_eq!(
         message(b""),
-        "file has 0 bytes, too few for a header of at least 93"
+        "file has 0 bytes, expected at least 93 for a header"
     );
     assert_eq!(
         message(b"hello"),
-        "file has 5 bytes, too few for a header of at least 93"
+        "file has 5 bytes, expected at least 93 for a header"
     );
     assert_eq!(
         message(&[b'x'; 200]),
@@ -125,7 +125,7 @@ fn the_first_wrong_thing_is_named() {
     );
     assert_eq!(
         message(&good[..99]),
-        format!("file has 99 bytes, too few for a header of at least {HEADER_BYTES}")
+        format!("file has 99 bytes, expected at least {HEADER_BYTES} for a header")
     );
     let longer = [&good[..], b"x"].concat();
     assert_eq!(
@@ -150,7 +150,7 @@ fn the_first_wrong_thing_is_named() {
     let left = len - HEADER_BYTES - OVERHEAD;
     assert_eq!(
         message(&changed(HEADER_BYTES + 17, 0x80)),
-        format!("record 0 (tag 7) has 9223372036854775811 bytes, at most {left} are possible here")
+        format!("record 0 (tag 7) has 9223372036854775811 bytes, expected at most {left}")
     );
 }
 
@@ -225,7 +225,7 @@ fn limits_and_counts_of_the_caller() {
     let open = || Reader::from_slice(&bytes, Kind::Ciphertext).unwrap();
     assert_eq!(
         open().next_record(7, 5).unwrap_err().to_string(),
-        "record 0 (tag 7) has 6 bytes, at most 5 are possible here"
+        "record 0 (tag 7) has 6 bytes, expected at most 5"
     );
     assert_eq!(
         open().finish().unwrap_err().to_string(),

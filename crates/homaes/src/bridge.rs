@@ -19,8 +19,8 @@ use crate::keys::write;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::{
-    Cancel, Error, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey, Set, Step,
-    WrappedKey,
+    Cancel, Error, ErrorKind, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey,
+    Set, Step, WrappedKey,
 };
 use core::fmt;
 use homaes_aes::{Block, Layout};
@@ -63,12 +63,7 @@ fn own<T: Any>(object: &dyn Any) -> Option<&T> {
 }
 
 fn bridge(error: homaes_bridge::Error) -> Error {
-    let unfit = matches!(error, homaes_bridge::Error::UnfitKey { .. });
-    let error = SchemeError::of(error);
-    match unfit {
-        true => Error::Unfit(error),
-        false => Error::Keys(error),
-    }
+    Error::Keys(SchemeError::of(error))
 }
 
 /// Whether a file is a secret key of this project.
@@ -110,7 +105,7 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to `other`, of a set of TFHE on bits.
     ///
     /// # Errors
-    /// [`Error::Keys`] if they are of other sets, [`Error::Unfit`], [`Error::Random`].
+    /// [`Error::Keys`] if they are of other sets, `ErrorKind::UnfitKey`, [`Error::Random`].
     pub fn generate(secret: &SecretKey, other: &SecretKey) -> Result<Self> {
         let end = own::<homaes_tfhe::SecretKey>(&*other.key);
         let end = end.ok_or_else(|| bridge(not_an_end(&other.set)))?;
@@ -122,7 +117,8 @@ impl BridgeKey {
     /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to the key of a user of the crate `tfhe`.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of carry under 2048 key bits, or bits that were not drawn; [`Error::Unfit`], [`Error::Random`].
+    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of
+    /// carry under 2048 key bits, or bits that were not drawn; `ErrorKind::UnfitKey`, [`Error::Random`].
     #[cfg(feature = "tfhe-rs")]
     pub fn to_client(secret: &SecretKey, client: &tfhe::ClientKey) -> Result<Self> {
         Self::with(secret, |own, rng| {
@@ -275,7 +271,9 @@ impl BridgeKey {
         if left >= needed {
             return Ok(());
         }
-        Err(Error::Crossing { needed, left })
+        let message =
+            format!("too few multiplications left for the bridge: found {left}, expected {needed}");
+        Err(Error::refused(ErrorKind::BridgeLevels(needed), message).with(left, needed))
     }
 
     /// log2 of the bound on the probability that a batch of results is wrong.

@@ -12,11 +12,11 @@ mod replay_log;
 pub use expect::Expect;
 
 use crate::bridge::log2_p_fail;
-use crate::error::TAG_TO_CHECK;
+use crate::error::too_noisy;
 use crate::input::part_meta::PartMeta;
 use crate::machine::pool::Pool;
 use crate::results::meta::Meta;
-use crate::{AesKey, Ciphertexts, Error, Output, Result, SecretKey};
+use crate::{AesKey, Ciphertexts, Error, ErrorKind, Output, Result, SecretKey};
 use gcm::{Cipher, TagCheck};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{Kind, Reader};
@@ -97,7 +97,7 @@ impl SecretKey {
     ///
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included; `output` then does not
-    /// appear. [`Error::NoAesKey`] for a GCM message.
+    /// appear. `ErrorKind::Unchecked` for a GCM message.
     pub fn decrypt(&self, path: impl AsRef<Path>, output: Output) -> Result<DecryptReport> {
         self.decrypt_with(path, output, DecryptOptions::default())
     }
@@ -105,10 +105,10 @@ impl SecretKey {
     /// As [`decrypt`](Self::decrypt), with checks of the whole message.
     ///
     /// # Errors
-    /// As [`decrypt`](Self::decrypt); [`Error::NotOfMode`] or [`Error::AesKeySize`] if an option does not go with the
-    /// file; [`Error::Tag`], [`Error::Padding`], [`Error::Unexpected`] or [`Error::Seen`] if a check fails;
-    /// [`Error::SeenDamaged`], [`Error::SeenUnchecked`] or [`Error::SeenIsOutput`] if the replay log cannot be used;
-    /// [`Error::OwnInput`] if `output` is the file that is read.
+    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not go with
+    /// the file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check
+    /// fails; `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be
+    /// used; [`Error::OwnInput`] if `output` is the file that is read.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,
@@ -207,12 +207,7 @@ fn each_batch(
         let decrypted = decrypted.map_err(|source| batch.wrong(source))?;
         let margin = decrypted.margin_bits;
         if margin < MIN_MARGIN_BITS {
-            return Err(Error::Noise {
-                path: Some(batch.path()),
-                batch: index,
-                found: margin,
-                expected: MIN_MARGIN_BITS,
-            });
+            return Err(too_noisy(index, margin, MIN_MARGIN_BITS).at(batch.path()));
         }
         margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
         count += 1;
@@ -239,9 +234,7 @@ fn check_parts(options: DecryptOptions<'_>, meta: &Meta, path: &Path) -> Result<
         return Ok(());
     };
     if !meta.has_parts() {
-        return Err(Error::NoParts {
-            path: path.to_owned(),
-        });
+        return Err(Meta::no_parts(path));
     }
     let names = meta.parts.iter().filter_map(|part| part.name.as_deref());
     expect::check_names(path, expected, names)?;
@@ -275,34 +268,39 @@ impl<'k> Checked<'k> {
         options: DecryptOptions<'k>,
         cipher: Option<&'k Cipher>,
     ) -> Result<Self> {
-        let path = path.to_owned();
-        let not_of_mode = |path, option| Error::NotOfMode {
-            path,
-            option,
-            mode: part.mode.name(),
+        let refuse = |kind, message: &str| Err(Error::refused(kind, message).at(path));
+        let not_of_mode = |kind, what| {
+            let mode = part.mode.name();
+            refuse(kind, &format!("mode {mode} has no {what}"))
         };
-        options.expect.check(&path, part, options.unpad)?;
+        options.expect.check(path, part, options.unpad)?;
         if options.unpad && !part.mode.whole_blocks() {
-            return Err(not_of_mode(path, "padding to remove"));
+            return not_of_mode(ErrorKind::NotOfMode, "padding to remove");
         }
         let key = options.aes_key.zip(cipher);
         let check = match (key, part.mode, part.tag) {
             (Some((key, cipher)), Mode::Gcm { nonce }, Some(tag)) => {
-                check_size(&path, key, key_size)?;
+                check_size(path, key, key_size)?;
                 Some(TagCheck::new(cipher, nonce, &part.aad, tag))
             }
             // the server may have renamed the mode of a GCM message to escape the check
             (Some(_), ..) if !options.unauthenticated => {
-                return Err(not_of_mode(path, TAG_TO_CHECK));
+                return not_of_mode(ErrorKind::NoTag, "tag to check with an AES key");
             }
-            (None, _, Some(_)) if !options.unauthenticated => return Err(Error::NoAesKey { path }),
+            (None, _, Some(_)) if !options.unauthenticated => {
+                return refuse(
+                    ErrorKind::Unchecked,
+                    "checking the GCM tag needs the AES key",
+                );
+            }
             _ => None,
         };
         if options.replay_log.is_some() && check.is_none() {
-            return Err(Error::SeenUnchecked { path });
+            let message = "the replay log takes only messages with a checked tag";
+            return refuse(ErrorKind::ReplayUnchecked, message);
         }
         Ok(Self {
-            path,
+            path: path.to_owned(),
             written: 0,
             tag: match (part.tag, &check) {
                 (None, _) => Tag::None,
@@ -338,12 +336,14 @@ impl<'k> Checked<'k> {
 
     /// Checks what can be told at the end, and writes what was held back; `target` names the output in errors.
     fn finish(mut self, out: &mut dyn Write, target: &Path) -> Result<DecryptReport> {
-        let path = self.path.clone();
+        let refused = |kind, message: &str| Error::refused(kind, message).at(&self.path);
         if self.check.take().is_some_and(|check| !check.verify()) {
-            return Err(Error::Tag { path });
+            let message = "the GCM tag does not match message, associated data, nonce and AES key";
+            return Err(refused(ErrorKind::Tag, message));
         }
         if let Some(last) = self.held.take() {
-            let kept = unpadded(&last).ok_or(Error::Padding { path })?;
+            let message = "the message does not end with PKCS#7 padding, expected n bytes of value n, n from 1 to 16";
+            let kept = unpadded(&last).ok_or_else(|| refused(ErrorKind::Padding, message))?;
             let put = self.put(kept, out);
             put.map_err(|source| Error::io(target, source))?;
         }
@@ -365,11 +365,11 @@ fn check_size(path: &Path, key: &AesKey, expected: KeySize) -> Result<()> {
     if key.size() == expected {
         return Ok(());
     }
-    Err(Error::AesKeySize {
-        path: path.to_owned(),
-        found: 8 * key.size().key_bytes(),
-        expected: 8 * expected.key_bytes(),
-    })
+    let [found, expected] = [key.size(), expected].map(|size| 8 * size.key_bytes());
+    let message = format!("found a key for AES-{found}, expected AES-{expected} as in the message");
+    Err(Error::refused(ErrorKind::AesKeySize, message)
+        .with(found, expected)
+        .at(path))
 }
 
 /// A last block without its padding: n bytes of value n, n from 1 to 16 (PKCS#7, RFC 5652 section 6.3).

@@ -7,7 +7,9 @@ use crate::keys::Protection;
 use crate::programs::computed::{ValueMeta, describe_values};
 use crate::results::ciphertexts::Ciphertexts;
 use crate::results::meta::Meta;
-use crate::{Error, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, WrappedKeyInfo};
+use crate::{
+    Error, ErrorKind, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, WrappedKeyInfo,
+};
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
@@ -105,7 +107,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     reader.finish().map_err(error)?;
     let set = match Set::of_file(path, header.set()) {
         Ok(set) => Some(set),
-        Err(Error::UnknownSetInFile { .. }) => None,
+        Err(error) if error.kind() == ErrorKind::UnknownSetInFile => None,
         Err(error) => return Err(error),
     };
     let mut inspection = Inspection {

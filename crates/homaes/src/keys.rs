@@ -19,12 +19,12 @@ pub use wrapped::WrappedKey;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::output::Container;
-use crate::{Cancel, Error, Output, Result, SchemeError, Set};
+use crate::{Cancel, Error, ErrorKind, Output, Result, SchemeError, Set};
 use core::fmt;
 use homaes_aes::Layout;
 use homaes_scheme::{Gpus, Mismatch, Record, Records, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
-use protect::Sealed;
+use protect::{Sealed, protected};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use rayon::prelude::*;
@@ -193,7 +193,7 @@ pub struct KeySet {
     pub eval: EvalKey,
 }
 
-/// Whether a secret key serves; [`Error::Unfit`] if another may.
+/// Whether a secret key serves; `ErrorKind::UnfitKey` if another may.
 pub type Fits<'f> = &'f mut dyn FnMut(&SecretKey) -> Result<()>;
 
 /// Secret keys that are drawn until one fits, at most.
@@ -208,8 +208,9 @@ impl KeySet {
         Self::generate_fit(set, &mut |_| Ok(()))
     }
 
-    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says [`Error::Unfit`], others are drawn, 64 at most. For keys that must serve
-    /// more than their set asks for, such as a [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
+    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says `ErrorKind::UnfitKey`, others
+    /// are drawn, 64 at most. For keys that must serve more than their set asks for, such as a
+    /// [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
     ///
     /// # Errors
     /// As [`generate`](Self::generate); those of `fits`.
@@ -233,7 +234,7 @@ impl KeySet {
     /// As [`create`](Self::create), with the secret key under a passphrase.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and [`Error::KdfMemory`].
+    /// As [`create`](Self::create), and `ErrorKind::Memory`.
     pub fn create_protected(
         set: &Set,
         folder: impl AsRef<Path>,
@@ -276,7 +277,7 @@ impl SecretKey {
         for _ in 1..MOST_DRAWS {
             let key = Self::generate(set, rng, tick)?;
             match fits(&key) {
-                Err(Error::Unfit(_)) => {}
+                Err(error) if error.kind() == ErrorKind::UnfitKey => {}
                 fit => return fit.map(|()| key),
             }
         }
@@ -305,7 +306,7 @@ impl SecretKey {
     /// Reads a `.hsk` file that is not protected with a passphrase.
     ///
     /// # Errors
-    /// [`Error::Protected`] if it is; the first thing that is wrong with the file.
+    /// `ErrorKind::Protected` if it is; the first thing that is wrong with the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::of_reader(open(path, Kind::SecretKey)?, path)
@@ -315,8 +316,7 @@ impl SecretKey {
         let error = |source| Error::file(path, source);
         let set = set_of(path, &reader)?;
         if Protection::read(&mut reader).map_err(error)?.is_some() {
-            let path = path.to_owned();
-            return Err(Error::Protected { path });
+            return Err(protected(path));
         }
         let file = reader.into_input();
         let exposed = readable_by_others(&file);
@@ -337,7 +337,8 @@ impl SecretKey {
     /// Reads a `.hsk` file that is protected with this passphrase.
     ///
     /// # Errors
-    /// [`Error::NotProtected`], [`Error::WrongPassphrase`], [`Error::KdfMemory`]; the first thing that is wrong with the file.
+    /// `ErrorKind::NotProtected`, `ErrorKind::WrongPassphrase`, `ErrorKind::Memory`; the first thing that is wrong with
+    /// the file.
     pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
         let path = path.as_ref();
         Self::unlock_reader(open(path, Kind::SecretKey)?, path, passphrase)
@@ -391,7 +392,7 @@ impl SecretKey {
     /// existing file. The bytes of a file that is replaced stay on the disk until they are written over.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or [`Error::KdfMemory`].
+    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn save(
         &self,
         path: impl AsRef<Path>,
@@ -544,7 +545,7 @@ impl EvalKey {
     /// The set that the header of a `.hek` file names.
     ///
     /// # Errors
-    /// [`Error::File`]; [`Error::UnknownSetInFile`].
+    /// [`Error::File`]; `ErrorKind::UnknownSetInFile`.
     pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
         let path = path.as_ref();
         set_of(path, &open(path, Kind::EvalKey)?)

@@ -39,7 +39,7 @@
 //! | `machine` | as many threads as there can be; jobs that fit into memory and on the disk |
 //! | `scheme` | the list of schemes, and their parameter sets; the processor or GPUs; how far ciphertexts are from failing |
 //! | `output` | files that appear whole or not at all |
-//! | `error` | what went wrong, where, and the remedy |
+//! | `error` | what went wrong, and where |
 //!
 //! Each folder imports only from folders below it in this table; `inspect`, what a file says about itself, imports from all.
 //!
@@ -66,7 +66,9 @@ pub use bridge::{BridgeKey, is_secret_key};
 #[cfg(feature = "tfhe-rs")]
 pub use bridge::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 pub use decrypt::{DecryptOptions, DecryptReport, Expect, Tag, describe};
-pub use error::{Error, Foreign, ParamsError, Result, SchemeError, printable};
+pub use error::{
+    Detail, Error, ErrorKind, Foreign, ParamsError, Refusal, Result, SchemeError, printable,
+};
 pub use homaes_aes::{Block, Counter, Direction, KeySize, Layout, Mode};
 pub use homaes_bridge::Fitness;
 pub use homaes_scheme::{

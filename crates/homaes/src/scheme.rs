@@ -10,7 +10,8 @@ mod plain;
 
 pub use devices::{DEVICE_VARIABLE, Devices, gpus};
 
-use crate::{Error, ParamsError, Result};
+use crate::error::quoted;
+use crate::{Error, ErrorKind, ParamsError, Result};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::traits::{Params, SchemeEntry};
@@ -135,16 +136,17 @@ impl Set {
     /// The set called `name`. Takes about a tenth of a second for large sets.
     ///
     /// # Errors
-    /// [`Error::UnknownSet`].
+    /// `ErrorKind::UnknownSet`.
     pub fn named(name: &str) -> Result<Self> {
         let set = Self::find(name).ok_or_else(|| {
             let secure = Self::all().filter(Self::is_secure);
             let secure: Vec<_> = secure.map(|set| set.name()).collect();
-            Error::UnknownSet {
-                found: name.to_owned(),
-                near: nearest(name, &Self::names()),
-                expected: secure.join(", "),
-            }
+            let near = nearest(name, &Self::names());
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+            let (found, expected) = (quoted(name), secure.join(", "));
+            let message =
+                format!("unknown parameter set {found}{near}, secure ones are {expected}");
+            Error::refused(ErrorKind::UnknownSet, message).with(name, expected)
         })?;
         set.map_err(Error::Params)
     }
@@ -166,10 +168,12 @@ impl Set {
 
     /// The set that a file names.
     pub(crate) fn of_file(path: &Path, name: &str) -> Result<Self> {
-        let set = Self::find(name).ok_or_else(|| Error::UnknownSetInFile {
-            path: path.to_owned(),
-            found: name.to_owned(),
-            expected: Self::names().join(", "),
+        let set = Self::find(name).ok_or_else(|| {
+            let expected = Self::names().join(", ");
+            let message = format!("unknown parameter set {name:?}, expected one of: {expected}");
+            Error::refused(ErrorKind::UnknownSetInFile, message)
+                .with(name, expected)
+                .at(path)
         })?;
         set.map_err(Error::Params)
     }
@@ -322,6 +326,7 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Detail;
     use homaes_scheme::traits::Shape;
 
     #[test]
@@ -337,7 +342,7 @@ mod tests {
         assert_eq!(set.levels_left(Layout::Packed, KeySize::Aes128), None);
         for bad in ["", "bgv", "bgv/", "tfhe/x", "bgv/toy-255 "] {
             let error = Set::named(bad).unwrap_err();
-            assert!(matches!(error, Error::UnknownSet { .. }), "{error}");
+            assert_eq!(error.kind(), ErrorKind::UnknownSet, "{error}");
         }
     }
 
@@ -353,25 +358,23 @@ mod tests {
             ("aes-128-bgv-secure", None),
         ] {
             let error = Set::named(name).unwrap_err();
-            let Error::UnknownSet {
-                near,
-                expected: secure,
-                ..
-            } = &error
-            else {
+            let message = error.to_string();
+            let (_, near) = message.split_once(" (did you mean ").unzip();
+            let near = near.and_then(|near| Some(near.split_once("?)")?.0));
+            assert_eq!(near, expected, "{name}");
+            let Some([_, Detail::Text(secure)]) = error.details() else {
                 panic!("{error}");
             };
-            assert_eq!(*near, expected, "{name}");
             assert!(
                 secure.contains("bgv/aes128") && !secure.contains("toy"),
                 "{secure}"
             );
         }
         let long = "x".repeat(100_000);
-        assert!(matches!(
-            Set::named(&long),
-            Err(Error::UnknownSet { near: None, .. })
-        ));
+        let error = Set::named(&long).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownSet);
+        let message = error.to_string();
+        assert!(message.contains("... (100000 bytes), secure"));
     }
 
     #[test]

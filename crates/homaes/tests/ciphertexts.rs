@@ -5,8 +5,8 @@
 use crate::common::{KEY, World};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesFile, AesInput, AesKey, Ciphertexts, DecryptOptions, Error, KeySet, Kind, Memory, Merge,
-    Mode, Output, Reopened, Set, Transcipher, WrapOptions, WrappedKey,
+    AesFile, AesInput, AesKey, Ciphertexts, DecryptOptions, Error, ErrorKind, KeySet, Kind, Memory,
+    Merge, Mode, Output, Reopened, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use homaes_bgv::Evaluator;
 use homaes_wire::Reader;
@@ -148,7 +148,7 @@ fn parts_come_from_a_stream_too() {
     let one = world.results(part(1, 100));
     let one = Ciphertexts::of_read(&one[..], "one").unwrap();
     let error = secret.decrypt_parts_from(one, &folder, true, options);
-    assert!(matches!(error, Err(Error::NoParts { .. })));
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NoParts);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn every_source_gives_the_same_error() {
     for cut in [0, 20, 100, 2000, good.len() / 2, good.len() - 1] {
         for error in world.refused(&good[..cut]) {
             let text = error.to_string();
-            let words = ["truncated: found ", "too few for a header"];
+            let words = ["truncated: found ", "expected at least "];
             assert!(words.iter().any(|words| text.contains(words)), "{text}");
             assert!(text.contains(&cut.to_string()), "{text}");
         }
@@ -211,7 +211,7 @@ fn a_shard_that_is_wrong_is_named_where_a_merge_is_read() {
         matches!(&**wrong, Error::File { path, .. } if path == Path::new("1.hcs")),
         "{error:?}"
     );
-    assert!(error.remedy().starts_with("remove it"));
+    assert_eq!(error.kind(), ErrorKind::Shard);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn other_keys_are_refused_before_a_batch_is_read() {
     let mut batches = Ciphertexts::of_read(&bytes[..], "x").unwrap().into_iter();
     let batch = batches.next().unwrap().unwrap();
     let error = batch.state::<homaes_tfhe::State>().unwrap_err();
-    assert!(matches!(error, Error::OtherState { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     assert!(other.eval.of_scheme::<homaes_bgv::EvalKey>().is_none());
 }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use homaes::{
-    AesFile, AesKey, DecryptOptions, Error, EvalKey, Expect, KeySet, Mode, Output, SecretKey, Set,
-    Transcipher, WrapOptions, WrappedKey, inspect,
+    AesFile, AesKey, DecryptOptions, ErrorKind, EvalKey, Expect, KeySet, Mode, Output, SecretKey,
+    Set, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use homaes_wire::{Contents, Encoder, Header, KeyId, Kind, OutputOptions, Reader, Writer};
 use std::fs;
@@ -152,7 +152,7 @@ fn the_message_record_must_fit_the_file() {
         ),
         (
             meta("ctr", "packed", right, lengths),
-            "does not offer layout packed, expected sliced or bits",
+            "has no layout packed, expected sliced or bits",
         ),
         (
             meta("ctr", "striped", right, lengths),
@@ -240,23 +240,23 @@ fn a_tag_can_be_left_out_unless_it_is_asked_for() {
         world.keys.secret.decrypt_with(path, output, options)
     };
     let error = decrypt(&gcm, any).unwrap_err();
-    assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unchecked, "{error}");
     let error = decrypt(&gcm, with_key).unwrap_err();
-    assert!(matches!(error, Error::Tag { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Tag, "{error}");
     // as CTR, it is refused only by options that ask for a mode, a key or a log
     let ctr = &world.records;
     let error = decrypt(ctr, with_key).unwrap_err();
-    assert!(matches!(error, Error::NotOfMode { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::NotOfMode, "{error}");
     let error = decrypt(ctr, expected).unwrap_err();
-    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     let error = decrypt(ctr, recorded).unwrap_err();
-    assert!(matches!(error, Error::SeenUnchecked { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::ReplayUnchecked, "{error}");
     let unchecked = DecryptOptions {
         unauthenticated: true,
         ..recorded
     };
     let error = decrypt(&gcm, unchecked).unwrap_err();
-    assert!(matches!(error, Error::SeenUnchecked { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::ReplayUnchecked, "{error}");
     assert!(!log.exists() && !world.at("x").exists());
     assert_eq!(decrypt(ctr, any).unwrap().bytes, 33 * 16);
 }

@@ -13,7 +13,7 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::aead::{Aead, Payload};
 use homaes::{
-    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, Error, Expect,
+    AesFile, AesKey, Block, Counter, DecryptOptions, DecryptReport, Direction, ErrorKind, Expect,
     KeySet, Layout, Mode, Output, Result, Set, Tag, Transcipher, WrapOptions, WrappedKey, inspect,
 };
 use std::fs;
@@ -332,7 +332,7 @@ fn published_gcm_vectors_are_accepted_and_refused() {
         let wrapped = world.wrap(&v.key, Direction::Encrypt);
         match (&v.plain, world.recover(&wrapped, &v.key, &input)) {
             (Some(plain), Ok(found)) => assert_eq!(&found, plain),
-            (None, Err(Error::Tag { .. })) => refused += 1,
+            (None, Err(error)) if error.kind() == ErrorKind::Tag => refused += 1,
             (_, other) => panic!("{} {}: {other:?}", v.file, v.count),
         }
     }
@@ -351,10 +351,10 @@ fn tampering_is_refused_with_the_key_and_reported_without() {
         let mut input = good.clone();
         change(&mut input);
         let error = world.recover(&wrapped, &key, &input).unwrap_err();
-        assert!(matches!(error, Error::Tag { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Tag, "{error}");
         // without the key, `unauthenticated` releases the bytes and the report says `Unchecked`
         let error = world.decrypt(DecryptOptions::default()).unwrap_err();
-        assert!(matches!(error, Error::NoAesKey { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unchecked, "{error}");
         let unauthenticated = DecryptOptions {
             unauthenticated: true,
             ..DecryptOptions::default()
@@ -380,12 +380,12 @@ fn tampering_is_refused_with_the_key_and_reported_without() {
         world.decrypt(options)
     };
     assert_eq!(decrypt(&key).unwrap().0, message(40));
-    assert!(matches!(decrypt(&[0; 16]).unwrap_err(), Error::Tag { .. }));
+    assert_eq!(decrypt(&[0; 16]).unwrap_err().kind(), ErrorKind::Tag);
     let error = decrypt(&[0; 24]).unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("the message is of AES-128, found a key for AES-192"),
+            .contains("found a key for AES-192, expected AES-128 as in the message"),
         "{error}"
     );
 }
@@ -416,13 +416,14 @@ fn replays_and_other_messages_are_refused() {
         ..right
     };
     let error = world.decrypt(options(wrong)).unwrap_err();
-    assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     let (found, report) = world.decrypt(options(right)).unwrap();
     assert_eq!((found, report.recorded), (message(40), Some(1)));
     assert_eq!(report.mode, Mode::Gcm { nonce: NONCE });
     assert_eq!(report.aad_bytes, AAD.len() as u64);
     let error = world.decrypt(options(right)).unwrap_err();
-    assert!(matches!(error, Error::Seen { line: 2, .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Replayed, "{error}");
+    assert!(error.to_string().ends_with("line 2)"), "{error}");
     // the length is known only after unpadding
     let wrapped = world.wrap(&key, Direction::Decrypt);
     let input = encrypted(Mode::Ecb, &key, &message(40));
@@ -438,7 +439,7 @@ fn replays_and_other_messages_are_refused() {
     assert_eq!(world.decrypt(unpad(40)).unwrap().0, message(40));
     for bytes in [39, 41, 48, 56] {
         let error = world.decrypt(unpad(bytes)).unwrap_err();
-        assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     }
 }
 
@@ -491,7 +492,7 @@ fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
         input.file.truncate(len);
         world.transcipher(&wrapped, &input);
         let error = world.decrypt(unpad).unwrap_err();
-        assert!(matches!(error, Error::Padding { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Padding, "{error}");
         let (whole, _) = world.decrypt(DecryptOptions::default()).unwrap();
         assert_eq!(whole, message(len));
     }

@@ -4,8 +4,8 @@
 
 use crate::common::{KEY, World};
 use homaes::{
-    AesFile, AesKey, Cancel, Error, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output, Plan,
-    Report, Resume, RunId, Set, Shard, Transcipher, WrapOptions, WrappedKey, journal_path,
+    AesFile, AesKey, Cancel, Error, ErrorKind, EvalKey, Kept, KeySet, Memory, Merge, Mode, Output,
+    Plan, Report, Resume, RunId, Set, Shard, Transcipher, WrapOptions, WrappedKey, journal_path,
     part_path,
 };
 use std::fs;
@@ -140,7 +140,7 @@ fn files_of_another_run_are_refused() {
     let refused = |run: &Transcipher<'_>, message: AesFile| {
         let path = world.at("o.hct");
         let error = run.resume(message, path, Resume::default(), &mut |_| ());
-        assert!(matches!(error, Err(Error::OtherRun { .. })), "{error:?}");
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::OtherRun);
     };
     let own = world.transcipher();
     refused(&own, message(1));
@@ -205,8 +205,7 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
                 fs::remove_file(world.at("o.hct")).unwrap();
             }
             Err(error) => {
-                let own = matches!(error, Error::Journal { .. } | Error::OtherRun { .. });
-                assert!(own, "{error}");
+                assert_eq!(error.kind(), ErrorKind::OtherRun, "{error}");
                 named += 1;
                 fs::remove_file(&part).unwrap();
                 // an empty journal is deleted
@@ -229,7 +228,8 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     fs::write(&part, b"precious").unwrap();
     let _ = fs::remove_file(&journal);
     let error = world.resume(message(0)).unwrap_err();
-    assert!(matches!(error, Error::Journal { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::OtherRun, "{error}");
+    assert!(error.to_string().contains("the journal"), "{error}");
     assert_eq!(fs::read(&part).unwrap(), b"precious");
     // bytes after the last batch in the journal are dropped
     let longer = [&good[0][..], b"what was not on the disk"].concat();
@@ -357,20 +357,17 @@ fn shards_that_are_not_wanted_are_named() {
             error => panic!("{error:?}"),
         }
     };
+    let differs = |error: &Error, what: &str| {
+        error.kind() == ErrorKind::Shard && error.to_string().contains(&format!("its {what} does"))
+    };
     let error = wrong(&|all| all.swap(0, 1));
-    assert!(
-        matches!(error, Error::Shard { what: "shard", .. }),
-        "{error}"
-    );
+    assert!(differs(&error, "shard"), "{error}");
     let error = wrong(&|all| all[1] = shards(&run, &plan, id, 4)[1].clone());
-    assert!(
-        matches!(error, Error::Shard { what: "shard", .. }),
-        "{error}"
-    );
+    assert!(differs(&error, "shard"), "{error}");
     let other = run.plan(message(1)).unwrap();
     let theirs = shards(&run, &other, other.id().unwrap(), 5);
     let error = wrong(&|all| all[2] = theirs[2].clone());
-    assert!(matches!(error, Error::Shard { what: "run", .. }), "{error}");
+    assert!(differs(&error, "run"), "{error}");
     let len = good[0].len();
     for i in 0..64 {
         let at = i * (len - 1) / 63;
@@ -386,10 +383,7 @@ fn shards_that_are_not_wanted_are_named() {
     assert!(plan.shard_bytes(&plan.shard(id, u64::MAX, u64::MAX)) > 0);
     let stranger = World::new();
     let error = stranger.transcipher().shard(&plan, &plan.shard(id, 0, 5));
-    assert!(
-        matches!(error, Err(Error::Shard { what: "keys", .. })),
-        "{error:?}"
-    );
+    assert!(differs(&error.unwrap_err(), "keys"));
     assert!(
         run.shard(&other, &plan.shard(id, 0, 5))
             .is_ok_and(|(bytes, _)| bytes.len() == len)

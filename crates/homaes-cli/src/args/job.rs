@@ -7,7 +7,7 @@ use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Evaluate one message by many workers, on one machine or on many
+/// Evaluate one message with many workers, on one machine or many
 #[derive(Debug, clap::Args)]
 pub(crate) struct Job {
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub(crate) enum JobCommand {
     Merge(JobMerge),
 }
 
-/// Plan a job: its keys, its message, and the shards that workers evaluate
+/// Plan a job: record keys and message, and divide the work into shards
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobPlan {
     /// Evaluation key (.hek): a file, or s3://bucket/key
@@ -35,29 +35,27 @@ pub(crate) struct JobPlan {
     pub(crate) wrapped_key: Location,
     #[command(flatten)]
     pub(crate) message: Message,
-    /// Job to make: a folder, or s3://bucket/key
+    /// Job to create: a folder, or s3://bucket/key
     #[arg(short, long, value_name = "JOB", value_parser = parse_location())]
     pub(crate) out: Location,
-    /// How blocks are laid out in ciphertexts, among the layouts of the wrapped key; auto: see
-    /// 'homaes transcipher --help'
+    /// Layout of blocks in ciphertexts, one of the wrapped key's; auto: as in 'homaes transcipher'
     #[arg(long, value_enum, default_value_t = Layout::Auto)]
     pub(crate) layout: Layout,
-    /// Batches of a shard, which one worker evaluates at a time [default: 8, or fewer where these are more than
-    /// 512 MiB]
+    /// Batches per shard, the unit of work [default: 8, or fewer to stay within 512 MiB]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) shard_batches: Option<u64>,
-    /// Plan although the disk has no room for the shards
+    /// Plan even if the disk has no room for the shards
     #[arg(long)]
     pub(crate) ignore_space: bool,
 }
 
-/// Evaluate the shards that are missing; several processes may do so at once
+/// Evaluate the missing shards; run it in as many processes as you like
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobRun {
     /// Job: a folder, or s3://bucket/key
     #[arg(value_name = "JOB", value_parser = parse_location())]
     pub(crate) job: Location,
-    /// These shards alone, such as '0-99,200'
+    /// Only these shards, such as '0-99,200'
     #[arg(long, value_name = "LIST", value_parser = parse_shards)]
     pub(crate) shards: Option<Shards>,
     /// Worker threads [default: all cores]
@@ -68,12 +66,12 @@ pub(crate) struct JobRun {
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
-    /// Begin although the disk has no room for the shards that are missing
+    /// Start even if the disk has no room for the missing shards
     #[arg(long)]
     pub(crate) ignore_space: bool,
 }
 
-/// Evaluate one shard, unless it is there: for schedulers, which give each task a number
+/// Evaluate one shard unless it exists, for schedulers that number their tasks
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobRunShard {
     /// Job: a folder, or s3://bucket/key
@@ -82,7 +80,7 @@ pub(crate) struct JobRunShard {
     /// Number of the shard, from 0
     #[arg(value_name = "N", required_unless_present = "index_env")]
     pub(crate) number: Option<u64>,
-    /// Environment variable that has the number, such as SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
+    /// Environment variable with the number, such as SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
     #[arg(long, value_name = "NAME", conflicts_with = "number")]
     pub(crate) index_env: Option<String>,
     /// Worker threads [default: all cores]
@@ -92,7 +90,7 @@ pub(crate) struct JobRunShard {
     pub(crate) device: Device,
 }
 
-/// Show what a job is, and which shards are missing
+/// Show a job and its missing shards
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobStatus {
     /// Job: a folder, or s3://bucket/key
@@ -103,13 +101,13 @@ pub(crate) struct JobStatus {
     pub(crate) json: bool,
 }
 
-/// Verify the checksums of all shards; with --sample evaluate some again and compare
+/// Verify the checksums of all shards; with --sample, also evaluate some again and compare
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobVerify {
     /// Job: a folder, or s3://bucket/key
     #[arg(value_name = "JOB", value_parser = parse_location())]
     pub(crate) job: Location,
-    /// Share of the shards to evaluate again, one at least, drawn at random: finds machines that compute wrongly
+    /// Fraction of the shards to evaluate again, drawn at random, at least one; detects machines that compute wrongly
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) sample: Option<f64>,
     /// Worker threads [default: all cores]
@@ -117,7 +115,7 @@ pub(crate) struct JobVerify {
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
-/// Write the file of results that the shards make; 'homaes decrypt' reads a complete job without it
+/// Join the shards into a file of results; optional, as 'homaes decrypt' also reads a complete job
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobMerge {
     /// Job: a folder, or s3://bucket/key

@@ -17,9 +17,7 @@ const MAX_THREADS: usize = 4096;
 /// A path; `-` is refused by name, where neither standard input nor standard output will do.
 pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match is_stream(&path) {
-        true => Err(
-            "standard input and output are not taken here; give a file ('./-' if that is its name)",
-        ),
+        true => Err("expected a file, not standard input or output ('./-' names a file '-')"),
         false => Ok(path),
     })
 }
@@ -27,10 +25,9 @@ pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
 /// A file or folder of this machine, or what is in a bucket.
 pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(|text| match text == "-" {
-        true => Err(
-            "standard input and output are not taken here; give a file ('./-' if that is its name)"
-                .to_owned(),
-        ),
+        true => {
+            Err("expected a file, not standard input or output ('./-' names a file '-')".to_owned())
+        }
         false => Location::parse(text).map_err(|error| error.to_string()),
     })
 }
@@ -65,7 +62,7 @@ pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok();
     let share = share.filter(|&share| share > 0.0 && share <= 1.0);
-    share.ok_or_else(|| "expected a number above 0, up to 1, such as 0.02".to_owned())
+    share.ok_or_else(|| "expected a number above 0 and at most 1, such as 0.02".to_owned())
 }
 
 /// Whether a path stands for standard input or output.
@@ -82,7 +79,7 @@ pub(super) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Where AES is evaluated.
 pub(super) fn parse_device(text: &str) -> Result<Devices, String> {
-    let expected = "expected auto, cpu, cuda, or cuda with numbers, such as cuda:0,1";
+    let expected = "expected auto, cpu, cuda, or GPU numbers such as cuda:0,1";
     text.parse().map_err(|_| expected.to_owned())
 }
 
@@ -117,7 +114,7 @@ pub(crate) fn parse_iv(text: &str, what: &str) -> Result<Block, String> {
 /// The 12 bytes of a nonce of GCM.
 pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     let what =
-        "a nonce of another length needs GHASH under the AES key, which the server does not have";
+        "nonces of other lengths are hashed under the AES key, which the server does not have";
     check_hex(text, 24, what)?;
     let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
     let bytes: Block = value.to_be_bytes();
@@ -129,7 +126,7 @@ pub(crate) fn parse_expected_nonce(text: &str) -> Result<Vec<u8>, String> {
     if text.len() == 24 {
         return parse_nonce(text).map(Vec::from);
     }
-    let what = "that of CTR or CBC, or 24 for a nonce of GCM";
+    let what = "a CTR counter block or CBC IV, or 24 for a GCM nonce";
     parse_iv(text, what).map(Vec::from)
 }
 

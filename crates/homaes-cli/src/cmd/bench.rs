@@ -27,15 +27,15 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         None => {}
     }
     if args.target == Target::Kernels && of_a_run(args) {
-        let message = "'bench kernels' takes none of --set, --variant, --layout, --key-bits, --direction, --blocks, --threads and --noise; see --help";
+        let message = "'bench kernels' does not take --set, --variant, --layout, --key-bits, --direction, --blocks, --threads or --noise; see --help";
         return Err(Failure::Usage(message.into()));
     }
     if args.budget.is_some() && args.target != Target::All {
-        let message = "--budget is of 'bench all': it is shared by all schemes";
+        let message = "--budget works only with 'bench all'; leave it out";
         return Err(Failure::Usage(message.into()));
     }
     if args.target != Target::Scheme(homaes::Scheme::Bgv) && args.device.is_given() {
-        let message = "--device is of 'bench bgv'; leave it out";
+        let message = "--device works only with 'bench bgv'; leave it out";
         return Err(Failure::Usage(message.into()));
     }
     if args.bound {

@@ -8,7 +8,10 @@ use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{Ciphertexts, DecryptOptions, DecryptReport, Error, Expect, Output, Tag, describe};
+use homaes::{
+    Ciphertexts, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Meta, Output, Tag,
+    describe,
+};
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
 use std::io::{self, BufReader, Write};
@@ -71,8 +74,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
         None => describe(&args.input).ok().map(|meta| meta.has_parts()),
     };
     if into_folder && has_parts == Some(false) {
-        let path = args.input.clone();
-        return Err(Error::NoParts { path }.into());
+        return Err(Meta::no_parts(&args.input).into());
     }
     if into_folder && let (Some(job), Some(ciphertexts)) = (&job, &ciphertexts) {
         for name in ciphertexts
@@ -133,7 +135,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
 fn tell(args: &Decrypt, report: &DecryptReport) -> Result<(), Failure> {
     if report.tag == Tag::Unchecked {
         console::warn(&format!(
-            "{}: the GCM tag was NOT checked, so the bytes may not be the ones that were encrypted; give the AES key with --key-file",
+            "{}: the GCM tag was NOT checked, so anybody may have changed the bytes; give the AES key with --key-file",
             args.input.display()
         ));
     }
@@ -221,7 +223,7 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
     let unchecked = of(Tag::Unchecked);
     if unchecked > 0 {
         console::warn(&format!(
-            "{}: the GCM tags of {unchecked} parts were NOT checked, so the bytes may not be the ones that were encrypted; give the AES key with --key-file",
+            "{}: the GCM tags of {unchecked} parts were NOT checked, so anybody may have changed the bytes; give the AES key with --key-file",
             args.input.display()
         ));
     }
@@ -235,12 +237,12 @@ fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Fa
         done.last().and_then(|(_, report)| report.recorded),
     ) {
         (Some(log), Some(number)) => {
-            format!(", messages up to number {number} in {}", log.display())
+            format!(", logged up to message {number} in {}", log.display())
         }
         _ => String::new(),
     };
     console::print_done(&format!(
-        "{}: {parts}, {bytes}, noise left: {left} above the largest measured{wrong}, {} with a right tag, {} without one{recorded}\n",
+        "{}: {parts}, {bytes}, noise left: {left} above the largest measured noise{wrong}, {} with a valid tag, {} without one{recorded}\n",
         args.out().display(),
         of(Tag::Verified),
         of(Tag::None)
@@ -257,8 +259,8 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
     if let Some(log) = &args.seen
         && output.is_log(&Output::private(log, true)?)
     {
-        let path = log.clone();
-        return Err(Error::SeenIsOutput { path }.into());
+        let message = "is both the output and the replay log or its lock file";
+        return Err(Error::refused(ErrorKind::OwnInput, message).at(log).into());
     }
     Ok(output)
 }
@@ -269,14 +271,14 @@ fn summary(args: &Decrypt, report: &DecryptReport) -> String {
     // not above the standard deviation, as where noise is estimated
     let what = report
         .margin_bits
-        .map_or("", |_| " above the largest measured");
+        .map_or("", |_| " above the largest measured noise");
     let mode = report.mode.name();
     let wrong = table::wrong(report.log2_p_fail);
     let mut text = format!("{bytes}, noise left: {left}{what}{wrong}, ");
     text += &match report.tag {
         Tag::None => table::unauthenticated(mode),
         Tag::Unchecked => "unauthenticated: GCM tag not checked".to_owned(),
-        Tag::Verified => "GCM tag right".to_owned(),
+        Tag::Verified => "GCM tag valid".to_owned(),
     };
     if !report.mode.iv().is_empty() {
         let name = table::iv_name(report.mode);

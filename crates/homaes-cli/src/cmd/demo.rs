@@ -174,7 +174,7 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
         let time = table::seconds(report.setup_seconds);
         rows.add(
             "time of key expansion",
-            format!("{time}, within transcipher"),
+            format!("{time}, part of transcipher"),
         );
     }
     rows.add("threads", report.threads.to_string());
@@ -183,7 +183,7 @@ fn rows(set: &Set, sample: &Sample, files: &Files, outcome: &Outcome) -> Result<
     rows.add(
         "noise left",
         format!(
-            "{} above the deviation of the noise, {} above the largest measured",
+            "{} above the standard deviation of the noise, {} above the largest measured noise",
             table::quality_left(report.quality),
             table::noise_left(outcome.margin_bits)
         ),

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &args::Devices) -> Result<(), Failure> {
     if args.json {
         let document = match &found {
             Ok(gpus) => json!({ "gpus": gpus.iter().map(gpu_json).collect::<Vec<_>>() }),
-            Err(why) => json!({ "gpus": [], "why": format!("{why}; {}", why.remedy()) }),
+            Err(why) => json!({ "gpus": [], "why": why.to_string() }),
         };
         return console::print_json(&document);
     }
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Devices) -> Result<(), Failure> {
             let head = ["device", "name", "memory", "arithmetic", "fits"];
             console::print(&table::columns(head, &rows))
         }
-        Err(why) => console::print(&format!("no GPU: {why}; {}\n", why.remedy())),
+        Err(why) => console::print(&format!("no GPU: {why}\n")),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
             bytes: line.bytes,
         };
         match parts.insert(line.name.clone(), expected) {
-            Some(_) => Err(wrong(&format!("part {:?} stands here twice", line.name))),
+            Some(_) => Err(wrong(&format!("part {:?} is listed twice", line.name))),
             None => Ok(()),
         }
     })?;

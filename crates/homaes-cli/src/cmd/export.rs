@@ -33,6 +33,6 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
 #[cfg(not(feature = "tfhe-rs"))]
 pub(crate) fn run(_: &Export) -> Result<(), Failure> {
     Err(Failure::Usage(
-        "--to fheuint8: values of the crate tfhe, which this program is built without; build it with --features tfhe-rs".to_owned(),
+        "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs".to_owned(),
     ))
 }

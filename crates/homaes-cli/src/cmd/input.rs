@@ -131,7 +131,7 @@ fn is_own(path: &Path, own: &[PathBuf]) -> bool {
 fn warn_of_shared_counters(message: &AesInput) {
     if message.shares_counters() {
         console::warn(
-            "several parts have the same counter block: whoever sees their AES ciphertexts learns how the messages differ; encrypt each file with an IV of its own",
+            "several parts share a counter block, so their AES ciphertexts show how the messages differ; encrypt each file with its own IV",
         );
     }
 }
@@ -168,7 +168,7 @@ fn files_below(
         }
         let Some(name) = name.to_str() else {
             return Err(Failure::Work(format!(
-                "{}: its name is no UTF-8; rename it, or give it a name with --files-from",
+                "{}: the file name is not UTF-8; rename the file, or name it with --files-from",
                 entry.path().display()
             )));
         };

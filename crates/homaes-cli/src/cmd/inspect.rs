@@ -35,7 +35,7 @@ fn text(found: &Inspection) -> String {
         |set| table::security(set.card()),
     );
     let of = match found.kind {
-        Kind::BridgeKey | Kind::Values => "of the keys of BGV: ",
+        Kind::BridgeKey | Kind::Values => "BGV keys: ",
         _ => "",
     };
     rows.add("security", format!("{of}{security}"));
@@ -67,10 +67,10 @@ fn text(found: &Inspection) -> String {
     add_shard(&mut rows, found);
     add_values(&mut rows, found);
     if let Some(end) = &found.end {
-        rows.add("leads to", &*end.what);
-        rows.add("key there", end.key_id.to_string());
+        rows.add("converts to", &*end.what);
+        rows.add("id of that key", end.key_id.to_string());
         if let Some(tag) = end.tag.as_ref().filter(|tag| !tag.is_empty()) {
-            rows.add("tag there", hex(tag));
+            rows.add("tag of that key", hex(tag));
         }
     }
     rows.add("checksums", "right");
@@ -113,7 +113,7 @@ fn add_shard(rows: &mut Rows, found: &Inspection) {
     rows.add("run", hex(&shard.run.0));
     rows.add("shard", shard.number.to_string());
     let batches = table::count(shard.batches, "batch", "batches");
-    rows.add("batches", format!("{batches} from {} on", shard.first));
+    rows.add("batches", format!("{batches}, from number {}", shard.first));
 }
 
 fn add_values(rows: &mut Rows, found: &Inspection) {
@@ -153,7 +153,7 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     let (meta, split) = (&messages.meta, messages.meta.split);
     let bits = bits(meta.key_size);
     let held = match kind {
-        Kind::Values => "of each byte four pairs of bits".to_owned(),
+        Kind::Values => "four pairs of bits per byte".to_owned(),
         _ => format!("layout {}", meta.layout),
     };
     match meta.only() {
@@ -189,7 +189,7 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
         batches,
         format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
     );
-    let p_fail = table::p_fail(messages.log2_p_fail).map(|p| format!("{p} at most"));
+    let p_fail = table::p_fail(messages.log2_p_fail).map(|p| format!("at most {p}"));
     rows.add("p_fail", p_fail.unwrap_or_else(|| "none".into()));
     if kind == Kind::Values {
         return; // no levels, and no estimate of their noise

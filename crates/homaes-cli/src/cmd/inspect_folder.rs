@@ -27,7 +27,7 @@ fn text(found: &FolderInspection) -> String {
     if found.bridge != KeyFile::Missing {
         let other = match (&found.bridge, &found.eval) {
             (KeyFile::Of(bridge), KeyFile::Of(eval)) if bridge != eval => {
-                ", which is not that of the evaluation key: make it anew with the keys"
+                ", but the evaluation key has another: make the bridge key again"
             }
             _ => "",
         };
@@ -37,7 +37,7 @@ fn text(found: &FolderInspection) -> String {
         rows.add("also here", name(path));
     }
     for path in &found.unfinished {
-        let what = "of a key generation that was stopped; 'keygen --resume' goes on with it";
+        let what = "from a stopped key generation; 'keygen --resume' continues it";
         rows.add("unfinished", format!("{}: {what}", name(path)));
     }
     for path in &found.temporaries {
@@ -51,7 +51,7 @@ fn key_file(file: &KeyFile) -> String {
     match file {
         KeyFile::Of(id) => format!("key id {id}"),
         KeyFile::Unreadable(error) => format!("cannot be read: {error}"),
-        _ => "not there".into(),
+        _ => "missing".into(),
     }
 }
 
@@ -59,12 +59,12 @@ fn key_file(file: &KeyFile) -> String {
 fn pair(pair: Pair) -> (&'static str, &'static str) {
     match pair {
         Pair::None => ("none", "none"),
-        Pair::Fits => ("fits", "the two go together; checksums were not verified"),
+        Pair::Fits => ("fits", "the two match; checksums were not verified"),
         Pair::Differs => (
             "differs",
             "the evaluation key was made with another secret key",
         ),
-        _ => ("incomplete", "not a pair"),
+        _ => ("incomplete", "a key is missing"),
     }
 }
 

@@ -4,9 +4,10 @@ use super::input;
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
+use crate::remedy::remedy;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, Output, Progress, Set};
-use homaes_job::{Done, Job, JobError, Keys, Location, Outcome, Planning, Status, Worker};
+use homaes::{Cancel, Devices, ErrorKind, Output, Progress, Set};
+use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -32,7 +33,9 @@ pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
 pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
     match command {
         JobCommand::Run(_) => Some(interrupted),
-        JobCommand::RunShard(_) => Some(|| "interrupted; run the same command to go on".to_owned()),
+        JobCommand::RunShard(_) => {
+            Some(|| "interrupted; run the same command to continue".to_owned())
+        }
         _ => None,
     }
 }
@@ -40,15 +43,14 @@ pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
 fn interrupted() -> String {
     let [done, of] = [&DONE[0], &DONE[1]].map(|count| count.load(Ordering::Relaxed));
     match of {
-        0 => "interrupted; run the same command to go on".to_owned(),
-        of => format!("interrupted after {done} of {of} shards; run the same command to go on"),
+        0 => "interrupted; run the same command to continue".to_owned(),
+        of => format!("interrupted after {done} of {of} shards; run the same command to continue"),
     }
 }
 
 fn plan(args: &JobPlan) -> Result<(), Failure> {
     if args.message.inputs.iter().any(|input| is_stream(input)) {
-        let message =
-            "a job does not take standard input, which other workers cannot read; give a file";
+        let message = "other workers cannot read standard input; give a file";
         return Err(Failure::Usage(message.into()));
     }
     if let Location::Local(job) = &args.out
@@ -59,7 +61,7 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
             .find(|input| input.canonicalize().is_ok_and(|input| input == job))
     {
         return Err(Failure::Work(format!(
-            "{}: is the folder of the job and also read; choose another place for the job",
+            "{}: is both an input and the folder of the job; choose another folder for the job",
             input.display()
         )));
     }
@@ -98,7 +100,7 @@ fn summary(job: &Job) -> String {
     let shards = table::count(job.shards(), "shard", "shards");
     let (set, layout, each) = (job.set(), job.layout(), job.shard_batches());
     format!(
-        "set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of {each} at most{}",
+        "set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of up to {each}{}",
         results(job)
     )
 }
@@ -180,7 +182,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     drop(follow);
     let shards = table::count(wanted, "shard", "shards");
     console::print_done(&format!(
-        "{}: {shards}, {own} evaluated in {}, {there} there before, {others} by other workers\n",
+        "{}: {shards}, {own} evaluated in {}, {there} already there, {others} by other workers\n",
         job.location(),
         table::seconds(seconds)
     ));
@@ -206,7 +208,7 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
         (Some(name), _) => {
             let wrong = |found: &str| {
                 Failure::Usage(format!(
-                    "variable {name} of the environment: found {found}, expected the number of a shard"
+                    "environment variable {name}: found {found}, expected the number of a shard"
                 ))
             };
             let value = std::env::var(name).map_err(|_| wrong("none"))?;
@@ -230,7 +232,7 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
 /// Says what became of a shard.
 fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
     let done = match outcome {
-        Outcome::There => "was there",
+        Outcome::There => "already there",
         Outcome::Written | Outcome::Same => "evaluated",
     };
     console::print_done(&format!("{}: {done}\n", job.describe(number)));
@@ -284,7 +286,7 @@ fn status_text(job: &Job, status: &Status) -> String {
     let bytes = table::bytes(status.bytes);
     rows.add(
         "shards",
-        format!("{done} of {} there, {bytes}", status.shards),
+        format!("{done} of {} complete, {bytes}", status.shards),
     );
     if !missing.is_empty() {
         rows.add("missing", list(&missing));
@@ -294,17 +296,19 @@ fn status_text(job: &Job, status: &Status) -> String {
     }
     for &(number, found) in &status.wrong {
         rows.add(
-            "not whole",
+            "truncated",
             format!("{}, {found} bytes: remove it", job.describe(number)),
         );
     }
     for name in &status.others {
-        rows.add("not used", format!("{name}: no shard of this job"));
+        rows.add("unknown", format!("{name}: not a shard of this job"));
     }
     let file = table::bytes(job.output_bytes());
     let next = match status.missing() {
-        0 => format!("complete: {file} by 'homaes job merge', or read by 'homaes decrypt'"),
-        _ => "not complete: 'homaes job run'".to_owned(),
+        0 => {
+            format!("complete: 'homaes job merge' writes {file}, or 'homaes decrypt' reads the job")
+        }
+        _ => "incomplete: run 'homaes job run'".to_owned(),
     };
     rows.add("results", next);
     rows.text()
@@ -349,14 +353,14 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
         }
     };
     if let Some((_, first)) = verified.wrong.first() {
-        let what_to_do = match first {
-            // which of the two is wrong is not known
-            JobError::Differs { .. } => first.remedy(),
-            _ => "remove them, and evaluate them again with 'homaes job run'",
+        let what_to_do = match first.kind() {
+            // it is unknown which of the two is wrong
+            kind @ ErrorKind::Differs => remedy(kind),
+            _ => "remove them and run 'homaes job run'",
         };
         let numbers = verified.wrong.iter().map(|&(number, _)| number..number + 1);
         return Err(Failure::Work(format!(
-            "{}: wrong shards: {}; the first one: {first}; {what_to_do}",
+            "{}: wrong shards: {}; first: {first}; {what_to_do}",
             args.job,
             list(&numbers.collect::<Vec<_>>()),
         )));
@@ -365,7 +369,7 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     let evaluated = match args.sample {
         None => String::new(),
         Some(_) => format!(
-            ", {} evaluated again and found the same",
+            ", {} evaluated again with the same result",
             verified.evaluated
         ),
     };
@@ -375,8 +379,8 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     };
     let right = table::count(
         right,
-        "shard has right checksums",
-        "shards have right checksums",
+        "shard has valid checksums",
+        "shards have valid checksums",
     );
     console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
 }
@@ -393,12 +397,12 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
         let (location, out) = (job.location().to_string(), args.out.display());
         job.remove().map_err(|error| {
             Failure::Work(format!(
-                "{location}: {error}; {out} is complete, remove the job by hand"
+                "{location}: {error}; {out} is complete; remove the job by hand"
             ))
         })?;
     }
     console::print_done(&format!(
-        "{}: {bytes} of {shards}{results}\n",
+        "{}: {bytes} from {shards}{results}\n",
         args.out.display()
     ));
     Ok(())

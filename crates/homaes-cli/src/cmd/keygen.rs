@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
         return Err(Failure::Usage(format!(
-            "{insecure}; pass --accept-insecure if the keys are for tests"
+            "{insecure}; pass --accept-insecure to make keys for tests"
         )));
     }
     console::warn_insecure(&set);
@@ -70,10 +70,10 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         let path = args.out.display();
         console::warn(&match args.resume {
             true => {
-                format!("{path}: holds unfinished keys; goes on with them if they are of this set")
+                format!("{path}: holds unfinished keys; continuing if they belong to this set")
             }
             false => format!(
-                "{path}: holds unfinished keys, a secret key among them; they stay: go on with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
+                "{path}: holds unfinished keys; continue with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
             ),
         });
     }
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
     let stays = match passphrase {
         None => "stays here: keep it secret",
-        Some(_) => "stays here: keep it secret, under the passphrase",
+        Some(_) => "stays here: keep it and its passphrase secret",
     };
     console::print_done(&format!(
         "{}\n{}\nset {}, key {}, for AES keys of {}\n",
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     }
     if end.is_none() && bridge_file.exists() {
         console::warn(&format!(
-            "{}: leads from the keys that were there before; make it anew with --bridge",
+            "{}: belongs to the former keys; make it again with --bridge",
             bridge_file.display()
         ));
     }
@@ -163,13 +163,13 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
         return Err(Failure::Work(format!(
-            "{}: no keys for a bridge to start from; give their folder, or make them with --set",
+            "{}: no secret key for the bridge; give the folder of the keys, or make keys with --set",
             args.out.display()
         )));
     }
     if inspect_folder(&args.out)?.pair == Pair::Differs {
         return Err(Failure::Work(format!(
-            "{}: the evaluation key was made with another secret key; make both anew with --set",
+            "{}: the evaluation key belongs to another secret key; make both again with --set",
             args.out.display()
         )));
     }
@@ -183,7 +183,7 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
 /// That there is no way from a set to TFHE.
 pub(super) fn no_bridges(set: &Set) -> Failure {
     Failure::Usage(format!(
-        "set {} has no bridges: they lead from sets of BGV with multiplications left on bytes after AES; use bgv/bridge128, or a set whose AES leaves multiplications",
+        "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use bgv/bridge128",
         set.name()
     ))
 }
@@ -231,7 +231,7 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
     }
     #[cfg(not(feature = "tfhe-rs"))]
     Err(Failure::Usage(format!(
-        "{}: not a secret key (.hsk); client keys of the crate tfhe are read by a program that is built with --features tfhe-rs",
+        "{}: not a secret key (.hsk); to read client keys of the crate tfhe, build with --features tfhe-rs",
         path.display()
     )))
 }
@@ -247,14 +247,14 @@ fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
     let wrong = bridge.fitness().map_or_else(String::new, |fitness| {
         let used = fitness.used_log2.map_or_else(String::new, |log2| {
             format!(
-                ", and values exceed what a bootstrap after 4a + b has room for with 2^{log2:.1}"
+                ", and values exceed the room of a bootstrap after 4a + b with probability 2^{log2:.1}"
             )
         });
         format!(
-            "; a batch is read wrongly with probability 2^{:.1} at most{used}",
+            "; a batch is read wrongly with probability at most 2^{:.1}{used}",
             fitness.read_log2
         )
     });
-    console::print_done(&format!("{}: leads to {end}{wrong}\n", file.display()));
+    console::print_done(&format!("{}: converts to {end}{wrong}\n", file.display()));
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) fn each_object<T: DeserializeOwned>(
         };
         let malformed = |what: &str| {
             wrong(&format!(
-                "{what}; write a JSON object a line, such as {example}"
+                "{what}; write one JSON object per line, such as {example}"
             ))
         };
         let mut line = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn each_object<T: DeserializeOwned>(
             return Err(malformed("longer than 4 MiB"));
         }
         let left = room.checked_sub(LINE_ROOM_BYTES + line.len() as u64);
-        room = left.ok_or_else(|| wrong("the list is too long; make several messages of it"))?;
+        room = left.ok_or_else(|| wrong("the list is too long; split it into several messages"))?;
         let line = line.trim_ascii();
         if line.is_empty() {
             continue;
@@ -89,7 +89,7 @@ pub(crate) fn mode_of(
             let modes = <Mode as clap::ValueEnum>::value_variants().iter();
             let modes: Vec<_> = modes.map(|mode| mode.name()).collect();
             wrong(&format!(
-                "there is no mode {name:?}, expected {}",
+                "unknown mode {name:?}, expected {}",
                 modes.join(", ")
             ))
         })

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     ];
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nclaimed, estimated: bits of security, claimed by the paper in sets of purpose 'paper'; rotations: with attacks that rotate the secret; blocks, ciphertexts: of one batch, wrapped key: of the largest AES key,\nin the set's first layout; log2 p_fail: of the probability that one batch decrypts wrongly. ~: an order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
+        "\nclaimed, estimated: bits of security; sets of purpose 'paper' show the paper's claim. rotations: including attacks that rotate the secret. log2 p_fail: probability that a batch decrypts wrongly.\nblocks, ciphertexts: per batch. wrapped key: for the largest AES key, in the first layout. ~: order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
     )?;
     console::print(&sets.iter().map(assumptions).collect::<String>())?;
     let head = [
@@ -41,12 +41,12 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
     let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
     console::print(&table::columns(head, &rows))?;
     console::print(
-        "\nblocks: of one batch. GPU: memory of a GPU that a run takes, - if it is evaluated by the processor alone. AES-128 to AES-256: most multiplications that may be left on the results, - if the set\ndoes not carry this key size, 'no levels' if they can be bootstrapped instead.\n",
+        "\nblocks: per batch. GPU: memory of a run on a GPU, - if it needs the processor. AES-128 to AES-256: most multiplications that the results can still allow, - if the set does not\ntake this key size, 'no levels' if results are bootstrapped instead.\n",
     )?;
     match args.all {
         true => Ok(()),
         false => console::print(
-            "\n'homaes params --all' also lists sets of papers and toys, which protect nothing.\n",
+            "\n'homaes params --all' also lists the papers' sets and toy sets, which protect nothing.\n",
         ),
     }
 }

@@ -4,7 +4,7 @@ use super::{new_passphrase, one_standard_input, open_secret};
 use crate::args::ChangePassphrase;
 use crate::console::{self, Failure};
 use crate::progress::spin;
-use homaes::{Error, KdfCost};
+use homaes::{Error, ErrorKind, KdfCost};
 
 pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
     let (present, new) = (
@@ -15,8 +15,10 @@ pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
     let secret = open_secret(&args.secret, present)?;
     let path = &args.secret;
     if args.remove && !secret.is_protected() {
-        let path = path.clone();
-        return Err(Error::NotProtected { path }.into());
+        let message = "this secret key has no passphrase";
+        return Err(Error::refused(ErrorKind::NotProtected, message)
+            .at(path)
+            .into());
     }
     let passphrase = match args.remove {
         true => None,

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
         if outputs[..i].iter().any(|other| other.is_same(output)) {
             let path = files[i].0.display();
             return Err(Failure::Usage(format!(
-                "{path}: named for two outputs; choose another name for one of them"
+                "{path}: is the name of two outputs; choose another name for one"
             )));
         }
     }
@@ -106,15 +106,19 @@ fn write(mut output: Output, text: &str) -> Result<(), Failure> {
 /// A document of `bench` or of `transcipher --report`.
 pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
     let name = path.display();
-    let failed = |error| Failure::Work(format!("{name}: {error}; give a file that can be read"));
+    let failed = |error| Failure::Work(format!("{name}: {error}; give a readable file"));
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     if read.map_err(failed)? as u64 > MAX_BYTES {
         return Err(Failure::Work(format!(
-            "{name}: more than {MAX_BYTES} bytes, expected a document of 'homaes bench --json'; give another file"
+            "{name}: more than {MAX_BYTES} bytes; give a document of 'homaes bench --json'"
         )));
     }
-    homaes_lab::read(&bytes)
-        .map_err(|error| Failure::Work(format!("{name}: {error}; {}", error.remedy())))
+    homaes_lab::read(&bytes).map_err(|error| {
+        Failure::Work(format!(
+            "{name}: {error}; give an unchanged file that this version of 'homaes bench … --json' or \
+             'homaes transcipher --report' wrote"
+        ))
+    })
 }

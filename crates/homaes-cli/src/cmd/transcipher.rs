@@ -24,7 +24,7 @@ pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
     match () {
         () if args.resume => Some(resume::interrupted),
         () if is_stream(&args.out) => {
-            Some(|| "interrupted; what went to standard output is not whole".to_owned())
+            Some(|| "interrupted; the data on standard output is incomplete".to_owned())
         }
         () => None,
     }
@@ -35,15 +35,15 @@ fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
     let refused = |message: &str| Err(Failure::Usage(message.to_owned()));
     match () {
         () if !is_stream(&args.out) => Ok(()),
-        () if args.resume => {
-            refused("--resume: a run to standard output cannot go on; give a file with --out")
+        () if args.resume => refused(
+            "--resume: a run to standard output cannot be continued; give a file with --out",
+        ),
+        () if args.progress == args::Progress::Json => {
+            refused("--progress json and --out - both write to standard output; give --out a file")
         }
-        () if args.progress == args::Progress::Json => refused(
-            "--progress json and --out both take standard output; give a file to one of them",
-        ),
-        () if io::stdout().is_terminal() => refused(
-            "--out: ciphertexts do not go to a terminal; give a file, or a program that reads them",
-        ),
+        () if io::stdout().is_terminal() => {
+            refused("--out: standard output is a terminal; give a file, or pipe it into a program")
+        }
         () => Ok(()),
     }
 }
@@ -114,7 +114,9 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         let document = document(&wrapped, mode, &report, &batches);
         // The ciphertexts are complete: that the report is missing does not make the work fail.
         if let Err(Failure::Work(message)) = write(output, &document) {
-            console::warn(&format!("{message}; the work is done, but has no report"));
+            console::warn(&format!(
+                "{message}; the ciphertexts are complete, but there is no report"
+            ));
         }
     }
     if follower.is_json() {
@@ -183,7 +185,7 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     };
     if let Some(journal) = homaes::unfinished(&args.out) {
         console::warn(&format!(
-            "{}: left by a run with --resume that was stopped; add --resume to go on with it, or remove it and {}",
+            "{}: left by a stopped run; continue it with --resume, or remove it and {}",
             journal.display(),
             homaes::part_path(&args.out).display()
         ));
@@ -206,7 +208,7 @@ fn warn_of_few_threads(args: &args::Transcipher, transcipher: &Transcipher<'_>) 
     let (wanted, started) = (args.threads.unwrap_or(all).get(), transcipher.threads());
     if started < wanted {
         console::warn(&format!(
-            "the system lets only {started} of {wanted} threads start; the work takes longer"
+            "only {started} of {wanted} threads started; the run takes longer"
         ));
     }
 }
@@ -269,7 +271,7 @@ fn write(mut output: Output, document: &Value) -> Result<(), Failure> {
 fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     if report.resumed == report.batches && report.batches > 0 {
         let batches = table::count(report.batches, "batch", "batches");
-        return format!("complete, {batches} by earlier runs");
+        return format!("complete, {batches} from earlier runs");
     }
     let bytes = table::count(report.bytes, "byte", "bytes");
     let blocks = table::blocks(report.blocks, report.batches);
@@ -280,7 +282,7 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     let layout = report.layout;
     let resumed = match report.resumed {
         0 => String::new(),
-        count => format!(", {count} of the batches by earlier runs"),
+        count => format!(", {count} of the batches from earlier runs"),
     };
     let setup = match wrapped.expansion() {
         Expansion::Client => String::new(),

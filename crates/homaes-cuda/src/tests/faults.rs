@@ -90,7 +90,7 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
         f.limit(bytes);
         let message = fault(batch(&there));
         assert!(
-            message.starts_with("the GPU has too little free memory: "),
+            message.starts_with("the GPU has too little memory: "),
             "{message}"
         );
     }

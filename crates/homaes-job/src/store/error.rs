@@ -1,5 +1,6 @@
 //! Errors of stores.
 
+use homaes::{Detail, ErrorKind};
 use std::io;
 
 /// What is wrong with an object or a place.
@@ -41,7 +42,7 @@ pub enum StoreError {
         temporary: bool,
     },
     /// The object is missing.
-    #[error("{name}: there is no such object")]
+    #[error("{name}: no such object")]
     Missing {
         /// The object.
         name: String,
@@ -96,6 +97,45 @@ impl StoreError {
             Self::Io { source, .. } => is_temporary(source),
             Self::Service { temporary, .. } => *temporary,
             _ => false,
+        }
+    }
+
+    /// Which kind of error it is.
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            error if error.is_temporary() => ErrorKind::StoreBusy,
+            Self::Io { source, .. } => ErrorKind::Io(source.kind()),
+            Self::Missing { .. } => ErrorKind::Io(io::ErrorKind::NotFound),
+            Self::Name { .. } | Self::Location { .. } => ErrorKind::Argument,
+            Self::Service { .. } => ErrorKind::Store,
+            _ => ErrorKind::Damaged,
+        }
+    }
+
+    /// The object or place that it is about.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Location { location: name, .. }
+            | Self::Name { name, .. }
+            | Self::Io { name, .. }
+            | Self::Service { name, .. }
+            | Self::Missing { name }
+            | Self::TooLong { name, .. }
+            | Self::TooShort { name, .. }
+            | Self::OtherLength { name, .. }
+            | Self::OtherContent { name, .. } => name,
+        }
+    }
+
+    /// What was found and expected, if the error says so.
+    #[rustfmt::skip] // a table
+    pub(crate) fn details(&self) -> Option<[Detail; 2]> {
+        match self {
+            Self::TooLong { found, most: expected, .. }
+            | Self::TooShort { found, expected, .. }
+            | Self::OtherLength { found, expected, .. } => Some([*found, *expected].map(Detail::from)),
+            Self::OtherContent { found, expected, .. } => Some([found, expected].map(Detail::text)),
+            _ => None,
         }
     }
 

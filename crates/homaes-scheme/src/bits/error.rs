@@ -1,7 +1,6 @@
 //! What a file, a key or a choice of parameters can cause in schemes on bits.
 
-use crate::failure::{Failure, remedy};
-use crate::{Cancelled, FieldError, Mismatch};
+use crate::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
 
 /// Errors of the schemes on bits and of their files.
@@ -18,12 +17,10 @@ pub enum Error {
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
     /// NTRU: the decrypted polynomial is not made of bits.
-    #[error(
-        "the decryption is not a vector of bits: wrong secret key, or the noise has outgrown the modulus"
-    )]
+    #[error("the decryption is not a vector of bits: wrong secret key, or too much noise")]
     NotBits,
     /// DGHV: the noise is as large as a secret prime.
-    #[error("the noise fills a secret prime: wrong secret key, or it has outgrown the prime")]
+    #[error("the noise fills a secret prime: wrong secret key, or too much noise")]
     Noise,
     /// Objects that do not go together.
     #[error(transparent)]
@@ -56,18 +53,16 @@ pub enum Error {
 }
 
 impl Failure for Error {
-    fn remedy(&self) -> &'static str {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Wire(error) => error.remedy(),
-            Self::NotBits | Self::Noise => remedy::WRONG_KEY,
-            Self::Mismatch(mismatch) => mismatch.remedy(),
-            Self::Eval(_) => "choose a parameter set with more levels, or make the keys anew",
-            _ => remedy::ANEW,
+            Self::Wire(error) => error.into(),
+            Self::Cancelled(_) => ErrorKind::Cancelled,
+            Self::Mismatch(mismatch) => mismatch.kind(),
+            Self::NotBits | Self::Noise => ErrorKind::Undecryptable,
+            Self::Eval(_) => ErrorKind::Levels,
+            Self::NoSecret { .. } => ErrorKind::Fault,
+            Self::Field(_) | Self::NoiseBits { .. } | Self::Prime { .. } => ErrorKind::Damaged,
         }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        matches!(self, Self::Cancelled(_))
     }
 
     fn into_wire(self: Box<Self>) -> Result<WireError, Box<dyn Failure>> {

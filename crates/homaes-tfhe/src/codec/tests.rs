@@ -132,7 +132,7 @@ fn keys_that_are_not_block_binary_are_refused() {
     assert!(matches!(error, Error::NotInBlocks { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "secret key is not block binary (at most one 1 in three bits), as set tfhe/toy-blocks requires: it is of another set"
+        "the secret key does not have blocks of three bits with at most one 1, which set tfhe/toy-blocks needs"
     );
 }
 

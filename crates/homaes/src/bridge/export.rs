@@ -5,7 +5,7 @@ use crate::bridge::values_log2_p_fail;
 use crate::machine::disk;
 use crate::machine::pool::Pool;
 use crate::output::folder_of;
-use crate::{Error, Output, Result, SchemeError, Set};
+use crate::{Error, ErrorKind, Output, Result, SchemeError, Set};
 use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
@@ -29,8 +29,9 @@ const CLIENT_KEY_BYTES: u64 = 1 << 28;
 /// [`Error::Io`]; [`Error::Keys`] if it holds something else.
 pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     let path = path.as_ref();
-    let other = || Error::ClientKey {
-        path: path.to_owned(),
+    let other = || {
+        let message = "not a client key of the crate tfhe 1.8, written by safe_serialize";
+        Error::refused(ErrorKind::Damaged, message).at(path)
     };
     let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
     let bytes = file.metadata().map_err(|source| Error::io(path, source))?;
@@ -69,7 +70,7 @@ pub struct Exported {
 /// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, [`Error::Range`]; `output` then does not appear.
+/// The first thing that is wrong with the file, `ErrorKind::Argument`; `output` then does not appear.
 pub fn export_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,
@@ -108,7 +109,7 @@ pub fn export_fheuint8(
 /// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, [`Error::Range`].
+/// The first thing that is wrong with the file, `ErrorKind::Argument`.
 pub fn read_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,
@@ -143,11 +144,9 @@ fn each<T: Send>(
     let (first, bytes) = (16 * part.first_block, part.bytes);
     let range = range.unwrap_or(0..bytes);
     if range.start > range.end || range.end > bytes {
-        return Err(Error::Range {
-            path: path.to_owned(),
-            found: range,
-            bytes,
-        });
+        let Range { start, end } = range;
+        let message = format!("found bytes {start} to {end}, expected a part of 0 to {bytes}");
+        return Err(Error::refused(ErrorKind::Argument, message).at(path));
     }
     let range = first + range.start..first + range.end;
     let count = range.end - range.start;

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::bridge::lwe_file::LweFile;
-use crate::{AesFile, AesKey, KeySet, Mode, Transcipher, WrapOptions, inspect};
+use crate::{AesFile, AesKey, Detail, KeySet, Mode, Transcipher, WrapOptions, inspect};
 use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 
@@ -56,10 +56,9 @@ fn results_cross_to_the_key_of_a_user() {
     let run = run.via_bridge(&bridge).unwrap();
     let job_of = |mode| AesFile::open(at("c"), mode).unwrap();
     let error = run.run(job_of(job.mode()), Output::create(at("o"), false).unwrap());
-    assert!(matches!(
-        error.unwrap_err(),
-        Error::Crossing { needed: 5, left: 0 }
-    ));
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BridgeLevels(5));
+    assert_eq!(error.details(), Some([0, 5].map(Detail::Number)));
     let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
     let run = run.via_bridge(&bridge).unwrap();
     let report = run.run(job, Output::create(at("o"), false).unwrap());

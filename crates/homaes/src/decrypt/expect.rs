@@ -1,7 +1,7 @@
 //! What a client expects of a message, held against what its file says before anything is decrypted.
 
 use crate::error::quoted;
-use crate::{Error, PartMeta, Result};
+use crate::{Error, ErrorKind, PartMeta, Result};
 use homaes_wire::hex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,14 +27,7 @@ impl Expect<'_> {
     /// Checks everything that is known without decrypting; `unpad`: padding will be removed.
     pub(crate) fn check(&self, path: &Path, part: &PartMeta, unpad: bool) -> Result<()> {
         let mode = part.mode.name();
-        let refuse = |what, found: String, expected: String| {
-            Err(Error::Unexpected {
-                path: path.to_owned(),
-                what,
-                found,
-                expected,
-            })
-        };
+        let refuse = |what, found, expected| Err(unexpected(path, what, found, expected));
         if let Some(expected) = self.mode
             && expected != mode
         {
@@ -78,15 +71,23 @@ impl Expect<'_> {
     /// Checks the length that is left when padding is removed.
     pub(crate) fn length(&self, path: &Path, found: u64) -> Result<()> {
         match self.bytes {
-            Some(expected) if found != expected => Err(Error::Unexpected {
-                path: path.to_owned(),
-                what: LENGTH,
-                found: format!("{found} bytes"),
-                expected: format!("{expected} bytes"),
-            }),
+            Some(expected) if found != expected => Err(unexpected(
+                path,
+                LENGTH,
+                format!("{found} bytes"),
+                format!("{expected} bytes"),
+            )),
             _ => Ok(()),
         }
     }
+}
+
+/// The error of a message that is not the expected one.
+pub(crate) fn unexpected(path: &Path, what: &str, found: String, expected: String) -> Error {
+    let message = format!("{what}: found {found}, expected {expected}");
+    Error::refused(ErrorKind::Unexpected, message)
+        .with(found, expected)
+        .at(path)
 }
 
 /// Checks that a message of many parts has those that are expected, and no others.
@@ -95,14 +96,7 @@ pub(crate) fn check_names<'p>(
     expected: &BTreeMap<String, Expect<'_>>,
     found: impl Iterator<Item = &'p str>,
 ) -> Result<()> {
-    let refuse = |found: String, expected: &str| {
-        Err(Error::Unexpected {
-            path: path.to_owned(),
-            what: "parts",
-            found,
-            expected: expected.to_owned(),
-        })
-    };
+    let refuse = |found, expected: &str| Err(unexpected(path, "parts", found, expected.into()));
     let mut missing: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
     for name in found {
         if !missing.remove(name) {
@@ -143,7 +137,7 @@ mod tests {
     #[track_caller]
     fn refused(expect: Expect<'_>, part: &PartMeta, unpad: bool) -> String {
         let error = expect.check(Path::new("f"), part, unpad).unwrap_err();
-        assert!(!error.remedy().is_empty());
+        assert_eq!(error.kind(), ErrorKind::Unexpected);
         error.to_string()
     }
 

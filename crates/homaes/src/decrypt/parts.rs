@@ -28,9 +28,9 @@ impl SecretKey {
     /// whose mode has it. The disk needs room for all parts twice.
     ///
     /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; [`Error::NoParts`] if the message has
-    /// none; [`Error::ManyParts`] for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which are
-    /// about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
+    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; `ErrorKind::NoParts` if the message
+    /// has none; `ErrorKind::ManyParts` for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part),
+    /// which are about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,
@@ -56,7 +56,7 @@ impl SecretKey {
         let (path, folder) = (ciphertexts.path().to_owned(), folder.as_ref());
         let meta = ciphertexts.meta().clone();
         if !meta.has_parts() {
-            return Err(Error::NoParts { path });
+            return Err(crate::Meta::no_parts(&path));
         }
         if options.part.is_some() || options.expect != Expect::default() {
             return Err(meta.many(&path));

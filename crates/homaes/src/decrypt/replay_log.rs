@@ -15,10 +15,11 @@
 //! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a
 //! decryption grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
+use crate::decrypt::expect::unexpected;
 use crate::input::part_meta::sha256;
 use crate::input::source::NOT_REGULAR;
 use crate::output::is_one_place;
-use crate::{Error, Output, PartMeta, Result};
+use crate::{Error, ErrorKind, Output, PartMeta, Result};
 use homaes_wire::{KeyId, hex};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -52,12 +53,13 @@ impl ReplayLog {
             let name = name_of(part);
             lines.push(format!("{name} bytes={} key={key}", part.bytes));
             if let Some(first) = places.insert(name, place.clone()) {
-                return Err(Error::Unexpected {
-                    path: place,
-                    what: "message",
-                    found: format!("that of {}", first.display()),
-                    expected: "each message once".into(),
-                });
+                let found = format!("that of {}", first.display());
+                return Err(unexpected(
+                    &place,
+                    "message",
+                    found,
+                    "each message once".into(),
+                ));
             }
         }
         let copy = Output::private(log, true)?;
@@ -71,9 +73,13 @@ impl ReplayLog {
 
     /// Refuses a file that is the log or its lock file, or has a folder of their name above it.
     pub(crate) fn spare(&self, file: &Path) -> Result<()> {
-        let path = self.copy.path().to_owned();
-        match file.ancestors().any(|file| is_own(&path, file)) {
-            true => Err(Error::SeenIsOutput { path }),
+        let path = self.copy.path();
+        match file.ancestors().any(|file| is_own(path, file)) {
+            true => Err(Error::refused(
+                ErrorKind::OwnInput,
+                "is both the output and the replay log or its lock file",
+            )
+            .at(path)),
             false => Ok(()),
         }
     }
@@ -117,10 +123,9 @@ fn next(check: [u8; 16], line: &str) -> [u8; 16] {
 /// Reads a log, or begins one, and checks that none of the messages is in it: its text, the number of its messages, and
 /// its last check.
 fn scan(log: &Path, places: &BTreeMap<String, PathBuf>) -> Result<(String, u64, [u8; 16])> {
-    let damaged = |line, expected| Error::SeenDamaged {
-        path: log.to_owned(),
-        line,
-        expected,
+    let damaged = |line, expected| {
+        let message = format!("the replay log is damaged: line {line}: expected {expected}");
+        Error::refused(ErrorKind::ReplayLog, message).at(log)
     };
     let text = match fs::read(log) {
         // what is no text fails the checks below
@@ -144,12 +149,10 @@ fn scan(log: &Path, places: &BTreeMap<String, PathBuf>) -> Result<(String, u64, 
         let (time, rest) = entry.split_at(entry.find(' ').unwrap_or(entry.len()));
         let name = rest.split_once(" bytes=").map_or(rest, |(name, _)| name);
         if let Some(place) = places.get(name) {
-            return Err(Error::Seen {
-                path: place.clone(),
-                time: time.to_owned(),
-                log: log.to_owned(),
-                line: number,
-            });
+            let log = log.display();
+            let what =
+                format!("this message was already accepted on {time} ({log}, line {number})");
+            return Err(Error::refused(ErrorKind::Replayed, what).at(place));
         }
         messages += 1;
     }

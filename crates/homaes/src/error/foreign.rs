@@ -1,6 +1,6 @@
 //! Formats that hold an AES ciphertext, or look as if they did, but are not one byte for byte.
 
-use crate::hex;
+use crate::{ErrorKind, hex};
 use homaes_wire::MAGIC;
 use std::fmt;
 
@@ -71,22 +71,12 @@ impl Foreign {
         }
     }
 
-    /// How to get AES ciphertext.
-    pub(crate) fn remedy(self) -> &'static str {
+    /// Which kind of error it is.
+    pub(crate) fn kind(self) -> ErrorKind {
         match self {
-            Self::Openssl { .. } => {
-                "cut its head off with 'tail -c +17', and get key and IV by 'openssl enc -P -S SALT' with the options of the encryption"
-            }
-            Self::OpensslBase64 => {
-                "decode it with 'openssl base64 -d', and give the result, of which more will be said"
-            }
-            Self::Homaes => "give the AES-encrypted file",
-            Self::Cms | Self::Jwe => {
-                "take AES key, IV and ciphertext out of it as docs/files.md says, or encrypt its content anew with 'openssl enc -aes-128-ctr -K KEY -iv IV'"
-            }
-            Self::Age => {
-                "decrypt it with age, and encrypt its content with 'openssl enc -aes-128-ctr -K KEY -iv IV'"
-            }
+            Self::Openssl { .. } => ErrorKind::Salted,
+            Self::OpensslBase64 => ErrorKind::SaltedBase64,
+            _ => ErrorKind::Foreign,
         }
     }
 }
@@ -100,7 +90,7 @@ impl fmt::Display for Foreign {
             Self::OpensslBase64 => f.write_str("the output of 'openssl enc -a' with a password"),
             Self::Homaes => f.write_str("a file of homaes itself"),
             Self::Cms => f.write_str("a CMS or S/MIME message"),
-            Self::Age => f.write_str("a file of age, which has no AES in it"),
+            Self::Age => f.write_str("a file of age, which does not use AES"),
             Self::Jwe => f.write_str("a JSON Web Encryption (JWE)"),
         }
     }

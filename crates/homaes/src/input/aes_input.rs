@@ -6,7 +6,7 @@ use crate::input::counters::overlap;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::input::source::{CachedSource, FileSource, Source};
 use crate::input::split::Split;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use homaes_aes::{Block, Mode};
 use std::fmt;
 use std::fs::File;
@@ -58,7 +58,7 @@ impl AesFile {
     /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
     /// mode; [`Error::Io`] if the file cannot be read or is not a regular file: its length must be known in advance.
     pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
         Self::of(FileSource::open(path.as_ref())?, mode)
@@ -92,7 +92,7 @@ impl AesFile {
     /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if it begins like another format, [`Error::MessageLength`] if its length does not fit the
+    /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
     /// mode; [`Error::Io`].
     pub fn of(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         refuse_foreign(&source)?;
@@ -102,7 +102,7 @@ impl AesFile {
     /// As [`of`](Self::of), whatever the source begins like.
     ///
     /// # Errors
-    /// As [`of`](Self::of), without [`Error::Foreign`].
+    /// As [`of`](Self::of), without `ErrorKind::Foreign`.
     pub fn raw(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         Self::with(Arc::new(source), 0, mode)
     }
@@ -119,7 +119,7 @@ impl AesFile {
     /// As [`with_nonce`](Self::with_nonce), whatever the source begins like.
     ///
     /// # Errors
-    /// As [`with_nonce`](Self::with_nonce), without [`Error::Foreign`].
+    /// As [`with_nonce`](Self::with_nonce), without `ErrorKind::Foreign`.
     pub fn raw_with_nonce(source: impl Source + 'static) -> Result<Self> {
         let found = source.bytes();
         if found < NONCE_BYTES + TAG_BYTES {
@@ -136,7 +136,7 @@ impl AesFile {
     /// `meta`, whose name and place are left aside.
     ///
     /// # Errors
-    /// [`Error::MessageLength`] if the length does not fit the mode or the source; [`Error::Aad`].
+    /// `ErrorKind::MessageLength` if the length does not fit the mode or the source; `ErrorKind::Argument`.
     pub fn described(source: impl Source + 'static, offset: u64, meta: &PartMeta) -> Result<Self> {
         let PartMeta { mode, bytes, .. } = *meta;
         let gcm = matches!(mode, Mode::Gcm { .. });
@@ -181,14 +181,15 @@ impl AesFile {
     /// Adds the associated data of GCM, which the tag covers.
     ///
     /// # Errors
-    /// [`Error::Aad`] for another mode, or if there are more than [`MAX_AAD_BYTES`].
+    /// `ErrorKind::Argument` for another mode, or if there are more than [`MAX_AAD_BYTES`].
     pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
         if self.public.tag.is_none() || aad.len() > MAX_AAD_BYTES {
-            return Err(Error::Aad {
-                mode: self.public.mode.name(),
-                found: aad.len(),
-                expected: MAX_AAD_BYTES,
-            });
+            let (found, mode) = (aad.len(), self.public.mode.name());
+            let message = format!(
+                "{found} bytes of associated data with mode {mode}, expected at most {MAX_AAD_BYTES} and mode gcm"
+            );
+            let error = Error::refused(ErrorKind::Argument, message);
+            return Err(error.with(found, MAX_AAD_BYTES));
         }
         self.public.aad = aad;
         Ok(self)
@@ -387,7 +388,7 @@ impl AesInput {
     /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
     ///
     /// # Errors
-    /// [`Error::PartNames`] if there are none, or one has no such name, or two have the same.
+    /// `ErrorKind::PartNames` if there are none, or one has no such name, or two have the same.
     pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
         let named = parts.into_iter().map(|(name, part)| AesFile {
             name: Some(name),
@@ -397,16 +398,19 @@ impl AesInput {
         let names = message.parts.iter().filter_map(|part| part.name.as_deref());
         let checked = check_names(names);
         let bytes: usize = message.parts.iter().map(AesFile::table_bytes).sum();
-        let (found, expected) = match checked {
-            Err((name, expected)) => (quoted(name), expected),
-            Ok(()) if message.parts.is_empty() => ("none".to_owned(), "at least one part"),
+        let (kind, found, expected) = match checked {
+            Err((name, expected)) => (ErrorKind::PartNames, quoted(name), expected),
+            Ok(()) if message.parts.is_empty() => {
+                (ErrorKind::Argument, "none".to_owned(), "at least one part")
+            }
             Ok(()) if bytes as u64 > MAX_PARTS_BYTES => {
                 let found = format!("{bytes} bytes of names and associated data");
-                (found, "256 MiB at most")
+                (ErrorKind::PartNames, found, "256 MiB at most")
             }
             Ok(()) => return Ok(message),
         };
-        Err(Error::PartNames { found, expected })
+        let message = format!("parts of a message: found {found}, expected {expected}");
+        Err(Error::refused(kind, message))
     }
 
     /// What is written of the parts.
@@ -584,10 +588,12 @@ fn refuse_foreign(source: &dyn Source) -> Result<()> {
     read.map_err(|error| Error::io(source.name(), error))?;
     match Foreign::of_head(&head) {
         None => Ok(()),
-        Some(format) => Err(Error::Foreign {
-            path: source.name().to_owned(),
-            format,
-        }),
+        Some(format) => {
+            let expected = "bare AES ciphertext";
+            let message = format!("starts like {format}, expected {expected}");
+            let error = Error::refused(format.kind(), message);
+            Err(error.with(format.to_string(), expected).at(source.name()))
+        }
     }
 }
 
@@ -596,12 +602,10 @@ fn changed() -> io::Error {
 }
 
 fn length(path: &Path, mode: &'static str, found: u64, expected: &'static str) -> Error {
-    Error::MessageLength {
-        path: path.to_owned(),
-        mode,
-        found,
-        expected,
-    }
+    let message = format!("{found} bytes do not fit mode {mode}, expected {expected}");
+    Error::refused(ErrorKind::MessageLength, message)
+        .with(found, expected)
+        .at(path)
 }
 
 #[cfg(test)]

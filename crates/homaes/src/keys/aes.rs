@@ -1,6 +1,6 @@
 //! The AES key of the client, and the files it is read from.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use core::fmt;
 use homaes_aes::{KeySize, RoundKeys};
 use std::io::{self, Read};
@@ -24,7 +24,7 @@ impl AesKey {
     /// A key of 16, 24 or 32 bytes.
     ///
     /// # Errors
-    /// [`Error::AesKey`] for any other length.
+    /// `ErrorKind::AesKey` for any other length.
     pub fn from_bytes(key: &[u8]) -> Result<Self> {
         Self::expand(key, Path::new("<memory>"), key.len())
     }
@@ -37,7 +37,7 @@ impl AesKey {
     /// mistyped AES-128 key would pass for another AES-256 key.
     ///
     /// # Errors
-    /// [`Error::AlmostHex`] for the latter, [`Error::AesKey`] for anything else, [`Error::Io`].
+    /// `ErrorKind::AesKey` for the latter and anything else, [`Error::Io`].
     pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);
@@ -58,9 +58,10 @@ impl AesKey {
                 hex.ambiguous = len == MAX_KEY_BYTES;
                 Ok(hex)
             }
-            None if is_almost_hex(content) => Err(Error::AlmostHex {
-                path: name.to_owned(),
-            }),
+            None if is_almost_hex(content) => Err(wrong(
+                name,
+                "most of its 32 characters are hex digits, but not all",
+            )),
             None => Self::expand(content, name, len),
         }
     }
@@ -88,10 +89,17 @@ impl AesKey {
     }
 
     fn expand(key: &[u8], name: &Path, found: usize) -> Result<Self> {
-        let round_keys = RoundKeys::expand(key).map_err(|_| Error::AesKey {
-            path: name.to_owned(),
-            found,
-            more: found >= MAX_AES_KEY_FILE_BYTES,
+        let round_keys = RoundKeys::expand(key).map_err(|_| {
+            let more = if found >= MAX_AES_KEY_FILE_BYTES {
+                " or more"
+            } else {
+                ""
+            };
+            let expected = "16, 24 or 32 bytes";
+            let message = format!(
+                "found {found} bytes{more}, expected {expected}, or 32, 48 or 64 hex digits"
+            );
+            wrong(name, &message).with(found, expected)
         })?;
         Ok(Self {
             round_keys,
@@ -138,6 +146,10 @@ fn digit(c: u8) -> Option<u8> {
         b'A'..=b'F' => Some(c - b'A' + 10),
         _ => None,
     }
+}
+
+fn wrong(path: &Path, why: &str) -> Error {
+    Error::refused(ErrorKind::AesKey, format!("not an AES key: {why}")).at(path)
 }
 
 #[cfg(test)]
@@ -191,10 +203,8 @@ mod tests {
             "00010203 04050607 08090a0b 0c0d\n",
         ] {
             let error = read(text.as_bytes()).unwrap_err();
-            assert!(
-                matches!(error, Error::AlmostHex { .. }),
-                "{text:?}: {error}"
-            );
+            assert_eq!(error.kind(), ErrorKind::AesKey, "{text:?}: {error}");
+            assert!(error.to_string().contains("hex digits, but not all"));
         }
     }
 
@@ -203,10 +213,8 @@ mod tests {
         for len in (0..200usize).filter(|len| ![16, 24, 32].contains(len)) {
             let error = read(&vec![0xff; len]).unwrap_err();
             let found = len.min(MAX_AES_KEY_FILE_BYTES);
-            assert!(
-                matches!(error, Error::AesKey { found: f, .. } if f == found),
-                "{error}"
-            );
+            assert_eq!(error.kind(), ErrorKind::AesKey, "{error}");
+            assert_eq!(error.details().unwrap()[0], found.into());
         }
         assert!(read(&[b'0'; 33]).is_err() && read(&[b'0'; 31]).is_err());
         assert!(read(b"0x000102030405060708090a0b0c0d0e0f").is_err());

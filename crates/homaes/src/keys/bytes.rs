@@ -4,6 +4,7 @@ use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
     last_checksum, open, protect::Sealed, set_of,
 };
+use crate::keys::protect::protected;
 use crate::keys::random;
 use crate::{Cancel, Error, Output, Result, Set};
 use homaes_wire::{Kind, Reader, WireError, Writer};
@@ -35,7 +36,7 @@ impl SecretKey {
     /// any more.
     ///
     /// # Errors
-    /// [`Error::Protected`] if it is; the first thing that is wrong with them.
+    /// `ErrorKind::Protected` if it is; the first thing that is wrong with them.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let path = Path::new(MEMORY);
         let mut front = reader(bytes, Kind::SecretKey)?;
@@ -45,8 +46,7 @@ impl SecretKey {
             .map_err(|source| Error::file(path, source))?
             .is_some()
         {
-            let path = path.to_owned();
-            return Err(Error::Protected { path });
+            return Err(protected(path));
         }
         Self::read(set, reader(bytes, Kind::SecretKey)?, path, false)
     }
@@ -63,7 +63,7 @@ impl SecretKey {
     /// The bytes of its file, under a passphrase if there is one. Overwritten when dropped.
     ///
     /// # Errors
-    /// With a passphrase [`Error::Random`] or [`Error::KdfMemory`].
+    /// With a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn to_bytes(&self, lock: Option<(&Passphrase, KdfCost)>) -> Result<Zeroizing<Vec<u8>>> {
         let error = |source: WireError| Error::Keys(source.into());
         let plain = in_memory(&*self.key).map_err(Error::Keys)?;
@@ -137,7 +137,7 @@ impl WrappedKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AesKey, Scheme, Transcipher, WrapOptions};
+    use crate::{AesKey, ErrorKind, Scheme, Transcipher, WrapOptions};
     use std::fs;
 
     fn cost() -> KdfCost {
@@ -215,15 +215,15 @@ mod tests {
         let passphrase = Passphrase::new(b"correct").unwrap();
         let sealed = secret.to_bytes(Some((&passphrase, cost()))).unwrap();
         let error = SecretKey::from_bytes(&sealed).unwrap_err();
-        assert!(matches!(error, Error::Protected { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Protected, "{error}");
         let key = SecretKey::unlock_bytes(&sealed, &passphrase).unwrap();
         assert!(key.is_protected() && key.id() == secret.id());
         let wrong = Passphrase::new(b"wrong").unwrap();
         let error = SecretKey::unlock_bytes(&sealed, &wrong).unwrap_err();
-        assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::WrongPassphrase, "{error}");
         let plain = secret.to_bytes(None).unwrap();
         let error = SecretKey::unlock_bytes(&plain, &passphrase).unwrap_err();
-        assert!(matches!(error, Error::NotProtected { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::NotProtected, "{error}");
         assert!(SecretKey::from_bytes(&eval).is_err() && EvalKey::from_bytes(&plain).is_err());
     }
 

@@ -65,7 +65,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::KeysExist`] or [`Error::Io`]; with a passphrase
-    /// [`Error::KdfMemory`].
+    /// `ErrorKind::Memory`.
     pub fn create(
         self,
         set: &Set,
@@ -111,7 +111,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::KeysExist`] or [`Error::Io`]; with a
-    /// passphrase [`Error::KdfMemory`].
+    /// passphrase `ErrorKind::Memory`.
     pub fn save(
         self,
         key: &SecretKey,

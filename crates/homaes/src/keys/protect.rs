@@ -11,7 +11,7 @@
 //!
 //! Whoever changes the cost in the file makes the key another one; what a file can ask for is bounded before work starts.
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
@@ -48,7 +48,7 @@ impl Passphrase {
     /// These bytes.
     ///
     /// # Errors
-    /// [`Error::Passphrase`] if there are none, or too many.
+    /// `ErrorKind::Passphrase` if there are none, or too many.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         Self::checked(bytes, Path::new("<memory>"))
     }
@@ -56,7 +56,7 @@ impl Passphrase {
     /// Reads a file of one line, whose end is not a part of the passphrase; `name` names the file in errors.
     ///
     /// # Errors
-    /// [`Error::Passphrase`] if the line is empty or too long, or not the only one; [`Error::Io`].
+    /// `ErrorKind::Passphrase` if the line is empty or too long, or not the only one; [`Error::Io`].
     pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         // With its final capacity, so that no copy stays behind.
@@ -76,10 +76,9 @@ impl Passphrase {
             _ if bytes.contains(&b'\n') => "more than one line",
             _ => return Ok(Self(Zeroizing::new(bytes.to_vec()))),
         };
-        Err(Error::Passphrase {
-            path: name.to_owned(),
-            found,
-        })
+        let expected = "one line of 1 to 1024 bytes";
+        let message = format!("not a passphrase: found {found}, expected {expected}");
+        Err(Error::refused(ErrorKind::Passphrase, message).at(name))
     }
 }
 
@@ -263,12 +262,11 @@ impl Protection {
         // Not by the crate, whose memory is neither overwritten nor refused with a figure.
         let count = params.block_count();
         let mut memory = Zeroizing::new(Vec::new());
-        memory
-            .try_reserve_exact(count)
-            .map_err(|_| Error::KdfMemory {
-                path: path.to_owned(),
-                wanted: count as u64 * Block::SIZE as u64,
-            })?;
+        memory.try_reserve_exact(count).map_err(|_| {
+            let wanted = count as u64 * Block::SIZE as u64;
+            let message = format!("no memory for the passphrase: Argon2id needs {wanted} bytes");
+            Error::refused(ErrorKind::Memory, message).at(path)
+        })?;
         memory.resize(count, Block::new());
         let mut key = Zeroizing::new([0; 32]);
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
@@ -328,6 +326,11 @@ impl Sealed {
     }
 }
 
+/// The error of a key that is opened without its passphrase.
+pub(super) fn protected(path: &Path) -> Error {
+    Error::refused(ErrorKind::Protected, "this secret key needs its passphrase").at(path)
+}
+
 /// Decrypts the bytes of the unprotected file; `reader` has read nothing but the header.
 pub(crate) fn open<R: Read>(
     mut reader: Reader<R>,
@@ -336,15 +339,16 @@ pub(crate) fn open<R: Read>(
 ) -> Result<Zeroizing<Vec<u8>>> {
     let error = |source| Error::file(path, source);
     let Some(protection) = Protection::read(&mut reader).map_err(error)? else {
-        let path = path.to_owned();
-        return Err(Error::NotProtected { path });
+        let message = "this secret key has no passphrase, found one";
+        return Err(Error::refused(ErrorKind::NotProtected, message).at(path));
     };
     let sealed = reader.next_record(TAG_SEALED, MAX_SEALED_BYTES);
     let mut plain = Zeroizing::new(sealed.map_err(error)?);
     let header = reader.header().clone();
     reader.finish().map_err(error)?;
-    let wrong = || Error::WrongPassphrase {
-        path: path.to_owned(),
+    let wrong = || {
+        let message = "the passphrase does not open this secret key";
+        Error::refused(ErrorKind::WrongPassphrase, message).at(path)
     };
     let (_, tag) = plain
         .split_last_chunk::<AEAD_TAG_BYTES>()

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::keys::random;
 use crate::machine::memory;
-use crate::{Error, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo};
+use crate::{Error, ErrorKind, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Expansion, Mismatch, SetId, mismatch, traits};
@@ -67,9 +67,8 @@ impl WrappedKey {
     /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors
-    /// [`Error::KeySizeOfSet`]; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot
-    /// expand the key as asked for;
-    /// [`Error::Random`], [`Error::Memory`].
+    /// `ErrorKind::KeySize`; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand
+    /// the key as asked for; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
         let wrapping = checked(wrapping, &secret.set, aes_key.size())?;
         let mut rng = random::generator()?;
@@ -269,12 +268,12 @@ fn check_size(set: &Set, size: KeySize) -> Result<()> {
         return Ok(());
     }
     let expected: Vec<_> = takes.iter().map(|size| bits(size).to_string()).collect();
-    Err(Error::KeySizeOfSet {
-        set: set.name(),
-        found: bits(&size),
-        expected: expected.join(" or "),
-        other: Set::for_key_size(set.scheme(), size),
-    })
+    let (found, expected, set_name) = (bits(&size), expected.join(" or "), set.name());
+    let other = Set::for_key_size(set.scheme(), size);
+    let other = other.map_or_else(String::new, |other| format!(", {other} takes {found}"));
+    let message =
+        format!("an AES key of {found} bits: set {set_name} takes keys of {expected} bits{other}");
+    Err(Error::refused(ErrorKind::KeySize, message).with(found, expected))
 }
 
 impl fmt::Debug for WrappedKey {

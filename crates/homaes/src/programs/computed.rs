@@ -8,9 +8,10 @@
 //! Every ciphertext holds bytes. Numbers wider than a byte are in groups of ciphertexts, one for each byte, the lowest first.
 
 use crate::decrypt::MIN_MARGIN_BITS;
+use crate::error::{other_scheme, wrong_value};
 use crate::machine::pool::Pool;
 use crate::results::meta::{TAG_BATCH, TAG_META};
-use crate::{Error, EvalKey, Output, Result, SchemeError, SecretKey, Set};
+use crate::{Error, ErrorKind, EvalKey, Output, Result, SchemeError, SecretKey, Set};
 use core::fmt;
 use homaes_scheme::traits::{Input, Params, ValueCodec};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
@@ -161,8 +162,9 @@ impl Computed {
     /// the last ones hold beyond `count` numbers is in the file too, but is not shown when it is opened: multiply it by zero if the owner of the key must not see it.
     ///
     /// # Errors
-    /// [`Error::Value`] if the label is there already or cannot be one, or the numbers do not fill the ciphertexts; [`Error::OtherState`] if
-    /// these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or may decrypt wrongly.
+    /// `ErrorKind::Argument` if the label is there already or cannot be one, or the numbers do not fill the
+    /// ciphertexts, or if these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or
+    /// may decrypt wrongly.
     pub fn add<'c, C: Any>(
         &mut self,
         label: &str,
@@ -170,16 +172,9 @@ impl Computed {
         width: u8,
         ciphertexts: impl IntoIterator<Item = &'c C>,
     ) -> Result<()> {
-        let wrong = |expected| Error::Value {
-            label: label.to_owned(),
-            expected,
-        };
+        let wrong = |expected| wrong_value(label, expected);
         let params = self.set.params();
-        let other = || Error::OtherState {
-            path: "<memory>".into(),
-            set: self.set.name(),
-            expected: type_name::<C>(),
-        };
+        let other = || other_scheme(self.set.name(), type_name::<C>());
         let form = params.values().ok_or_else(other)?;
         let taken = self.values.iter().any(|value| value.label == label);
         if taken || !is_label(label) {
@@ -265,8 +260,9 @@ impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included; [`Error::NoisyValue`] if the noise
-    /// of a ciphertext has come too close to failure; [`Error::Wide`] if a number has more bits than its value says.
+    /// The first thing that is wrong with the file, another set or another secret key included; `ErrorKind::Noise` if
+    /// the noise of a ciphertext has come too close to failure; `ErrorKind::Damaged` if a number has more bits than its
+    /// value says.
     pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Computed);
@@ -299,22 +295,22 @@ impl SecretKey {
                 let decrypted = pool.install(|| form.decrypt(&*self.key, &body));
                 let (bytes, found) = decrypted.map_err(|source| meta.wrong(path, source))?;
                 if found < MIN_MARGIN_BITS {
-                    return Err(Error::NoisyValue {
-                        path: path.to_owned(),
-                        label: meta.label.clone(),
-                        found,
-                        expected: MIN_MARGIN_BITS,
-                    });
+                    let (label, expected) = (&meta.label, MIN_MARGIN_BITS);
+                    let message = format!(
+                        "value {label:?}: {found:.1} bits of noise left, expected at least {expected}"
+                    );
+                    let error = Error::refused(ErrorKind::Noise, message);
+                    return Err(error.with(found, expected).at(path));
                 }
                 planes.push(Zeroizing::new(bytes));
             }
             let numbers = Zeroizing::new(numbers(meta, &planes));
             if numbers.iter().any(|&number| number > meta.most()) {
-                return Err(Error::Wide {
-                    path: path.to_owned(),
-                    label: meta.label.clone(),
-                    expected: meta.width,
-                });
+                let message = format!(
+                    "value {:?} has a number of more than {} bits",
+                    meta.label, meta.width
+                );
+                return Err(Error::refused(ErrorKind::Damaged, message).at(path));
             }
             let meta = meta.clone();
             all.push(Numbers { meta, numbers });

@@ -1,12 +1,13 @@
 //! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
 
+use crate::error::{self, other_direction, quoted, wrong_value};
 use crate::input::aes_input::{AesFile, AesInput};
 use crate::keys::random::generator;
 use crate::keys::{EvalKey, WrappedKey};
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::programs::computed::Computed;
-use crate::{Cancel, Error, Result, SchemeError, Set};
+use crate::{Cancel, Error, ErrorKind, Result, SchemeError, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Error as Bgv, Params, State};
@@ -66,8 +67,8 @@ impl Scan {
     /// A search for patterns by their labels, with keys of `set`.
     ///
     /// # Errors
-    /// [`Error::OtherState`] if the set is not of BGV; [`Error::Value`] if there is no pattern; [`Error::Pattern`] if one is empty or too long for
-    /// the set.
+    /// `ErrorKind::Argument` if the set is not of BGV, or if there is no pattern if one is empty or too long for the
+    /// set.
     pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
         let patterns: Vec<_> = patterns.into_iter().collect();
         let params = set.params();
@@ -76,25 +77,20 @@ impl Scan {
             .downcast_ref::<Params>()
             .ok_or_else(|| other_scheme(set))?;
         let of = |bytes| Placement::new(params, bytes).filter(|_| bytes > 0);
-        let wrong = |label: &str, expected| Error::Value {
-            label: label.to_owned(),
-            expected,
-        };
         for (label, pattern) in &patterns {
             if of(pattern.len()).is_none() {
-                return Err(Error::Pattern {
-                    label: label.clone(),
-                    found: pattern.len(),
-                    most: Placement::longest(params),
-                });
+                let (label, found) = (quoted(label), pattern.len());
+                let expected = format!("1 to {}", Placement::longest(params));
+                let message = format!("pattern {label}: found {found} bytes, expected {expected}");
+                return Err(Error::refused(ErrorKind::Argument, message).with(found, expected));
             }
             if label.starts_with(HEADER) {
-                return Err(wrong(label, OWN_LABEL));
+                return Err(wrong_value(label, OWN_LABEL));
             }
         }
         let longest = patterns.iter().map(|(_, pattern)| pattern.len()).max();
         let placement = longest.and_then(of);
-        let placement = placement.ok_or_else(|| wrong("", "at least one pattern"))?;
+        let placement = placement.ok_or_else(|| wrong_value("", "at least one pattern"))?;
         Ok(Self {
             set: set.clone(),
             placement,
@@ -108,9 +104,10 @@ impl Scan {
     /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout sliced or leaves less than seven
-    /// multiplications, or the set has no keys for rotations; [`Error::Direction`]; [`Error::Value`] if a label cannot be one or is there twice; what
-    /// is wrong with the part; [`Error::Cancelled`].
+    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout
+    /// sliced or leaves less than seven multiplications, or the set has no keys for rotations; `ErrorKind::Direction`;
+    /// `ErrorKind::Argument` if a label cannot be one or is there twice; what is wrong with the part;
+    /// [`Error::Cancelled`].
     pub fn run(
         &self,
         eval: &EvalKey,
@@ -159,12 +156,9 @@ impl Scan {
     /// Where each pattern begins, ascending, in the order of the patterns: by the opened answers, labels with their numbers.
     ///
     /// # Errors
-    /// [`Error::Value`] if they are not the answers of this search, all of them.
+    /// `ErrorKind::Argument` if they are not the answers of this search, all of them.
     pub fn starts(&self, answers: &[(&str, &[u64])]) -> Result<Vec<Vec<u64>>> {
-        let wrong = |label: &str| Error::Value {
-            label: label.to_owned(),
-            expected: ANSWERS,
-        };
+        let wrong = |label: &str| wrong_value(label, ANSWERS);
         let find = |label: &str| answers.iter().find(|(own, _)| *own == label);
         let said = answers.iter().find_map(|(label, _)| {
             let (bytes, _) = label.strip_prefix(HEADER)?.split_once(' ')?;
@@ -236,8 +230,7 @@ impl Scan {
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
         let (found, mode) = (wrapped.direction(), part.mode());
         if mode.direction() != found {
-            let mode = mode.name();
-            return Err(Error::Direction { mode, found });
+            return Err(other_direction(mode));
         }
         let own = |error: Bgv| Error::Keys(error.into());
         let level = wrapped.output_level(Layout::Sliced).ok_or_else(|| {
@@ -325,11 +318,7 @@ impl Scan {
 }
 
 fn other_scheme(set: &Set) -> Error {
-    Error::OtherState {
-        path: "<memory>".into(),
-        set: set.name(),
-        expected: "a set of BGV",
-    }
+    error::other_scheme(set.name(), "a set of BGV")
 }
 
 /// What went wrong, unless the search was cancelled.

@@ -1,5 +1,6 @@
 //! The batches of an `.hct` file, front to back: from a path, from a [`Source`], or from any [`Read`].
 
+use crate::error::other_scheme;
 use crate::input::part_meta::MAX_PARTS_BYTES;
 use crate::input::source::Source;
 use crate::machine::pool::Pool;
@@ -368,16 +369,12 @@ impl Batch {
     /// `homaes_dghv::State`. They are under the key of the file's header, whatever they say.
     ///
     /// # Errors
-    /// [`Error::OtherState`] if they are of another scheme; [`Error::Batch`] if the record cannot be read.
+    /// `ErrorKind::Argument` if they are of another scheme; [`Error::Batch`] if the record cannot be read.
     pub fn state<S: Any>(&self) -> Result<S> {
         let state = self.read().map_err(|source| self.wrong(source))?;
         match state.downcast() {
             Ok(state) => Ok(*state),
-            Err(_) => Err(Error::OtherState {
-                path: self.path.to_path_buf(),
-                set: self.set.name(),
-                expected: type_name::<S>(),
-            }),
+            Err(_) => Err(other_scheme(self.set.name(), type_name::<S>()).at(&*self.path)),
         }
     }
 

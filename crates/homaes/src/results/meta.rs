@@ -11,7 +11,7 @@
 
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
 use crate::input::split::Split;
-use crate::{Error, Quality, Step};
+use crate::{Error, ErrorKind, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_scheme::traits::Shape;
 use homaes_wire::{Decoder, Encoder, WireError};
@@ -102,17 +102,15 @@ impl Meta {
 
     /// The part called `name`, or the only one of a message without names; `path` names the file in errors.
     pub(crate) fn chosen(&self, path: &Path, name: Option<&str>) -> Result<&PartMeta, Error> {
-        let owned = || path.to_owned();
         match (self.only(), name) {
             (Some(part), None) => Ok(part),
-            (Some(_), Some(_)) => Err(Error::NoParts { path: owned() }),
+            (Some(_), Some(_)) => Err(Self::no_parts(path)),
             (None, None) => Err(self.many(path)),
             (None, Some(name)) => {
                 let mut parts = self.parts.iter();
                 let found = parts.find(|part| part.name.as_deref() == Some(name));
-                found.ok_or_else(|| Error::NoPart {
-                    path: owned(),
-                    name: name.to_owned(),
+                found.ok_or_else(|| {
+                    Error::refused(ErrorKind::NoPart, format!("has no part '{name}'")).at(path)
                 })
             }
         }
@@ -120,10 +118,14 @@ impl Meta {
 
     /// That one of the parts must be chosen.
     pub(crate) fn many(&self, path: &Path) -> Error {
-        Error::ManyParts {
-            path: path.to_owned(),
-            count: self.parts.len(),
-        }
+        let message = format!("holds {} parts", self.parts.len());
+        Error::refused(ErrorKind::ManyParts, message).at(path)
+    }
+
+    /// The error of a message without parts where they are wanted.
+    #[must_use]
+    pub fn no_parts(path: &Path) -> Error {
+        Error::refused(ErrorKind::NoParts, "holds one message without parts").at(path)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

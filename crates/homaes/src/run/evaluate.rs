@@ -13,6 +13,7 @@
 //! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run
 //! while the other is copied.
 
+use crate::error::too_noisy;
 use crate::input::aes_input::PublicBlocks;
 use crate::input::batch::{Batch, Batches};
 use crate::results::report::Stages;
@@ -125,12 +126,7 @@ fn trusted(done: Evaluated<'_>) -> Result<Evaluated<'_>> {
     if found >= MIN_CAPACITY_BITS {
         return Ok(done);
     }
-    Err(Error::Noise {
-        path: None,
-        batch,
-        found,
-        expected: MIN_CAPACITY_BITS,
-    })
+    Err(too_noisy(batch, found, MIN_CAPACITY_BITS))
 }
 
 fn evaluate<'c>(

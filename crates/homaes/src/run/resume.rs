@@ -18,7 +18,7 @@ use crate::results::meta::encode_steps;
 use crate::results::report::worst;
 use crate::run::plan::{Plan, RunId};
 use crate::run::writer::Results;
-use crate::{AesInput, Error, Output, Report, Result, Step, Transcipher};
+use crate::{AesInput, Error, ErrorKind, Output, Report, Result, Step, Transcipher};
 use homaes_wire::{Front, Reader, hex, unhex};
 use serde_json::{Value, json};
 use std::fs;
@@ -97,8 +97,8 @@ impl Transcipher<'_> {
     /// which run it is.
     ///
     /// # Errors
-    /// As [`run`](Self::run); [`Error::OtherRun`] and [`Error::Journal`] if what is beside the output is of another message, other keys or another layout, or
-    /// damaged. The files stay in all cases.
+    /// As [`run`](Self::run); `ErrorKind::OtherRun` if what is beside the output is of another message, other keys or
+    /// another layout, or damaged. The files stay in all cases.
     pub fn resume(
         &self,
         message: impl Into<AesInput>,
@@ -244,14 +244,20 @@ impl Journal {
             .len();
         let foreign = match lines.all.first() {
             _ if lines.is_of(id) => None,
-            Some((first, _)) if first["format"] == FORMAT => Some(Error::OtherRun {
-                path: path.clone(),
-                found: first["job"].as_str().unwrap_or_default().to_owned(),
-                expected: id.to_string(),
-            }),
+            Some((first, _)) if first["format"] == FORMAT => {
+                let (found, expected) = (first["job"].as_str().unwrap_or_default(), id.to_string());
+                let message = format!(
+                    "belongs to a run with another message, key or layout: found run {found}, expected {expected}"
+                );
+                let error = Error::refused(ErrorKind::OtherRun, message);
+                Some(error.with(found, expected).at(&path))
+            }
             // a run that was stopped in its first line has left nothing to go on with: the part begins after it
             None if !text.contains(&b'\n') && part_bytes == 0 => None,
-            _ => Some(Error::Journal { path: path.clone() }),
+            _ => {
+                let message = "the journal of this unfinished output is missing, or its first line is damaged";
+                Some(Error::refused(ErrorKind::OtherRun, message).at(&path))
+            }
         };
         if let Some(error) = foreign
             && !how.force

@@ -16,7 +16,7 @@ use crate::results::meta::{
 use crate::results::report::worst;
 use crate::run::plan::{Plan, RunId, in_memory};
 use crate::run::writer::Results;
-use crate::{Error, Report, Result, Step, Transcipher};
+use crate::{Error, ErrorKind, Report, Result, Step, Transcipher};
 use homaes_wire::{
     Contents, Decoder, Encoder, Front, Header, Kind, RECORD_OVERHEAD, Reader, WireError, Writer,
 };
@@ -160,8 +160,8 @@ impl Transcipher<'_> {
     /// Evaluates the batches of a shard of the run `plan`: the bytes of its file.
     ///
     /// # Errors
-    /// As [`run`](Self::run). [`Error::Shard`] if the plan was made with other keys, if the run has no such batches, or if results cross a bridge, which shards have
-    /// no form for.
+    /// As [`run`](Self::run). `ErrorKind::Shard` if the plan was made with other keys, if the run has no such batches,
+    /// or if results cross a bridge, which shards have no form for.
     pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
         let none = name.batches == 0 || name.range().end > plan.split.batches();
         let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
@@ -171,8 +171,7 @@ impl Transcipher<'_> {
             () => None,
         };
         if let Some(what) = wrong {
-            let path = "<memory>".into();
-            return Err(Error::Shard { path, what });
+            return Err(Error::wrong_shard("<memory>", what));
         }
         memory::check(self.set().params().memory_of_run(plan.layout))?;
         let header = plan.shard_header(name)?;
@@ -268,7 +267,7 @@ impl Shard {
     /// Checks that it is the one wanted, of a run whose file of results has this header; `path` names it in errors.
     ///
     /// # Errors
-    /// [`Error::Shard`].
+    /// `ErrorKind::Shard`.
     pub fn check(&self, wanted: &ShardName, results: &Header, path: &Path) -> Result<()> {
         let (own, other) = (&self.header, results);
         let same_set = (own.set(), own.digest(), own.key_id())
@@ -279,10 +278,7 @@ impl Shard {
             () if self.name != *wanted => "shard",
             () => return Ok(()),
         };
-        Err(Error::Shard {
-            path: path.to_owned(),
-            what,
-        })
+        Err(Error::wrong_shard(path, what))
     }
 }
 
@@ -432,6 +428,13 @@ impl<'s> Merge<'s> {
 }
 
 impl Error {
+    /// A shard of another job, with other keys or another number, as `what` says.
+    #[must_use]
+    pub fn wrong_shard(path: impl Into<PathBuf>, what: &str) -> Self {
+        let message = format!("wrong shard: its {what} does not match the job");
+        Self::refused(ErrorKind::Shard, message).at(path)
+    }
+
     /// That what is wrong is wrong with a shard.
     #[must_use]
     pub fn in_shard(self) -> Self {

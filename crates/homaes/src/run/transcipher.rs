@@ -1,5 +1,6 @@
 //! A run from file to file: keys and message in, `.hct` file and report out.
 
+use crate::error::other_direction;
 use crate::input::aes_input::AesInput;
 use crate::input::batch::Batches;
 use crate::input::split::Split;
@@ -193,14 +194,14 @@ impl<'k> Transcipher<'k> {
     /// What a run on `message`, an [`AesFile`] or many, will do and write.
     ///
     /// # Errors
-    /// [`Error::Direction`] if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round keys.
+    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round
+    /// keys.
     pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
         let found = self.wrapped.direction();
         let mut modes = message.parts().iter().map(AesFile::mode);
         if let Some(mode) = modes.find(|mode| mode.direction() != found) {
-            let mode = mode.name();
-            return Err(Error::Direction { mode, found });
+            return Err(other_direction(mode));
         }
         message.paths().try_for_each(refuse_unfinished_name)?;
         let layout = self.layout_for(message.blocks())?;

@@ -7,7 +7,8 @@
 )]
 mod backend;
 
-use crate::{Error, Result, Set};
+use crate::error::quoted;
+use crate::{Error, ErrorKind, Result, Set};
 use core::any::Any;
 use core::fmt;
 use core::str::FromStr;
@@ -54,8 +55,10 @@ impl FromStr for Devices {
             "cuda" => Some(Self::Cuda(Vec::new())),
             _ => text.strip_prefix("cuda:").and_then(numbers),
         };
-        found.ok_or_else(|| Error::UnknownDevice {
-            found: text.to_owned(),
+        found.ok_or_else(|| {
+            let expected = "auto, cpu, cuda, or GPU numbers such as cuda:0,1";
+            let message = format!("device {}: expected {expected}", quoted(text));
+            Error::refused(ErrorKind::UnknownDevice, message)
         })
     }
 }
@@ -78,7 +81,7 @@ impl fmt::Display for Devices {
 /// The GPUs that this process can use.
 ///
 /// # Errors
-/// [`Error::NoGpu`] if there is no driver, or no GPU.
+/// `ErrorKind::NoGpu` if there is no driver, or no GPU.
 pub fn gpus() -> Result<Vec<Gpu>> {
     backend::cards().map_err(|refusal| refusal.of("cuda".to_owned()))
 }
@@ -87,7 +90,7 @@ impl Devices {
     /// Those that the variable `HOMAES_DEVICE` of the environment names; otherwise [`Devices::Auto`].
     ///
     /// # Errors
-    /// [`Error::UnknownDevice`].
+    /// `ErrorKind::UnknownDevice`.
     pub fn of_environment() -> Result<Self> {
         match std::env::var_os(DEVICE_VARIABLE).filter(|value| !value.is_empty()) {
             Some(value) => value.to_string_lossy().parse(),
@@ -99,7 +102,7 @@ impl Devices {
     /// reads keys. `layout` is the one asked for, if any; `crosses`: results cross a bridge.
     ///
     /// # Errors
-    /// [`Error::NotOnGpu`], [`Error::NoGpu`].
+    /// `ErrorKind::NotOnGpu`, `ErrorKind::NoGpu`.
     pub fn check(&self, set: &Set, layout: Option<Layout>, crosses: bool) -> Result<()> {
         let Self::Cuda(wanted) = self else {
             return Ok(());
@@ -110,7 +113,7 @@ impl Devices {
             .map(|&layout| not_on_gpu(set, layout, crosses));
         // one layout that can be evaluated there will do
         match refusals.reduce(Option::and).flatten() {
-            Some(what) => Err(Error::NotOnGpu { what }),
+            Some(what) => Err(only_on_cpu(&what)),
             None => self.wanted(wanted).map(drop),
         }
     }
@@ -120,11 +123,8 @@ impl Devices {
         let mut all = backend::cards().map_err(|refusal| refusal.of(self.to_string()))?;
         let count = all.len();
         if let Some(number) = numbers.iter().find(|&&number| number >= count) {
-            return Err(Error::NoGpu {
-                device: self.to_string(),
-                why: format!("there is no GPU {number}: found {count}, numbered from 0"),
-                remedy: "'homaes devices' lists them",
-            });
+            let why = format!("there is no GPU {number}: found {count}, numbered from 0");
+            return Err(no_gpu(&self.to_string(), &why));
         }
         all.retain(|gpu| numbers.is_empty() || numbers.contains(&gpu.number));
         Ok(all)
@@ -143,19 +143,15 @@ impl Devices {
         };
         match (self, not_on_gpu(set, layout, crosses)) {
             (Self::Cpu, _) | (Self::Auto, Some(_)) => {}
-            (Self::Cuda(_), Some(what)) => return Err(Error::NotOnGpu { what }),
+            (Self::Cuda(_), Some(what)) => return Err(only_on_cpu(&what)),
             (Self::Cuda(numbers), None) => {
                 let started = started(set, self.wanted(numbers)?);
                 gpus.all = started.map_err(|refusal| refusal.of(self.to_string()))?;
             }
             (Self::Auto, None) => match backend::cards().and_then(|cards| started(set, cards)) {
                 Ok(all) => gpus.all = all,
-                Err(Refusal {
-                    why,
-                    remedy,
-                    expected,
-                }) if expected => {
-                    (gpus.warn)(&format!("no GPU is used: {why}; {remedy}"));
+                Err(Refusal { why, expected }) if expected => {
+                    (gpus.warn)(&format!("no GPU is used: {why}"));
                 }
                 Err(_) => {}
             },
@@ -193,7 +189,6 @@ fn not_on_gpu(set: &Set, layout: Layout, crosses: bool) -> Option<String> {
 /// Why there is no GPU.
 struct Refusal {
     why: String,
-    remedy: &'static str,
     /// Whether there could be one, by what is installed.
     expected: bool,
 }
@@ -201,13 +196,18 @@ struct Refusal {
 impl Refusal {
     /// For those that asked for `device`.
     fn of(self, device: String) -> Error {
-        let Self { why, remedy, .. } = self;
-        Error::NoGpu {
-            device,
-            why,
-            remedy,
-        }
+        no_gpu(&device, &self.why)
     }
+}
+
+fn no_gpu(device: &str, why: &str) -> Error {
+    Error::refused(ErrorKind::NoGpu, format!("device {device}: {why}"))
+}
+
+fn only_on_cpu(what: &str) -> Error {
+    let expected = "layout sliced or packed of a BGV set, without a bridge";
+    let message = format!("{what} does not run on GPUs, expected {expected}");
+    Error::refused(ErrorKind::NotOnGpu, message)
 }
 
 #[cfg(test)]
@@ -230,7 +230,7 @@ mod tests {
             "", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:0,", "cuda:1,1", "cuda 0", "cuda:-1",
         ] {
             let error = bad.parse::<Devices>().unwrap_err();
-            assert!(matches!(error, Error::UnknownDevice { .. }), "{bad}");
+            assert_eq!(error.kind(), ErrorKind::UnknownDevice, "{bad}");
         }
     }
 

@@ -295,8 +295,7 @@ impl Server<'_> {
         let secret = &self.keys.secret;
         let decrypted = timed(&mut self.decrypt, || secret.decrypt(&fhe, output))?;
         if fs::read(&plain).map_err(system)? != sample.message {
-            let message =
-                "the results decrypt to other blocks than were encrypted; please report this";
+            let message = "the results decrypt to wrong blocks; please report this";
             return Err(Failure::Work(message.into()));
         }
         Ok((report, decrypted.margin_bits))
@@ -486,7 +485,7 @@ impl Outcome {
             let pairs: Vec<String> = self.noise.iter().map(pair).collect();
             rows.add(&format!("measured ({term}), bits"), pairs.join(", "));
         }
-        rows.add("result", "every block is right");
+        rows.add("result", "every block is correct");
         rows.text()
     }
 }

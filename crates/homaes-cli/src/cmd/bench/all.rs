@@ -57,21 +57,21 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
     }
     if let Some(first) = failures.first() {
         return Err(Failure::Work(format!(
-            "{first}; what else was measured is on standard output"
+            "{first}; the other measurements are on standard output"
         )));
     }
     match (child::is_interrupted(), complete) {
         (false, 0) => {
             let message =
-                "no run was complete within the time given; give more, or close other programs";
+                "no run finished within --budget; give more time, or close other programs";
             Err(Failure::Work(message.into()))
         }
         (false, _) => Ok(()),
         (true, 0) => Err(Failure::Interrupted(
-            "interrupted before the first run was complete".into(),
+            "interrupted before the first run finished".into(),
         )),
         (true, _) => Err(Failure::Interrupted(format!(
-            "interrupted; the runs that were complete are on standard output ({complete})"
+            "interrupted; the finished runs are on standard output ({complete})"
         ))),
     }
 }
@@ -116,9 +116,7 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
             }
             Ended::Failed(error) => return Err(Failure::Work(error)),
             Ended::Killed | Ended::TooLong | Ended::Interrupted => {
-                return Err(Failure::Work(format!(
-                    "{name}: stopped from outside; try again"
-                )));
+                return Err(Failure::Work(format!("{name}: killed; try again")));
             }
         }
     }
@@ -153,7 +151,9 @@ fn within(
     let mut failures = Vec::new();
     child::write_on_signal();
     let (all, time) = (cases.len(), humantime::format_duration(budget));
-    console::tell(&format!("{time} for as many of {all} runs as fit\n"));
+    console::tell(&format!(
+        "measuring as many of {all} runs as fit into {time}\n"
+    ));
     while let Some(index) = schedule.next(start.elapsed().as_secs_f64()) {
         if child::is_interrupted() {
             break;
@@ -185,14 +185,11 @@ fn within(
             }
             Ended::Killed => {
                 schedule.give_up(index);
-                reasons.insert(
-                    index,
-                    "stopped from outside, for want of memory perhaps".into(),
-                );
+                reasons.insert(index, "killed, perhaps because memory ran out".into());
             }
             Ended::TooLong => {
                 schedule.give_up(index);
-                reasons.insert(index, "stopped at the end of the time given".into());
+                reasons.insert(index, "stopped when the time was up".into());
             }
             Ended::Interrupted => {}
         }
@@ -204,10 +201,10 @@ fn within(
                 run: case.name(),
                 reason: reasons.remove(&index).unwrap_or_else(|| {
                     if child::is_interrupted() {
-                        return "interrupted before it".into();
+                        return "not reached before the interruption".into();
                     }
                     // of most that were never measured the cost is a guess
-                    "did not fit the time that was left".into()
+                    "did not fit into the remaining time".into()
                 }),
                 command: case.command(false),
             }),

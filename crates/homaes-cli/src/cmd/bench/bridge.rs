@@ -23,7 +23,7 @@ const SET: &str = "bgv/bridge128";
 /// The set with the shortest chain for AES-128, which AES on the bridge's is held against.
 const SHORTEST: &str = "bgv/aes128";
 
-/// Name of the key that a bridge to a user of the crate `tfhe` leads to, in the document.
+/// Name of the key that a bridge to a user of the crate `tfhe` converts to, in the document.
 #[cfg(feature = "tfhe-rs")]
 const USER: &str = "a client key of the crate tfhe";
 
@@ -42,7 +42,7 @@ pub(super) struct Plan {
 /// What was measured.
 pub(super) struct Outcome {
     plan: Plan,
-    /// where the bridge leads to
+    /// where the bridge converts to
     end: String,
     /// AES alone
     aes: Report,
@@ -84,7 +84,7 @@ impl Plan {
         })
     }
 
-    /// Makes keys, evaluates from file to file, and checks every byte: with the secret key of the set the bridge leads to, or with the user's client key, after
+    /// Makes keys, evaluates from file to file, and checks every byte: with the secret key of the set the bridge converts to, or with the user's client key, after
     /// `homaes export`.
     pub(super) fn measure(self) -> Result<Outcome, Failure> {
         let scratch = Scratch::new()?;
@@ -101,7 +101,7 @@ impl Plan {
             }
             false => None,
         };
-        let end = spin("making the key at the other end", || End::new(&self.set))?;
+        let end = spin("making the TFHE key", || End::new(&self.set))?;
         let levels = Some(end.levels_left());
         let path = scratch.file(BRIDGE_KEY_FILE);
         let mut made = None;
@@ -185,7 +185,7 @@ impl Plan {
     }
 }
 
-/// The key that the bridge leads to.
+/// The key that the bridge converts to.
 enum End {
     Set(SecretKey),
     #[cfg(feature = "tfhe-rs")]
@@ -348,7 +348,7 @@ fn check(message: &[u8], sample: &Sample) -> Result<(), Failure> {
     if message == sample.message {
         return Ok(());
     }
-    let message = "the results decrypt to other blocks than were encrypted; please report this";
+    let message = "the results decrypt to wrong blocks; please report this";
     Err(Failure::Work(message.into()))
 }
 
@@ -445,7 +445,7 @@ impl Outcome {
         let mut rows = Rows::default();
         rows.add("set", plan.set.name());
         rows.add("security", table::security(plan.set.card()));
-        rows.add("leads to", self.end.as_str());
+        rows.add("converts to", self.end.as_str());
         let (bits, layout) = (8 * plan.key_size.key_bytes(), plan.layout);
         let direction = table::direction(plan.direction);
         rows.add(
@@ -476,7 +476,7 @@ impl Outcome {
             rows.add(
                 "block over reference",
                 format!(
-                    "{block:.2} bootstrappings of tfhe, {pbs:.2} ms each on one thread; alone {single:.1}"
+                    "{block:.2} bootstraps of tfhe, {pbs:.2} ms each on one thread; one block alone {single:.1}"
                 ),
             );
         }
@@ -492,7 +492,7 @@ impl Outcome {
             peak.map_or_else(|| "unknown".into(), table::bytes),
         );
         rows.add("noise left", table::quality_left(across.quality));
-        rows.add("result", "every byte is right");
+        rows.add("result", "every byte is correct");
         rows.text()
     }
 }

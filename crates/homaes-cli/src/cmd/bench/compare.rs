@@ -12,17 +12,17 @@ pub(super) fn run(args: &Compare) -> Result<(), Failure> {
     if comparison.compared == 0 {
         let (old, new) = (args.old.display(), args.new.display());
         return Err(Failure::Work(format!(
-            "{old} and {new} have no run in common: nothing can be compared; give documents of the same command"
+            "{old} and {new} have no run in common; give documents of the same command"
         )));
     }
     console::print(&comparison.text())?;
     match args.check {
         true if comparison.is_worse() => {
-            let message = "something became slower or worse, or is gone; see above";
+            let message = "something became slower or worse, or is missing; see above";
             Err(Failure::Work(message.into()))
         }
         true if comparison.is_blind() => {
-            let message = "the documents are too noisy to be compared; measure on a quiet machine";
+            let message = "the documents are too noisy to compare; measure on an idle machine";
             Err(Failure::Work(message.into()))
         }
         _ => Ok(()),

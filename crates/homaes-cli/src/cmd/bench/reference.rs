@@ -187,7 +187,7 @@ impl Reference {
                 let block = over_pbs(report, reference_ms);
                 rows.add(
                     "block over reference",
-                    format!("{block:.1} bootstrappings of tfhe, {reference_ms:.2} ms each"),
+                    format!("{block:.1} bootstraps of tfhe, {reference_ms:.2} ms each"),
                 );
             }
             #[cfg(feature = "malachite")]

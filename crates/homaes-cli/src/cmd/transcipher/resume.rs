@@ -2,7 +2,8 @@
 
 use crate::args;
 use crate::console::{self, Failure};
-use homaes::{AesInput, Error, Kept, Report, Resume, Transcipher};
+use crate::remedy::remedy;
+use homaes::{AesInput, Error, ErrorKind, Kept, Report, Resume, Transcipher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Batches that are on the disk, and all of them, of the run of this process; 0 of 0 before it starts.
@@ -34,18 +35,16 @@ pub(super) fn run(
 /// What to say of an error, after which the same command may go on later.
 pub(super) fn failure(error: Error) -> Failure {
     match error.is_temporary() {
-        true => Failure::Temporary(format!(
-            "{error}; {}, and run the same command",
-            remedy(&error)
-        )),
+        true => {
+            let what_to_do = match error.kind() {
+                ErrorKind::Disk => "free space, or start anyway with --ignore-space",
+                kind => remedy(kind),
+            };
+            Failure::Temporary(format!(
+                "{error}; {what_to_do}, then run the same command again"
+            ))
+        }
         false => error.into(),
-    }
-}
-
-fn remedy(error: &Error) -> &'static str {
-    match error {
-        Error::Disk { .. } => "free space, or begin all the same with --ignore-space",
-        error => error.remedy(),
     }
 }
 
@@ -57,11 +56,11 @@ fn say(
 ) {
     if lost > 0 {
         console::warn(&format!(
-            "the unfinished output or its journal is damaged: {lost} batches of earlier runs are evaluated again"
+            "the unfinished output or its journal is damaged; evaluating {lost} batches again"
         ));
     }
     if batches > 0 {
-        console::tell(&format!("going on after {batches} of {of} batches\n"));
+        console::tell(&format!("continuing after {batches} of {of} batches\n"));
     }
 }
 
@@ -69,7 +68,7 @@ fn say(
 pub(crate) fn interrupted() -> String {
     let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
     match of {
-        0 => "interrupted; run the same command to go on".to_owned(),
-        of => format!("interrupted after {done} of {of} batches; run the same command to go on"),
+        0 => "interrupted; run the same command to continue".to_owned(),
+        of => format!("interrupted after {done} of {of} batches; run the same command to continue"),
     }
 }

@@ -11,7 +11,7 @@ use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others, write_rest,
     write_secret,
 };
-use crate::{Error, Output, Result, Set};
+use crate::{Error, ErrorKind, Output, Result, Set};
 use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
 use rand_core::Rng;
 use std::fs::{self, File};
@@ -23,8 +23,8 @@ impl KeyFolder {
     /// are the same as without the stop, also if it was in the moment in which the files get their names.
     ///
     /// # Errors
-    /// As [`create`](Self::create); [`Error::UnfinishedOfSet`] if the unfinished keys are of another set;
-    /// [`Error::WrongPassphrase`] or [`Error::Protected`] if they are under another passphrase.
+    /// As [`create`](Self::create); `ErrorKind::UnfinishedKeys` if the unfinished keys are of another set;
+    /// `ErrorKind::WrongPassphrase` or `ErrorKind::Protected` if they are under another passphrase.
     pub fn resume(
         self,
         set: &Set,
@@ -112,11 +112,11 @@ fn unfinished_secret(
     match whole {
         Ok(found) if found == set.name() => {}
         Ok(found) => {
-            return Err(Error::UnfinishedOfSet {
-                path: path.to_owned(),
-                found,
-                expected: set.name(),
-            });
+            let expected = set.name();
+            let message =
+                format!("is the unfinished secret key of set {found}, expected {expected}");
+            let error = Error::refused(ErrorKind::UnfinishedKeys, message);
+            return Err(error.with(found, expected).at(path));
         }
         Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
         Err(_) => return Ok(None),

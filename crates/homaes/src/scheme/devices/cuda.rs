@@ -10,7 +10,6 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self {
             why: error.to_string(),
-            remedy: error.remedy(),
             expected: error != Error::Driver,
         }
     }

@@ -15,8 +15,7 @@ pub(super) fn start(_: &Params, _: usize) -> Result<Arc<dyn Device>, Refusal> {
 
 fn refusal() -> Refusal {
     Refusal {
-        why: "this program is built without code for GPUs".to_owned(),
-        remedy: "take one that is built for Linux with the feature cuda",
+        why: "this program is built without code for GPUs, expected one for Linux with the feature cuda".to_owned(),
         expected: false,
     }
 }
