@@ -155,6 +155,8 @@ impl Failure for Error {
     fn details(&self) -> Option<[Detail; 2]> {
         match self {
             Self::TooDeep { needed, left, .. } => Some([*left, *needed].map(Detail::from)),
+            Self::Mismatch(mismatch) => mismatch.details(),
+            Self::Wire(error) => Detail::of_wire(error),
             _ => None,
         }
     }

@@ -138,8 +138,8 @@ fn secret_keys_are_private_and_exposed_ones_are_warned_about() {
         let wrap = "wrap-key --secret keys/secret.hsk --key-file k --out w --force";
         let keygen = "keygen --set bgv/toy-255 --passphrase-file pass --out pk --accept-insecure";
         for (line, words) in [
-            (wrap, "warning: k: others"),
-            (keygen, "warning: pass: others"),
+            (wrap, "warning: k: other users"),
+            (keygen, "warning: pass: other users"),
         ] {
             let _ = fs::remove_dir_all(world.at("pk"));
             let err = world.ok(line).err;
@@ -309,7 +309,7 @@ fn the_failure_of_a_message_is_that_of_its_batches() {
     let found = json(&world.ok("inspect --json r.hct"));
     assert_eq!(found["messages"]["log2_p_fail"], expected);
     let text = world.ok("inspect r.hct").out;
-    assert!(text.contains("2^-63.0 at most\n"), "{text}");
+    assert!(text.contains("at most 2^-63.0\n"), "{text}");
     let run = world.ok("decrypt --secret keys/secret.hsk r.hct -o r");
     assert!(run.out.contains(words), "{run:?}");
     // no batch fails in an empty message
@@ -470,7 +470,7 @@ fn shards_are_described() {
     );
     let text = world.ok("inspect 1.hcs").out;
     assert!(
-        text.contains(&hex) && text.contains("1 batch from 1 on"),
+        text.contains(&hex) && text.contains("1 batch, from number 1"),
         "{text}"
     );
 }
@@ -657,7 +657,7 @@ fn gcm_tags_are_checked_with_the_aes_key() {
     world.fails(
         1,
         &format!("{checked} longer x"),
-        "of AES-128, found a key for AES-256",
+        "found a key for AES-256, expected AES-128",
     );
     world.fails(
         1,

@@ -187,15 +187,23 @@ fn schedulers_give_numbers_and_get_codes() {
     );
     let text = world.ok("job status job").out;
     assert!(
-        text.contains("2 of 40 there") && text.contains("0-6,8-38"),
+        text.contains("2 of 40 complete") && text.contains("0-6,8-38"),
         "{text}"
     );
     // a shard that is not whole is named
     fs::write(world.at("job/shards/000001.hcs"), b"half").unwrap();
-    world.fails(1, "job run job", "000001.hcs: found 4 bytes");
-    world.fails(1, "job run-shard job 1", "000001.hcs: found 4 bytes");
+    world.fails(1, "job run job", "000001.hcs: truncated: found 4 bytes");
+    world.fails(
+        1,
+        "job run-shard job 1",
+        "000001.hcs: truncated: found 4 bytes",
+    );
     let run = world.fails(1, "job verify job", "wrong shards: 1; first: ");
-    assert!(run.err.contains("000001.hcs: found 4 bytes"), "{}", run.err);
+    assert!(
+        run.err.contains("000001.hcs: truncated: found 4 bytes"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -354,7 +362,7 @@ fn a_merged_job_can_go() {
     world.fails(1, line, "1 of 40 shards are missing");
     world.write(path, &right);
     let run = world.ok("job merge job -o merged.hct --remove-shards");
-    assert!(run.out.contains("of 40 shards"), "{}", run.out);
+    assert!(run.out.contains("from 40 shards"), "{}", run.out);
     assert!(world.read("merged.hct") == world.read("whole.hct"));
     assert!(!world.at("job/job.json").exists() && !world.at("job/shards").exists());
     world.fails(1, "job status job", "not a job");

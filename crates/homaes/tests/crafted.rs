@@ -246,7 +246,7 @@ fn a_tag_can_be_left_out_unless_it_is_asked_for() {
     // as CTR, it is refused only by options that ask for a mode, a key or a log
     let ctr = &world.records;
     let error = decrypt(ctr, with_key).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotOfMode, "{error}");
+    assert_eq!(error.kind(), ErrorKind::NoTag, "{error}");
     let error = decrypt(ctr, expected).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     let error = decrypt(ctr, recorded).unwrap_err();

@@ -158,7 +158,7 @@ fn with_a_key_every_part_needs_a_tag() {
     };
     let secret = &world.keys.secret;
     let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options);
-    assert_eq!(all.unwrap_err().kind(), ErrorKind::NotOfMode);
+    assert_eq!(all.unwrap_err().kind(), ErrorKind::NoTag);
     let own = name(6);
     let options = DecryptOptions {
         part: Some(&own),
@@ -166,7 +166,7 @@ fn with_a_key_every_part_needs_a_tag() {
     };
     let output = Output::private(world.at("one"), true).unwrap();
     let one = secret.decrypt_with(world.at("o.hct"), output, options);
-    assert_eq!(one.unwrap_err().kind(), ErrorKind::NotOfMode);
+    assert_eq!(one.unwrap_err().kind(), ErrorKind::NoTag);
     assert!(!world.at("all").exists() && !world.at("one").exists());
 }
 
@@ -312,7 +312,12 @@ fn names_are_checked_before_any_work() {
         ),
     ] {
         let error = refused(names);
-        assert_eq!(error.kind(), ErrorKind::PartNames, "{names:?}");
+        let kind = if names.is_empty() {
+            ErrorKind::Argument
+        } else {
+            ErrorKind::PartNames
+        };
+        assert_eq!(error.kind(), kind, "{names:?}");
         assert!(error.to_string().starts_with(text), "{names:?}: {error}");
     }
 }
