@@ -61,7 +61,7 @@ pub use params::{
 };
 pub use quality::Quality;
 pub use read::FieldError;
-pub use run_options::RunOptions;
+pub use run_options::{Observe, RunOptions};
 pub use terms::{NoiseTerms, ReferenceOp, Variant};
 pub use wrap_options::WrapOptions;
 pub use wrapped_key_info::WrappedKeyInfo;

@@ -50,6 +50,9 @@ pub fn own<T: Any>(object: &dyn Any) -> &T {
     object.downcast_ref().expect("an object of this scheme")
 }
 
+/// The parameters of a set, if there is one of this name.
+pub type ParamsOf = fn(&str) -> Option<Result<Arc<dyn Params>, ParamsError>>;
+
 /// A scheme, as the list of schemes has it.
 #[derive(Debug)]
 pub struct SchemeEntry {
@@ -58,7 +61,7 @@ pub struct SchemeEntry {
     /// The names of its sets, at least one, secure ones first; the first is the one to take for data that matter.
     pub sets: fn() -> Vec<&'static str>,
     /// The parameters of a set, if there is one of this name.
-    pub params: fn(&str) -> Option<Result<Arc<dyn Params>, ParamsError>>,
+    pub params: ParamsOf,
     /// Its ways of evaluating AES, if there is more than one.
     pub variants: &'static [Variant],
     /// What its noise figures are.
@@ -81,7 +84,7 @@ impl SchemeEntry {
     pub const fn new(
         name: &'static str,
         sets: fn() -> Vec<&'static str>,
-        params: fn(&str) -> Option<Result<Arc<dyn Params>, ParamsError>>,
+        params: ParamsOf,
     ) -> Self {
         Self {
             name,
@@ -252,7 +255,7 @@ pub trait SecretKey: Records + Any + Send + Sync {
 /// The server's key.
 pub trait EvalKey: Any + Send + Sync {
     /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another
-    /// scheme, an error if it is of another set or secret key ([`mismatch::check`]).
+    /// scheme, an error if it is of another set or secret key ([`mismatch::check`](crate::mismatch::check)).
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn WrappedKey,
