@@ -161,25 +161,29 @@ mod tests {
         let [one, two] = [7, 8].map(|x| KeyId([x; 16]));
         let here = (set("bgv/toy-255", &a), one);
         assert_eq!(check("wrapped key", here, here), Ok(()));
-        for (found, message) in [
+        let key = format!("was made under key {two}, expected key {one}");
+        for (name, digest, key, message, remedy) in [
             // sets are told apart by their numbers
             (
-                (set("bgv/toy-255", &b), two),
-                "the wrapped key belongs to set bgv/toy-255, expected bgv/toy-255",
+                "bgv/toy-255",
+                &b,
+                two,
+                "belongs to set bgv/toy-255, expected bgv/toy-255",
+                "of one parameter set",
             ),
             (
-                (set("bgv/toy-4369", &b), one),
-                "the wrapped key belongs to set bgv/toy-4369, expected bgv/toy-255",
+                "bgv/toy-4369",
+                &b,
+                one,
+                "belongs to set bgv/toy-4369, expected bgv/toy-255",
+                "of one parameter set",
             ),
+            ("bgv/toy-255", &a, two, &*key, "made with one secret key"),
         ] {
-            let error = check("wrapped key", found, here).unwrap_err();
-            assert_eq!(error.to_string(), message);
-            assert_eq!(error.remedy(), "use files of one parameter set");
+            let error = check("wrapped key", (set(name, digest), key), here).unwrap_err();
+            assert_eq!(error.to_string(), format!("the wrapped key {message}"));
+            assert_eq!(error.remedy(), format!("use files {remedy}"));
         }
-        let error = check("wrapped key", (set("bgv/toy-255", &a), two), here).unwrap_err();
-        let message = format!("the wrapped key was made under key {two}, expected key {one}");
-        assert_eq!(error.to_string(), message);
-        assert_eq!(error.remedy(), "use files made with one secret key");
     }
 
     #[test]
@@ -189,18 +193,14 @@ mod tests {
             set: "tfhe/toy",
             offered: &[Layout::Sliced, Layout::Bits],
         };
-        assert_eq!(
-            error.to_string(),
-            "set tfhe/toy does not offer layout packed, expected sliced or bits"
-        );
+        let message = "set tfhe/toy does not offer layout packed, expected sliced or bits";
+        assert_eq!(error.to_string(), message);
         let error = Mismatch::NotWrapped {
             layout: Layout::Sliced,
             held: vec![Layout::Bits],
         };
-        assert_eq!(
-            error.to_string(),
-            "the wrapped key holds no round keys for layout sliced, expected bits"
-        );
+        let message = "the wrapped key holds no round keys for layout sliced, expected bits";
+        assert_eq!(error.to_string(), message);
     }
 
     #[test]
