@@ -134,9 +134,8 @@ mod tests {
     }
 
     fn mul_naive(a: u8, b: u8) -> u8 {
-        let mut p = (0..8)
-            .filter(|i| b >> i & 1 == 1)
-            .fold(0u16, |p, i| p ^ (u16::from(a) << i));
+        let own = (0..8).filter(|i| b >> i & 1 == 1);
+        let mut p = own.fold(0u16, |p, i| p ^ (u16::from(a) << i));
         for i in (8..16).rev() {
             if p >> i & 1 == 1 {
                 p ^= 0x11b << (i - 8);
@@ -165,16 +164,6 @@ mod tests {
                 assert_eq!(frobenius(x, k), pow(x, 1 << k));
             }
             assert_eq!(frobenius(x, 8), x);
-        }
-    }
-
-    #[test]
-    fn affine_maps_are_inverse_and_linear_up_to_the_constant() {
-        for x in 0..=255 {
-            assert_eq!(affine_inv(affine(x)), x);
-            for y in 0..=255 {
-                assert_eq!(affine_linear(x ^ y), affine_linear(x) ^ affine_linear(y));
-            }
         }
     }
 

@@ -266,7 +266,7 @@ const fn gcm_counter(nonce: [u8; 12], counter: u32) -> Block {
 mod tests {
     use super::*;
     use crate::clear::{RoundKeys, decrypt_block, encrypt_block};
-    use crate::state::xor;
+    use crate::state::{self, xor};
     use proptest::prelude::*;
 
     /// Every mode, with `iv` or its first bytes.
@@ -285,46 +285,50 @@ mod tests {
 
     #[test]
     fn counters_stay_in_their_bytes() {
+        type Count = fn(Block, u64) -> Block;
         let ones = [0xff; 16];
-        let zeros_at = |block: Block| -> Vec<usize> {
-            assert!(block.iter().all(|&x| x == 0 || x == 0xff));
-            (0..16).filter(|&i| block[i] == 0).collect()
-        };
-        for (counter, bytes) in [
-            (Counter::Big64, 8..16),
-            (Counter::Big32, 12..16),
-            (Counter::Little128, 0..16),
-            (Counter::Little64, 0..8),
-            (Counter::Little32, 0..4),
+        let big128: Count = |block, i| counter_block(block, u128::from(i));
+        for (count, bytes, least) in [
+            (big128, 0..16, 15),
+            (|block, i| Counter::Big64.block(block, i), 8..16, 15),
+            (|block, i| Counter::Big32.block(block, i), 12..16, 15),
+            (|block, i| Counter::Little128.block(block, i), 0..16, 0),
+            (|block, i| Counter::Little64.block(block, i), 0..8, 0),
+            (|block, i| Counter::Little32.block(block, i), 0..4, 0),
         ] {
-            assert_eq!(counter.block(ones, 0), ones);
-            let least = match counter {
-                Counter::Big64 | Counter::Big32 => bytes.end - 1,
-                _ => bytes.start,
-            };
-            assert_eq!(zeros_at(counter.block(ones, 1)), bytes.collect::<Vec<_>>());
-            let mut three = [0; 16];
+            assert_eq!(count(ones, 0), ones);
+            let mut wrapped = ones;
+            wrapped[bytes.clone()].fill(0);
+            assert_eq!(count(ones, 1), wrapped);
+            let [mut three, mut most, mut carried] = [[0; 16]; 3];
             three[least] = 3;
-            assert_eq!(counter.block([0; 16], 3), three);
+            assert_eq!(count([0; 16], 3), three);
+            // one carry through all bytes but the last
+            let last = if least == 15 {
+                bytes.start
+            } else {
+                bytes.end - 1
+            };
+            most[bytes].fill(0xff);
+            most[last] = 0;
+            carried[last] = 1;
+            assert_eq!(count(most, 1), carried);
         }
     }
 
     /// SP 800-38A, F.3.13, F.3.15 and F.3.17.
     #[test]
     fn published_examples_of_cfb() {
-        let block = |text: &str| -> Block {
-            core::array::from_fn(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap())
+        let hex = |text: &str| -> Vec<u8> {
+            let byte = |i| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
+            (0..text.len()).step_by(2).map(byte).collect()
         };
-        let message = [
-            "6bc1bee22e409f96e93d7e117393172a",
-            "ae2d8a571e03ac9c9eb76fac45af8e51",
-            "30c81c46a35ce411e5fbc1191a0a52ef",
-            "f69f2445df4f9b17ad2b417be66c3710",
-        ]
-        .map(block);
-        let mode = Mode::Cfb {
-            iv: core::array::from_fn(|i| i as u8),
-        };
+        let message = hex(
+            "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
+             30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710",
+        );
+        let iv = core::array::from_fn(|i| i as u8);
+        let mode = Mode::Cfb { iv };
         for (key, text) in [
             (
                 "2b7e151628aed2a6abf7158809cf4f3c",
@@ -342,29 +346,13 @@ mod tests {
                  df10132415e54b92a13ed0a8267ae2f975a385741ab9cef82031623d55b1e471",
             ),
         ] {
-            let bytes = |i: usize| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap();
-            let key: Vec<u8> = (0..key.len() / 2).map(bytes).collect();
-            let keys = RoundKeys::expand(&key).unwrap();
-            let text: Vec<Block> = (0..4).map(|i| block(&text[32 * i..])).collect();
-            let input = mode.input(0, None, &text);
-            let mask = mode.mask(None, &text);
+            let keys = RoundKeys::expand(&hex(key)).unwrap();
+            let text = state::to_blocks(&hex(text));
+            let (input, mask) = (mode.input(0, None, &text), mode.mask(None, &text));
             let found = input.iter().zip(mask.iter());
-            let found: Vec<Block> = found
-                .map(|(x, m)| xor(&encrypt_block(*x, &keys), m))
-                .collect();
-            assert_eq!(found, message);
+            let found = found.flat_map(|(x, m)| xor(&encrypt_block(*x, &keys), m));
+            assert!(found.eq(message.iter().copied()));
         }
-    }
-
-    #[test]
-    fn counter_carries_through_every_byte_and_wraps() {
-        let mut iv = [0xff; 16];
-        assert_eq!(counter_block(iv, 1), [0; 16]);
-        assert_eq!(counter_block(iv, 2)[15], 1);
-        iv[0] = 0;
-        let mut carried = [0; 16];
-        carried[0] = 1;
-        assert_eq!(counter_block(iv, 1), carried);
     }
 
     #[test]
@@ -386,32 +374,23 @@ mod tests {
     #[test]
     fn directions_and_names() {
         let all = modes([1; 16]);
-        for mode in &all[4..] {
-            assert_eq!(mode.direction(), Direction::Encrypt);
-            assert_eq!(Mode::with_iv(mode.name(), [1; 16]), Some(*mode));
-            assert!(!mode.whole_blocks());
-        }
-        let [ecb, cbc, ctr, gcm] = [0, 1, 2, 3].map(|i| all[i]);
-        assert_eq!(
-            Mode::with_iv("ecb", [1; 16]).or(Mode::with_iv("gcm", [1; 16])),
-            None
-        );
-        assert_eq!([ecb, cbc].map(|m| m.direction()), [Direction::Decrypt; 2]);
-        assert_eq!([ctr, gcm].map(|m| m.direction()), [Direction::Encrypt; 2]);
-        let names = [ecb, cbc, ctr, gcm].map(|mode| mode.name());
-        assert_eq!(names, ["ecb", "cbc", "ctr", "gcm"]);
-        for mode in all {
-            assert_eq!(Mode::with_vector(mode.name(), mode.iv()), Some(mode));
+        let names = ["ecb", "cbc", "ctr", "gcm", "cfb"];
+        for (i, mode) in all.iter().enumerate() {
+            let blocks = i < 2;
+            assert_eq!(mode.direction() == Direction::Decrypt, blocks);
+            assert_eq!(mode.whole_blocks(), blocks);
+            assert!(names.get(i).is_none_or(|name| mode.name() == *name));
+            let bytes = [0, 16, 16, 12].get(i).copied().unwrap_or(16);
+            assert_eq!(mode.iv().len(), bytes);
+            let with_iv = Mode::with_iv(mode.name(), [1; 16]);
+            assert_eq!(with_iv, (bytes == 16).then_some(*mode));
+            assert_eq!(Mode::with_vector(mode.name(), mode.iv()), Some(*mode));
             for other in [&[][..], &[1; 12], &[1; 15], &[1; 16], &[1; 17]] {
-                let fits = other.len() == mode.iv().len();
+                let fits = other.len() == bytes;
                 assert_eq!(Mode::with_vector(mode.name(), other).is_some(), fits);
             }
         }
         assert_eq!(Mode::with_vector("none", &[1; 16]), None);
-        let ivs = [ecb, cbc, ctr, gcm].map(|mode| mode.iv().len());
-        assert_eq!(ivs, [0, 16, 16, 12]);
-        assert!(ecb.whole_blocks() && cbc.whole_blocks());
-        assert!(!ctr.whole_blocks() && !gcm.whole_blocks());
     }
 
     proptest! {

@@ -35,29 +35,23 @@ fn check<const P: usize>(core: &Core<P>, dir: Direction, column: [u8; 4]) {
         assert_eq!(matrix.rows().len(), 32);
         let bit = |row: &Vec<u16>| row.iter().fold(false, |sum, &p| sum ^ ends[usize::from(p)]);
         let bits: Vec<bool> = matrix.rows().iter().map(bit).collect();
-        let found: Vec<u8> = bits
-            .chunks(8)
-            .map(|byte| (0..8).fold(0, |out, k| out | u8::from(byte[k]) << k))
-            .collect();
         // a round key of zeros still contains the constant
-        let at = if mix { (1, 2) } else { (2, 2) };
-        let found: Vec<u8> = found.iter().map(|x| x ^ folding.key(dir, at, 0)).collect();
-        let expected: Vec<u8> = match mix {
-            true => {
-                let mixed = state::mix_columns(dir, &block);
-                mixed[..4].iter().map(|&s| folding.state(dir, s)).collect()
-            }
-            false => block[..4].to_vec(),
+        let constant = folding.key(dir, (if mix { 1 } else { 2 }, 2), 0);
+        let byte = |bits: &[bool]| (0..8).fold(constant, |out, k| out ^ (u8::from(bits[k]) << k));
+        let found: Vec<u8> = bits.chunks(8).map(byte).collect();
+        let expected = match mix {
+            true => state::mix_columns(dir, &block).map(|s| folding.state(dir, s)),
+            false => block,
         };
+        let expected = &expected[..4];
         assert_eq!(found, expected, "{dir:?} {mix}");
     }
 }
 
 fn coordinates<const P: usize>(core: &Core<P>, x: u8) -> u8 {
     let masks = core.coordinates();
-    (0..8).fold(0, |out, k| {
-        out | ((masks[k] & x).count_ones() as u8 & 1) << k
-    })
+    let odd = |k: usize| (masks[k] & x).count_ones() as u8 & 1;
+    (0..8).fold(0, |out, k| out | odd(k) << k)
 }
 
 #[test]
@@ -65,9 +59,8 @@ fn coordinates_are_those_of_the_basis() {
     let basis = DEPTH_4.basis;
     for x in 0..=255 {
         let c = coordinates(&DEPTH_4, x);
-        let sum = (0..8)
-            .filter(|k| c >> k & 1 == 1)
-            .fold(0, |sum, k| sum ^ basis[k]);
+        let own = (0..8).filter(|k| c >> k & 1 == 1);
+        let sum = own.fold(0, |sum, k| sum ^ basis[k]);
         assert_eq!(sum, x);
         assert_eq!(Folding::new(&DEPTH_4).input(Direction::Encrypt, x), c);
     }

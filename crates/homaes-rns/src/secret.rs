@@ -152,10 +152,8 @@ mod tests {
                 let near = product >> 50;
                 let half = product / 2;
                 let edges = [0, 1, half - near, half + near + 1, product - 1];
-                edges
-                    .get(k)
-                    .copied()
-                    .unwrap_or((k as u128).pow(19) * 0x9e37_79b9_7f4a % product)
+                let mixed = (k as u128).pow(19) * 0x9e37_79b9_7f4a % product;
+                edges.get(k).copied().unwrap_or(mixed)
             });
             let mut whole = [0u128; LOT];
             let mut parities = [0; LOT];

@@ -35,65 +35,49 @@ fn coefficients(rns: &RnsContext, prime: usize, limb: &Words) -> Vec<u64> {
     let mut limb = limb.clone();
     rns.transform(prime).inverse(&mut limb);
     let m = rns.modulus(prime);
-    limb.iter()
-        .map(|&x| m.from_stored(m.canonical(x)))
-        .collect()
+    let stored = limb.iter().map(|&x| m.canonical(x));
+    stored.map(|x| m.from_stored(x)).collect()
 }
 
+fn centred(x: i64, p: i64) -> i64 {
+    let x = x.rem_euclid(p);
+    if x > p / 2 { x - p } else { x }
+}
+
+/// Also with further primes: then it multiplies by them.
 #[test]
 fn lowering_divides_and_keeps_parities() {
     let rns = rns();
     let meter = Meter::default();
     let c = integers(rns.ring().n());
-    let plan = ModSwitch::new(&rns, &[2, 0, 1], &[0, 1]);
-    assert_eq!((plan.dropped(), plan.to()), (&[0][..], &[0, 1][..]));
-    assert_eq!([plan.source(0), plan.source(1)], [Some(1), Some(2)]);
-    let lower = plan.apply(&rns, &meter, &poly(&rns, &[2, 0, 1], &c));
-    let p = rns.modulus(2).p() as i64;
-    assert!((plan.log2_drop() - (p as f64).log2()).abs() < 1e-9);
-    let moduli = [0, 1].map(|i| rns.modulus(i).p());
-    let limbs = [0, 1].map(|i| coefficients(&rns, i, &lower.limbs[i]));
-    for (i, &c) in c.iter().enumerate() {
-        // the quotient is small: it equals its residue modulo one prime, and the other agrees
-        let centred = |at: usize| {
-            let (x, q) = (limbs[at][i] as i64, moduli[at] as i64);
-            if x > q / 2 { x - q } else { x }
-        };
-        let quotient = centred(0);
-        assert_eq!(quotient, centred(1));
-        assert_eq!(quotient.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
-        let error = i128::from(quotient) * i128::from(p) - i128::from(c);
-        assert!(error.abs() <= i128::from(p), "{c} became {quotient}");
-    }
-    assert_eq!(meter.read().count("transforms"), 3);
-}
-
-#[test]
-fn lowering_to_further_primes_multiplies() {
-    let rns = rns();
-    // multiply by p_3, divide by p_1 p_2
-    let plan = ModSwitch::new(&rns, &[0, 1, 2], &[0, 3]);
-    assert_eq!(plan.dropped(), [1, 2]);
-    assert_eq!([plan.source(0), plan.source(1)], [Some(0), None]);
-    let log2 = |i: usize| rns.modulus(i).log2();
-    let drop = log2(1) + log2(2) - log2(3);
-    assert!((plan.log2_drop() - drop).abs() < 1e-9);
-    let c = integers(rns.ring().n());
-    let lower = plan.apply(&rns, &Meter::default(), &poly(&rns, &[0, 1, 2], &c));
-    let ratio = (-drop).exp2();
-    for (place, prime) in [0, 3].into_iter().enumerate() {
-        let found = coefficients(&rns, prime, &lower.limbs[place]);
-        for (&x, &c) in found.iter().zip(&c) {
-            let q = rns.modulus(prime).p();
-            let x = if x > q / 2 {
-                x as i64 - q as i64
-            } else {
-                x as i64
-            };
-            assert!((x as f64 - c as f64 * ratio).abs() <= 1.001);
-            assert_eq!(x.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+    for (from, to, dropped, sources) in [
+        ([2, 0, 1], [0, 1], &[0][..], [Some(1), Some(2)]),
+        ([0, 1, 2], [0, 3], &[1, 2], [Some(0), None]),
+    ] {
+        let plan = ModSwitch::new(&rns, &from, &to);
+        assert_eq!((plan.dropped(), plan.to()), (dropped, &to[..]));
+        assert_eq!([plan.source(0), plan.source(1)], sources);
+        let log2 = |basis: &[usize]| basis.iter().map(|&i| rns.modulus(i).log2()).sum::<f64>();
+        let drop = log2(&from) - log2(&to);
+        assert!((plan.log2_drop() - drop).abs() < 1e-9);
+        let lower = plan.apply(&rns, &meter, &poly(&rns, &from, &c));
+        let quotients = [0, 1].map(|at| {
+            let q = rns.modulus(to[at]).p() as i64;
+            let found = coefficients(&rns, to[at], &lower.limbs[at]);
+            found
+                .into_iter()
+                .map(|x| centred(x as i64, q))
+                .collect::<Vec<_>>()
+        });
+        // quotients are small: they equal their residues modulo each prime
+        assert_eq!(quotients[0], quotients[1]);
+        for (&quotient, &c) in quotients[0].iter().zip(&c) {
+            assert_eq!(quotient.rem_euclid(2), c.rem_euclid(2), "parity of {c}");
+            let error = quotient as f64 - c as f64 * (-drop).exp2();
+            assert!(error.abs() <= 1.001, "{c} became {quotient}");
         }
     }
+    assert_eq!(meter.read().count("transforms"), 3 + 4);
 }
 
 #[test]
@@ -113,11 +97,7 @@ fn digits_are_centred_residues() {
     });
     let prepared = Coefficients::new(&rns, &meter, words.collect(), &digits);
     let p2 = rns.modulus(2).p() as i64;
-    let centred = |x: &i64| {
-        let x = x.rem_euclid(p2);
-        if x > p2 / 2 { x - p2 } else { x }
-    };
-    let wants = [c.clone(), c.iter().map(centred).collect()];
+    let wants = [c.clone(), c.iter().map(|&x| centred(x, p2)).collect()];
     for (number, (digit, want)) in digits.iter().zip(wants).enumerate() {
         for (at, &prime) in extended.iter().enumerate() {
             assert_eq!(digit.owns(at), digit.own.contains(&at));
@@ -229,8 +209,7 @@ fn zeros_are_zeros_and_known_until_they_are_looked_at() {
     assert!(!zero.is_zero() && copy.is_zero());
     let mut changed = copy;
     changed[1][2] = 5;
-    assert!(!changed.is_zero());
-    assert_eq!(changed[1][..], [0, 0, 5, 0]);
+    assert!(!changed.is_zero() && changed[1][..] == [0, 0, 5, 0]);
     let here: Limbs = [Words::zeroed(4)].into_iter().collect();
     assert!(!here.is_zero());
 }

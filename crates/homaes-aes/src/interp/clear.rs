@@ -130,7 +130,6 @@ impl BitEval for ClearBits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn public_values_are_padded_with_zeros() {
@@ -142,34 +141,5 @@ mod tests {
     #[should_panic(expected = "3 values for 2 slots")]
     fn more_values_than_slots_panic() {
         ClearBytes::new(2).public(&[0; 3]);
-    }
-
-    proptest! {
-        #[test]
-        fn byte_laws_hold(a: [u8; 32], b: [u8; 32], c: u8, k in 0..16u32) {
-            let e = ClearBytes::new(32);
-            let (a, b) = (e.public(&a), e.public(&b));
-            let f = |x: &Vec<u8>, k| e.frobenius(x, k);
-            prop_assert_eq!(e.scale(&a, 1), a.clone());
-            prop_assert_eq!(e.scale(&a, c), e.mul(&a, &e.public(&[c; 32]))?);
-            prop_assert_eq!(f(&a, 8)?, a.clone());
-            prop_assert_eq!(f(&a, k + 1)?, f(&e.mul(&a, &a)?, k)?);
-            prop_assert_eq!(f(&e.mul(&a, &b)?, k)?, e.mul(&f(&a, k)?, &f(&b, k)?)?);
-            prop_assert_eq!(f(&e.add(&a, &b), k)?, e.add(&f(&a, k)?, &f(&b, k)?));
-        }
-
-        #[test]
-        fn permutations_compose(
-            a: [u8; 48],
-            p: [prop::sample::Index; 16],
-            q: [prop::sample::Index; 16],
-        ) {
-            let e = ClearBytes::new(48);
-            let (p, q) = (p.map(|i| i.index(16)), q.map(|i| i.index(16)));
-            let a = e.public(&a);
-            let both = core::array::from_fn(|i| p[q[i]]);
-            prop_assert_eq!(e.permute(&e.permute(&a, &p)?, &q)?, e.permute(&a, &both)?);
-            prop_assert_eq!(e.permute(&a, &core::array::from_fn(|i| i))?, a);
-        }
     }
 }

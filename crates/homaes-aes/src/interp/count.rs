@@ -254,24 +254,3 @@ impl BitEval for CountBits {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn depth_grows_with_products_and_ends_with_the_levels() {
-        let e = CountBytes::new(1).with_levels(2);
-        let fresh = e.public(&[1]);
-        let once = e.mul(&fresh, &fresh).and_then(|p| e.relinearize(p));
-        assert_eq!(once, Ok(1));
-        assert_eq!(e.mul(&1, &0), Ok(2));
-        let out = EvalError::OutOfDepth { needed: 1, left: 0 };
-        assert_eq!(e.mul(&0, &2), Err(out));
-        let tally = e.tally();
-        assert_eq!(
-            (tally.products, tally.relinearisations, tally.depth),
-            (3, 1, 2)
-        );
-    }
-}

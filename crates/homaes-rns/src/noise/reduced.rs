@@ -192,10 +192,6 @@ mod tests {
         }
         let count = (SAMPLES * sums.len()) as f64;
         let [whole, half] = above.map(|above| above as f64 / count);
-        println!(
-            "{whole:e} above, {half:e} above the half, at most {:e}",
-            (-nats).exp()
-        );
         assert!(whole < (-nats).exp() && half > whole && half > 0.0);
     }
 }

@@ -116,10 +116,8 @@ mod tests {
     fn good_names() {
         assert_eq!(TOY.scheme(), "bgv");
         assert_eq!(TOY.to_string(), "bgv/toy-255");
-        assert_eq!(
-            format!("{TOY:>13}|{TOY:?}"),
-            "  bgv/toy-255|SetName(bgv/toy-255)"
-        );
+        let shown = format!("{TOY:>13}|{TOY:?}");
+        assert_eq!(shown, "  bgv/toy-255|SetName(bgv/toy-255)");
         assert_eq!(SetName::new("tfhe/a_1.b"), Ok(SetName("tfhe/a_1.b")));
     }
 
@@ -128,23 +126,14 @@ mod tests {
         for bad in [
             "", "bgv", "/", "bgv/", "/toy", "a/b/c", "BGV/toy", "bgv/to y", "bgv/tö", "bgv/t\n",
         ] {
-            assert_eq!(
-                SetName::new(bad),
-                Err(SetNameError::Malformed {
-                    found: bad.to_owned()
-                }),
-                "{bad:?}"
-            );
+            let found = bad.to_owned();
+            assert_eq!(SetName::new(bad), Err(SetNameError::Malformed { found }));
         }
         let long: &'static str = Box::leak(format!("a/{}", "b".repeat(63)).into_boxed_str());
         let error = SetName::new(long).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "set name has 65 bytes, at most 64 are allowed"
-        );
-        assert_eq!(
-            SetName::new("bgv").unwrap_err().to_string(),
-            "set name \"bgv\" is not scheme/rest in a-z, 0-9, '-', '+', '_', '.'"
-        );
+        let message = "set name has 65 bytes, at most 64 are allowed";
+        assert_eq!(error.to_string(), message);
+        let message = "set name \"bgv\" is not scheme/rest in a-z, 0-9, '-', '+', '_', '.'";
+        assert_eq!(SetName::new("bgv").unwrap_err().to_string(), message);
     }
 }

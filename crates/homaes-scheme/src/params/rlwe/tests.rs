@@ -54,17 +54,14 @@ fn the_estimators_limits_are_met() {
 
 #[test]
 fn between_points_the_estimate_is_just_below_the_chord() {
-    for rows in TABLE
-        .windows(3)
-        .filter(|rows| rows[0].key[0] == rows[2].key[0])
-    {
+    let of_one_weight = |rows: &&[Row<2>]| rows[0].key[0] == rows[2].key[0];
+    for rows in TABLE.windows(3).filter(of_one_weight) {
         let at = |x| bits(SecretWeight::Hamming(rows[0].key[0] as u32), x);
         let [left, right] = [rows[0].key[1], rows[1].key[1]];
         let middle = f64::midpoint(left, right);
         for i in 0..2 {
             let chord = f64::midpoint(at(left)[i], at(right)[i]);
-            let least = at(right)[i];
-            let found = at(middle)[i];
+            let (least, found) = (at(right)[i], at(middle)[i]);
             assert!(found <= chord + 0.01 && found >= least, "{middle}");
             assert!(
                 left < 700.0 || found > chord - 0.35,
@@ -89,18 +86,11 @@ fn uncovered_instances_have_no_estimate() {
     for n in [0, 128, 16384, 32767, 65536] {
         assert_eq!(estimate(n, SecretWeight::Ternary, 60.0, 3.2), None);
     }
-    for (log2_qp, sigma) in [
-        (f64::NAN, 3.2),
-        (0.0, 3.2),
-        (2000.0, 3.2),
-        (800.0, 0.0),
-        (800.0, f64::NAN),
-        (800.0, 0.9),
-    ] {
-        assert_eq!(
-            estimate(DEGREE, SecretWeight::Ternary, log2_qp, sigma),
-            None
-        );
+    let moduli = [f64::NAN, 0.0, 2000.0].map(|log2_qp| (log2_qp, 3.2));
+    let deviations = [0.0, f64::NAN, 0.9].map(|sigma| (800.0, sigma));
+    for (log2_qp, sigma) in [moduli, deviations].concat() {
+        let found = estimate(DEGREE, SecretWeight::Ternary, log2_qp, sigma);
+        assert_eq!(found, None);
     }
     let low = |x| bits(SecretWeight::Hamming(256), x);
     assert_eq!(low(1.0), low(300.0));
@@ -108,11 +98,8 @@ fn uncovered_instances_have_no_estimate() {
 
 #[test]
 fn only_q_over_sigma_matters() {
-    let weight = SecretWeight::Hamming(256);
-    assert_eq!(
-        estimate(DEGREE, weight, 810.0, 3.2 * 1024.0),
-        estimate(DEGREE, weight, 800.0, 3.2)
-    );
+    let at = |log2_qp, sigma| estimate(DEGREE, SecretWeight::Hamming(256), log2_qp, sigma);
+    assert_eq!(at(810.0, 3.2 * 1024.0), at(800.0, 3.2));
 }
 
 proptest! {
