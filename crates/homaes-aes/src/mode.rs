@@ -288,13 +288,18 @@ mod tests {
         type Count = fn(Block, u64) -> Block;
         let ones = [0xff; 16];
         let big128: Count = |block, i| counter_block(block, u128::from(i));
-        for (count, bytes, least) in [
-            (big128, 0..16, 15),
-            (|block, i| Counter::Big64.block(block, i), 8..16, 15),
-            (|block, i| Counter::Big32.block(block, i), 12..16, 15),
-            (|block, i| Counter::Little128.block(block, i), 0..16, 0),
-            (|block, i| Counter::Little64.block(block, i), 0..8, 0),
-            (|block, i| Counter::Little32.block(block, i), 0..4, 0),
+        // and the least and the most significant byte
+        for (count, bytes, [least, last]) in [
+            (big128, 0..16, [15, 0]),
+            (|block, i| Counter::Big64.block(block, i), 8..16, [15, 8]),
+            (|block, i| Counter::Big32.block(block, i), 12..16, [15, 12]),
+            (
+                |block, i| Counter::Little128.block(block, i),
+                0..16,
+                [0, 15],
+            ),
+            (|block, i| Counter::Little64.block(block, i), 0..8, [0, 7]),
+            (|block, i| Counter::Little32.block(block, i), 0..4, [0, 3]),
         ] {
             assert_eq!(count(ones, 0), ones);
             let mut wrapped = ones;
@@ -304,11 +309,6 @@ mod tests {
             three[least] = 3;
             assert_eq!(count([0; 16], 3), three);
             // one carry through all bytes but the last
-            let last = if least == 15 {
-                bytes.start
-            } else {
-                bytes.end - 1
-            };
             most[bytes].fill(0xff);
             most[last] = 0;
             carried[last] = 1;

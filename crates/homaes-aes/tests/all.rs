@@ -1,5 +1,7 @@
 //! Tests of AES from outside the library, in one program. `homaes-cli/tests/files.rs` checks that all files are here.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 mod common;
 mod cost;
 mod fips197;

@@ -312,6 +312,7 @@ fn assumptions(set: &Value) -> String {
 }
 
 /// PARAMETERS.md, from `homaes params --json`.
+#[expect(clippy::too_many_lines, reason = "one page, from top to bottom")]
 fn page_of_parameters() -> String {
     let sets = all_sets();
     let quoted = |set: &Value| format!("`{}`", name(set));

@@ -282,17 +282,16 @@ mod tests {
 
     #[test]
     fn buffers_cross_threads() {
-        let handles: Vec<_> = (0..4u64)
-            .map(|i| {
-                std::thread::spawn(move || {
-                    let mut w = Words::scratch(32768);
-                    w.fill(i);
-                    w
-                })
-            })
-            .collect();
-        for (i, h) in handles.into_iter().enumerate() {
-            assert!(h.join().unwrap().iter().all(|&x| x == i as u64));
+        let handles = [0, 1, 2, 3].map(|i| {
+            let filled = move || {
+                let mut w = Words::scratch(32768);
+                w.fill(i);
+                w
+            };
+            (i, std::thread::spawn(filled))
+        });
+        for (i, h) in handles {
+            assert!(h.join().unwrap().iter().all(|&x| x == i));
         }
     }
 }

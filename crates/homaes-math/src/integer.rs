@@ -139,19 +139,12 @@ mod tests {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);
         let limb = |x: u64| x & MASK;
         for (rows, outputs) in [(1, 1), (7, 9), (100, 11), (5000, 12), (300, 25)] {
-            let vectors: Vec<Lanes> = (0..rows)
-                .map(|_| core::array::from_fn(|_| limb(random(&mut rng, 1)[0])))
-                .collect();
+            let vector = |_| core::array::from_fn(|_| limb(random(&mut rng, 1)[0]));
+            let vectors: Vec<Lanes> = (0..rows).map(vector).collect();
             for stride in [1, outputs] {
-                let digits: Vec<u64> = random(&mut rng, rows * stride + outputs)
-                    .into_iter()
-                    .map(limb)
-                    .collect();
-                let digits: Vec<u64> = if rows == 5000 {
-                    vec![MASK; digits.len()]
-                } else {
-                    digits
-                };
+                let digits = random(&mut rng, rows * stride + outputs).into_iter();
+                let largest = if rows == 5000 { MASK } else { 0 };
+                let digits: Vec<u64> = digits.map(|x| limb(x) | largest).collect();
                 let value = |s: usize| {
                     let limbs = digits[s * stride..][..outputs].iter().rev();
                     limbs.fold(BigUint::from(0u8), |sum, &d| (sum << WORD_BITS) + d)
@@ -186,10 +179,9 @@ mod tests {
                             let products = vectors.iter().enumerate();
                             products.map(|(s, v)| value(s) * v[lane]).sum()
                         };
-                        let expected: BigUint = match spacing {
-                            1 => (0..word_lanes::LANES)
-                                .map(|lane| of_lane(lane) << (52 * lane))
-                                .sum(),
+                        let lanes = (0..word_lanes::LANES).map(|lane| of_lane(lane) << (52 * lane));
+                        let expected = match spacing {
+                            1 => lanes.sum(),
                             _ => of_lane(lane),
                         };
                         assert_eq!(big(&words), expected, "{rows} {outputs} {stride} {spacing}");

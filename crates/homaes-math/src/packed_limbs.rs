@@ -186,53 +186,55 @@ mod tests {
     use super::*;
     use crate::simd::Backend;
 
+    /// Edges, then mixed numbers below `bound`.
+    fn limb(n: usize, edges: &[u64], bound: u64, seed: u64) -> Vec<u64> {
+        let mixed = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ seed) % bound;
+        let word = |i: usize| edges.get(i % 50).copied().unwrap_or(mixed(i as u64));
+        (0..n).map(word).collect()
+    }
+
+    fn packed(ring: &Ring, m: &Modulus, words: &[u64]) -> Vec<u64> {
+        let mut out = vec![0; ring.n() / 2];
+        pack(ring, m, words, &mut out);
+        out
+    }
+
+    fn canonical(m: &Modulus, words: &[u64]) -> Vec<u64> {
+        words.iter().map(|&x| m.canonical(x)).collect()
+    }
+
     #[test]
     fn halves_are_the_words_they_hold() {
-        for p in [16_776_961u64, 4_244_570_881] {
-            let m = Modulus::new(p);
-            for backend in Backend::available() {
-                let ring = Ring::with_backend(255, backend).unwrap();
-                let n = ring.n();
-                let word = |i: usize, k: usize| {
-                    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (k as u64)) % (2 * p)
+        let backends = Backend::available().flat_map(|b| [(16_776_961, b), (4_244_570_881, b)]);
+        for (p, backend) in backends {
+            let m = &Modulus::new(p);
+            let ring = &Ring::with_backend(255, backend).unwrap();
+            let n = ring.n();
+            let edges = [0, p - 1, p, 2 * p - 1];
+            let words: Vec<_> = (0..40).map(|k| limb(n, &edges, 2 * p, k)).collect();
+            let halves: Vec<_> = words.iter().map(|w| packed(ring, m, w)).collect();
+            let unpacked = |halves: &[u64]| {
+                let mut out = vec![0; n];
+                unpack(ring, halves, &mut out);
+                out
+            };
+            assert_eq!(unpacked(&halves[3]), canonical(m, &words[3]));
+            let sources: Vec<&[u64]> = halves.iter().map(Vec::as_slice).collect();
+            let rows = [vec![7], (0..40).collect(), vec![1, 5], vec![0, 1]];
+            let mut out = vec![vec![0; n / 2]; 4];
+            let [a, b, c, sum] = &mut out[..] else {
+                unreachable!()
+            };
+            sums(ring, m, &sources, &rows[..3], &mut [a, b, c]);
+            add(ring, m, sources[0], sources[1], sum);
+            for (row, out) in rows.iter().zip(&out) {
+                let own = |i| {
+                    row.iter()
+                        .map(|&k| words[usize::from(k)][i] % p)
+                        .sum::<u64>()
+                        % p
                 };
-                let lazy = |k: usize| -> Vec<u64> {
-                    let edges = [0, p - 1, p, 2 * p - 1];
-                    (0..n)
-                        .map(|i| edges.get(i % 50).copied().unwrap_or_else(|| word(i, k)))
-                        .collect()
-                };
-                let packed = |words: &[u64]| {
-                    let mut out = vec![0; n / 2];
-                    pack(&ring, &m, words, &mut out);
-                    out
-                };
-                let unpacked = |halves: &[u64]| {
-                    let mut out = vec![0; n];
-                    unpack(&ring, halves, &mut out);
-                    out
-                };
-                let canonical =
-                    |words: &[u64]| -> Vec<u64> { words.iter().map(|&x| m.canonical(x)).collect() };
-                let words: Vec<Vec<u64>> = (0..40).map(lazy).collect();
-                let halves: Vec<Vec<u64>> = words.iter().map(|w| packed(w)).collect();
-                assert_eq!(unpacked(&halves[3]), canonical(&words[3]));
-                let mut sum = vec![0; n / 2];
-                add(&ring, &m, &halves[0], &halves[1], &mut sum);
-                let want = words[0].iter().zip(&words[1]).map(|(a, b)| (a + b) % p);
-                assert_eq!(unpacked(&sum), want.collect::<Vec<_>>());
-                let sources: Vec<&[u64]> = halves.iter().map(Vec::as_slice).collect();
-                let rows = [vec![7], (0..40).collect(), vec![1, 5]];
-                let mut out = vec![vec![0; n / 2]; 3];
-                let mut outs: Vec<&mut [u64]> = out.iter_mut().map(Vec::as_mut_slice).collect();
-                sums(&ring, &m, &sources, &rows, &mut outs);
-                for (row, out) in rows.iter().zip(&out) {
-                    let want = (0..n).map(|i| {
-                        let own = row.iter().map(|&k| words[usize::from(k)][i] % p);
-                        own.sum::<u64>() % p
-                    });
-                    assert_eq!(unpacked(out), want.collect::<Vec<_>>());
-                }
+                assert_eq!(unpacked(out), (0..n).map(own).collect::<Vec<_>>());
             }
         }
     }
@@ -240,48 +242,36 @@ mod tests {
     #[test]
     fn centred_residues_and_products_with_halves() {
         let targets = [16_776_961u64, 4_244_570_881, 140_737_437_991_681].map(Modulus::new);
-        let source = Modulus::new(4_043_247_361);
+        let source = &Modulus::new(4_043_247_361);
         let p = source.p();
         for conductor in [255, 65535] {
-            let outs: Vec<Vec<Vec<u64>>> = Backend::available()
-                .map(|backend| {
-                    let ring = Ring::with_backend(conductor, backend).unwrap();
-                    let n = ring.n();
-                    let edges = [0, 1, p / 2, p / 2 + 1, p - 1];
-                    let residue = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % p;
-                    let y: Vec<u64> = (0..n)
-                        .map(|i| edges.get(i % 37).copied().unwrap_or_else(|| residue(i)))
-                        .collect();
-                    let mut halves = vec![0; n / 2];
-                    pack(&ring, &source, &y, &mut halves);
-                    let mut all = Vec::new();
-                    for m in &targets {
-                        let mut out = vec![0; n];
-                        centred(&ring, m, &source, &halves, &mut out);
-                        for (&y, &x) in y.iter().zip(&out) {
-                            let y = y as i64 - if y > p / 2 { p as i64 } else { 0 };
-                            assert!(x < 2 * m.p());
-                            assert_eq!(m.from_stored(x), m.from_signed(y));
-                        }
-                        all.push(out.iter().map(|&x| m.canonical(x)).collect());
+            let outs = Backend::available().map(|backend| {
+                let ring = &Ring::with_backend(conductor, backend).unwrap();
+                let n = ring.n();
+                let y = limb(n, &[0, 1, p / 2, p / 2 + 1, p - 1], p, 0);
+                let halves = packed(ring, source, &y);
+                let mut all = Vec::new();
+                for m in &targets {
+                    let mut out = vec![0; n];
+                    centred(ring, m, source, &halves, &mut out);
+                    for (&y, &x) in y.iter().zip(&out) {
+                        let y = y as i64 - if y > p / 2 { p as i64 } else { 0 };
+                        assert!(x < 2 * m.p());
+                        assert_eq!(m.from_stored(x), m.from_signed(y));
                     }
-                    let m = &source;
-                    let x: Vec<u64> = (0..n)
-                        .map(|i| residue(3 * i + 1) + p * (i as u64 % 2))
-                        .collect();
-                    for add in [false, true] {
-                        let [mut out, mut want] = [(); 2].map(|()| x.clone());
-                        dot(&ring, m, &[[&x, &halves], [&y, &halves]], add, &mut out);
-                        kernel::dot(&ring, m, &[[&x, &y], [&y, &y]], add, &mut want);
-                        let canonical = |words: &[u64]| -> Vec<u64> {
-                            words.iter().map(|&x| m.canonical(x)).collect()
-                        };
-                        assert_eq!(canonical(&out), canonical(&want));
-                        all.push(canonical(&out));
-                    }
-                    all
-                })
-                .collect();
+                    all.push(canonical(m, &out));
+                }
+                let x = limb(n, &[], 2 * p, 1);
+                for add in [false, true] {
+                    let [mut out, mut want] = [(); 2].map(|()| x.clone());
+                    dot(ring, source, &[[&x, &halves], [&y, &halves]], add, &mut out);
+                    kernel::dot(ring, source, &[[&x, &y], [&y, &y]], add, &mut want);
+                    assert_eq!(canonical(source, &out), canonical(source, &want));
+                    all.push(canonical(source, &out));
+                }
+                all
+            });
+            let outs: Vec<_> = outs.collect();
             assert!(outs.windows(2).all(|w| w[0] == w[1]));
         }
     }

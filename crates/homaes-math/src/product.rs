@@ -136,6 +136,7 @@ fn by_limbs(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prime::largest_primes;
     use crate::simd::Backend;
 
     /// Both twins give the same words on every backend, up to the edge of what the first axis leaves.
@@ -144,14 +145,8 @@ mod tests {
         for m in [255, 771, 3855, 4369, 65535] {
             for backend in Backend::available() {
                 let ring = Ring::with_backend(m, backend).unwrap();
-                for p in crate::prime::largest_primes(1 << 47, ring.modulus_step(), 1)
-                    .into_iter()
-                    .chain(crate::prime::largest_primes(
-                        1 << 30,
-                        ring.modulus_step(),
-                        1,
-                    ))
-                {
+                let prime = |below| largest_primes(below, ring.modulus_step(), 1);
+                for p in [1 << 47, 1 << 30].into_iter().flat_map(prime) {
                     let transform = Transform::new(&ring, p).unwrap();
                     for digits in [0, 1, 4, 9] {
                         twins(&ring, &transform, digits, true);
@@ -178,26 +173,23 @@ mod tests {
             };
             (0..n as u64).map(word).collect()
         };
-        let inputs: Vec<Vec<u64>> = (0..4 * OUTPUTS as u64)
-            .map(|k| limb(2 * p, 100 + k))
-            .collect();
-        let map = ring.frobenius(3);
-        let tensors: Vec<Tensor<'_>> = inputs
-            .chunks(4)
-            .map(|inputs| Tensor {
-                x: [&inputs[0], &inputs[1]],
-                y: [&inputs[2], &inputs[3]],
-                map: &map,
-                scale: m.shoup(p - 2),
-            })
-            .collect();
+        let inputs = (0..4 * OUTPUTS as u64).map(|k| limb(2 * p, 100 + k));
+        let inputs: Vec<Vec<u64>> = inputs.collect();
+        let (map, scale) = (&ring.frobenius(3), m.shoup(p - 2));
+        let inputs = inputs.as_chunks().0.iter();
+        let tensors = inputs.map(|[a, b, c, d]| Tensor {
+            x: [a, b],
+            y: [c, d],
+            map,
+            scale,
+        });
+        let tensors: Vec<_> = tensors.collect();
         let by_row: Vec<u64> = (0..ring.rows() as u64).map(|r| p - 1 - r).collect();
         let keys = (0..2 * digits as u64 + 4).map(|k| KeyLimb::new(&limb(p, k)));
         let keys: Vec<KeyLimb> = keys.collect();
         let key = |k: usize| [&keys[2 * k], &keys[2 * k + 1]];
-        let mut terms: Vec<_> = (0..digits)
-            .map(|d| (Factor::Digit(digits - 1 - d), key(d)))
-            .collect();
+        let terms = (0..digits).map(|d| (Factor::Digit(digits - 1 - d), key(d)));
+        let mut terms: Vec<_> = terms.collect();
         if product {
             terms.insert(0, (Factor::Third, key(digits)));
             terms.push((Factor::Fourth, key(digits + 1)));
@@ -211,15 +203,10 @@ mod tests {
             let limbs = (0..OUTPUTS * digits).map(|k| limb(2 * p, 50 + k as u64));
             let mut limbs: Vec<Vec<u64>> = limbs.collect();
             let mut limbs = limbs.iter_mut().map(|l| &mut l[..]);
-            let mut digits: Vec<Vec<&mut [u64]>> = (0..OUTPUTS)
-                .map(|_| limbs.by_ref().take(digits).collect())
-                .collect();
+            let mut digits = [(); OUTPUTS].map(|()| limbs.by_ref().take(digits).collect());
             let mut out = [(); OUTPUTS].map(|()| [vec![1; n], vec![2; n]]);
-            let mut pairs: Vec<[&mut [u64]; 2]> = out
-                .iter_mut()
-                .map(|out| out.each_mut().map(|o| &mut o[..]))
-                .collect();
-            run(&mut digits, &mut pairs);
+            let pairs = out.each_mut().map(|out| out.each_mut().map(|o| &mut o[..]));
+            run(&mut digits, &mut { pairs });
             for word in out.iter_mut().flatten().flatten() {
                 assert!(*word < 2 * p);
                 *word = m.canonical(*word);

@@ -286,12 +286,8 @@ mod tests {
 
     #[test]
     fn admitted_conductors() {
-        for (m, n, slots) in [
-            (255, 128, 16),
-            (4369, 4096, 256),
-            (21845, 16384, 1024),
-            (65535, 32768, 2048),
-        ] {
+        let large = [(21845, 16384, 1024), (65535, 32768, 2048)];
+        for (m, n, slots) in [(255, 128, 16), (4369, 4096, 256)].into_iter().chain(large) {
             let ring = Ring::new(m).unwrap();
             assert_eq!(ring.n(), n);
             assert_eq!(n / ring.order_of_two(), slots);

@@ -120,16 +120,16 @@ mod tests {
             // f = 3, g = 5: the result is 5·[3c]_X
             let conv = Conversion::new(&sources, &targets, |_| 3, |_| 5);
             let residue = |v: i128, m: &Modulus| v.rem_euclid(i128::from(m.p())) as u64;
-            let mut ys = vec![vec![0; n]; 4];
-            for (i, m) in sources.iter().enumerate() {
-                let stored: Vec<u64> = values.iter().map(|&v| m.to_stored(residue(v, m))).collect();
-                ys[i].copy_from_slice(&stored);
-                conv.prepare_in_place(&ring, i, &mut ys[i]);
-            }
-            let (y, v) = ys.split_at_mut(3);
-            let y: Vec<&[u64]> = y.iter().map(Vec::as_slice).collect();
-            conv.quotient(&ring, &y, &mut v[0]);
-            let all: Vec<&[u64]> = ys.iter().map(Vec::as_slice).collect();
+            let prepared = sources.iter().enumerate().map(|(i, m)| {
+                let stored = values.iter().map(|&v| m.to_stored(residue(v, m)));
+                let mut y: Vec<u64> = stored.collect();
+                conv.prepare_in_place(&ring, i, &mut y);
+                y
+            });
+            let (prepared, mut v) = (prepared.collect::<Vec<_>>(), vec![0; n]);
+            let mut all: Vec<&[u64]> = prepared.iter().map(Vec::as_slice).collect();
+            conv.quotient(&ring, &all, &mut v);
+            all.push(&v);
             for (j, m) in targets.iter().enumerate() {
                 let mut out = vec![0; n];
                 conv.combine(&ring, j, &all, &mut out);

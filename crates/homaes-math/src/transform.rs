@@ -468,14 +468,35 @@ mod tests {
 
     fn pseudo(n: usize, p: u64) -> Vec<u64> {
         let mut x = 88_172_645_463_325_252u64;
-        (0..n)
-            .map(|_| {
-                x ^= x << 13;
-                x ^= x >> 7;
-                x ^= x << 17;
-                x % p
-            })
-            .collect()
+        let next = |_| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            x % p
+        };
+        (0..n).map(next).collect()
+    }
+
+    /// Runs `f` on every backend; all give the same.
+    fn on_all<T: PartialEq>(m: u64, p: u64, f: impl Fn(&Ring, &Transform) -> T) {
+        let outs = Backend::available().map(|backend| {
+            let ring = Ring::with_backend(m, backend).unwrap();
+            f(&ring, &Transform::new(&ring, p).unwrap())
+        });
+        let outs: Vec<T> = outs.collect();
+        assert!(outs.windows(2).all(|w| w[0] == w[1]), "m {m} p {p}");
+    }
+
+    fn canonical(t: &Transform, words: &[u64]) -> Vec<u64> {
+        assert!(words.iter().all(|&x| x < 2 * t.modulus().p()));
+        words.iter().map(|&x| t.modulus().canonical(x)).collect()
+    }
+
+    fn by_rows(ring: &Ring, t: &Transform, a: &[u64]) -> Vec<u64> {
+        let mut out = a.to_vec();
+        out.chunks_mut(ring.row_len())
+            .for_each(|row| t.forward_rows(row));
+        out
     }
 
     /// a(ω^f), summed over the normal basis.
@@ -495,27 +516,24 @@ mod tests {
     fn equals_naive_evaluation_and_inverts() {
         for m in [3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535] {
             for p in [P24, P47, SPECIAL] {
-                for backend in Backend::available() {
-                    let ring = Ring::with_backend(m, backend).unwrap();
-                    let t = Transform::new(&ring, p).unwrap();
+                on_all(m, p, |ring, t| {
                     let a = pseudo(ring.n(), p);
-                    let mut b = a.clone();
-                    let mut halves = a.clone();
+                    let (mut b, mut halves) = (a.clone(), by_rows(ring, t, &a));
                     t.forward(&mut b);
-                    for row in halves.chunks_mut(ring.row_len()) {
-                        t.forward_rows(row);
-                    }
                     t.forward_columns(&mut halves);
-                    assert!(b == halves && b.iter().all(|&x| x < 2 * p));
+                    assert!(b == halves);
+                    let out = canonical(t, &b);
                     for f in [0, 1, ring.n() / 3, ring.n() - 1] {
-                        let got = t.modulus().canonical(b[f]);
-                        assert_eq!(got, naive(&ring, t.modulus(), &a, f), "m {m} p {p} at {f}");
+                        assert_eq!(
+                            out[f],
+                            naive(ring, t.modulus(), &a, f),
+                            "m {m} p {p} at {f}"
+                        );
                     }
                     t.inverse(&mut b);
-                    assert!(b.iter().all(|&x| x < 2 * p));
-                    let back: Vec<u64> = b.iter().map(|&x| t.modulus().canonical(x)).collect();
-                    assert_eq!(back, a, "m {m} p {p} {backend:?}");
-                }
+                    assert_eq!(canonical(t, &b), a, "m {m} p {p}");
+                    out
+                });
             }
         }
     }
@@ -534,82 +552,49 @@ mod tests {
     }
 
     #[test]
-    fn the_twins_agree_at_the_edges_of_the_range() {
-        let large = [255, 3855, 65535].map(|m| [P24, P47, SPECIAL].map(|p| (m, p)));
-        for (m, p) in large.into_iter().flatten().chain([(255, P17)]) {
-            let rings: Vec<Ring> = Backend::available()
-                .map(|b| Ring::with_backend(m, b).unwrap())
-                .collect();
-            let n = rings[0].n();
-            let inputs = [vec![2 * p - 1; n], vec![0; n], pseudo(n, 2 * p)];
-            for input in inputs {
-                let outs: Vec<Vec<u64>> = rings
-                    .iter()
-                    .map(|r| {
-                        let t = Transform::new(r, p).unwrap();
-                        let mut a = input.clone();
-                        t.forward(&mut a);
-                        a.iter().map(|&x| t.modulus().canonical(x)).collect()
-                    })
-                    .collect();
-                assert!(outs.windows(2).all(|w| w[0] == w[1]), "m {m} p {p}");
-            }
-        }
-    }
-
-    /// The fused variants equal the plain transform and a kernel after it.
-    #[test]
     fn fused_ends_are_those_of_kernels() {
-        for m in [15u64, 17, 255, 3855, 65535] {
-            for p in [P24, P47, SPECIAL] {
-                for backend in Backend::available() {
-                    let ring = Ring::with_backend(m, backend).unwrap();
-                    let t = Transform::new(&ring, p).unwrap();
-                    let modulus = t.modulus();
-                    let inputs = [pseudo(ring.n(), 2 * p), vec![2 * p - 1; ring.n()]];
-                    let source: Vec<u64> = inputs[0].iter().rev().copied().collect();
-                    for (input, c) in inputs.iter().zip([p - 1, p / 3]) {
-                        let c = modulus.shoup(c);
-                        let (mut fused, mut plain) = (input.clone(), input.clone());
-                        for row in fused.chunks_mut(ring.row_len()) {
-                            t.forward_rows(row);
-                        }
-                        t.forward_columns_plus(&source, c, &mut fused);
-                        assert!(fused.iter().all(|&x| x < 2 * p));
-                        t.forward(&mut plain);
-                        kernel::scale_add(&ring, modulus, &source, c, &mut plain);
-                        let canonical = |a: &[u64]| -> Vec<u64> {
-                            a.iter().map(|&x| modulus.canonical(x)).collect()
-                        };
-                        assert_eq!(canonical(&fused), canonical(&plain), "m {m} p {p}");
-                        let map = ring.frobenius(1);
-                        let product = Tensor {
-                            x: [input, &source],
-                            y: [&source, input],
-                            map: &map,
-                            scale: modulus.shoup(p - 5),
-                        };
-                        let part = |part| {
-                            let mut out = input.clone();
-                            kernel::tensor_part(&ring, modulus, &product, part, &mut out);
-                            out
-                        };
-                        let parts = [part(0), part(1)];
-                        for (from, limb) in [
-                            (Source::InPlace, input),
-                            (Source::Limb(&source), &source),
-                            (Source::Product(&product, 0), &parts[0]),
-                            (Source::Product(&product, 1), &parts[1]),
-                        ] {
-                            let (mut fused, mut plain) = (input.clone(), limb.clone());
-                            t.inverse_scaled(from, c, &mut fused);
-                            t.inverse(&mut plain);
-                            kernel::scale_canonical(&ring, modulus, c, &mut plain);
-                            assert_eq!(fused, plain, "m {m} p {p}");
-                        }
+        let all = [15, 17, 255, 3855, 65535].map(|m| [P24, P47, SPECIAL].map(|p| (m, p)));
+        for (m, p) in all.into_iter().flatten().chain([(255, P17)]) {
+            on_all(m, p, |ring, t| {
+                let modulus = t.modulus();
+                let inputs = [pseudo(ring.n(), 2 * p), vec![2 * p - 1; ring.n()]];
+                let source: Vec<u64> = inputs[0].iter().rev().copied().collect();
+                let mut outs = Vec::new();
+                for (input, c) in inputs.iter().zip([p - 1, p / 3]) {
+                    let c = modulus.shoup(c);
+                    let (mut fused, mut plain) = (by_rows(ring, t, input), input.clone());
+                    t.forward_columns_plus(&source, c, &mut fused);
+                    t.forward(&mut plain);
+                    kernel::scale_add(ring, modulus, &source, c, &mut plain);
+                    outs.push(canonical(t, &fused));
+                    assert_eq!(outs[outs.len() - 1], canonical(t, &plain), "m {m} p {p}");
+                    let product = Tensor {
+                        x: [input, &source],
+                        y: [&source, input],
+                        map: &ring.frobenius(1),
+                        scale: modulus.shoup(p - 5),
+                    };
+                    let parts = [0, 1].map(|part| {
+                        let mut out = input.clone();
+                        kernel::tensor_part(ring, modulus, &product, part, &mut out);
+                        out
+                    });
+                    for (from, limb) in [
+                        (Source::InPlace, input),
+                        (Source::Limb(&source), &source),
+                        (Source::Product(&product, 0), &parts[0]),
+                        (Source::Product(&product, 1), &parts[1]),
+                    ] {
+                        let (mut fused, mut plain) = (input.clone(), limb.clone());
+                        t.inverse_scaled(from, c, &mut fused);
+                        t.inverse(&mut plain);
+                        kernel::scale_canonical(ring, modulus, c, &mut plain);
+                        assert_eq!(fused, plain, "m {m} p {p}");
+                        outs.push(fused);
                     }
                 }
-            }
+                outs
+            });
         }
     }
 

@@ -12,8 +12,8 @@
 //!
 //! The programs stop before the last sums: their outputs are the ANDs of the last level, and [`Core::inverse`] says
 //! which of them sum to which coordinate of x⁻¹. AES is linear from there to the next inversion, so
-//! [`FoldedBits`](crate::FoldedBits) makes one matrix of all of it. `tests/slp.rs` counts the table and evaluates
-//! both programs on all bytes.
+//! [`FoldedBits`](crate::FoldedBits) makes one matrix of all of it. `tests/slp.rs` counts the table, and
+//! `tests/sbox_exhaustive.rs` evaluates both programs on all bytes.
 //!
 //! Linear forms of the inputs are computed twice, for the first level and for the last, so that they are not held in
 //! memory between. It also leaves less noise in BGV, which then lowers each sum to the level of the other factor

@@ -200,7 +200,7 @@ fn vectors(mode: Mode, (file, text): (&'static str, &'static str)) -> impl Itera
         let (direction, input, output) = match r.section {
             "[ENCRYPT]" => (Direction::Encrypt, "PLAINTEXT", "CIPHERTEXT"),
             "[DECRYPT]" => (Direction::Decrypt, "CIPHERTEXT", "PLAINTEXT"),
-            other => panic!("{file}: section {other}"),
+            other => unreachable!("{file}: section {other}"),
         };
         let iv = match mode {
             Mode::Ecb => [0; 16],
@@ -240,7 +240,8 @@ impl Record {
     fn bytes(&self, name: &str) -> Vec<u8> {
         let (digits, rest) = self.field(name).as_bytes().as_chunks::<2>();
         assert!(rest.is_empty(), "{name}: an odd number of digits");
-        let byte = |d: &[u8; 2]| u8::from_str_radix(str::from_utf8(d).unwrap(), 16).unwrap();
+        let number = |d: &[u8; 2]| u8::from_str_radix(str::from_utf8(d).ok()?, 16).ok();
+        let byte = |d| number(d).expect("hexadecimal digits");
         digits.iter().map(byte).collect()
     }
 }

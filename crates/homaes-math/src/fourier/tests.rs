@@ -10,6 +10,10 @@ fn words(rng: &mut impl Rng, len: usize) -> Vec<u64> {
     (0..len).map(|_| rng.next_u64()).collect()
 }
 
+const fn digits(base_log: u32, levels: usize) -> Digits {
+    Digits { base_log, levels }
+}
+
 /// The digits of one word, from the definition: the value and the range.
 fn check_digits(d: Digits, x: u64, digits: &[i64]) {
     let mut value = 0u64;
@@ -29,12 +33,11 @@ fn schoolbook(a: &[i64], b: &[u64]) -> Vec<u64> {
     for (i, &x) in a.iter().enumerate() {
         for (j, &y) in b.iter().enumerate() {
             let term = (x as u64).wrapping_mul(y);
-            let k = i + j;
-            if k < n {
-                out[k] = out[k].wrapping_add(term);
-            } else {
-                out[k - n] = out[k - n].wrapping_sub(term);
-            }
+            let k = (i + j) % n;
+            out[k] = match i + j < n {
+                true => out[k].wrapping_add(term),
+                false => out[k].wrapping_sub(term),
+            };
         }
     }
     out
@@ -49,40 +52,26 @@ fn digits_of(f: &Fourier, d: Digits, poly: &[u64]) -> Vec<Vec<i64>> {
     one[0] = 1 << 24;
     let mut unit = vec![0.0; n];
     f.forward(&one, &mut unit, 0);
-    (0..d.levels)
-        .map(|level| {
-            let mut row = vec![0.0; n];
-            for g in 0..f.groups() {
-                let from = GROUP * (g * d.levels + level);
-                row[GROUP * g..][..GROUP].copy_from_slice(&spectra[from..][..GROUP]);
-            }
-            let mut product = vec![0.0; n];
-            f.multiply_add(&row, &unit, 1, &mut product);
-            let mut out = vec![0; n];
-            f.inverse_add(&product, 0, &mut out);
-            out.iter()
-                .map(|&x| ((x as i64) + (1 << 23)) >> 24)
-                .collect()
-        })
-        .collect()
+    let digits_of = |level| {
+        let groups = spectra.chunks(GROUP).skip(level).step_by(d.levels);
+        let row: Vec<f64> = groups.flatten().copied().collect();
+        let mut product = vec![0.0; n];
+        f.multiply_add(&row, &unit, 1, &mut product);
+        let mut out = vec![0; n];
+        f.inverse_add(&product, 0, &mut out);
+        let rounded = out.iter().map(|&x| ((x as i64) + (1 << 23)) >> 24);
+        rounded.collect()
+    };
+    (0..d.levels).map(digits_of).collect()
 }
 
 #[test]
 fn digits_are_small_and_recompose() {
     let mut rng = rng();
-    for (base_log, levels) in [
-        (2, 7),
-        (3, 4),
-        (4, 3),
-        (9, 4),
-        (12, 3),
-        (14, 2),
-        (21, 1),
-        (8, 3),
-        (31, 2),
-    ] {
-        let d = Digits { base_log, levels };
-        let f = Fourier::new(128);
+    let f = Fourier::new(128);
+    let fine = [digits(2, 7), digits(3, 4), digits(4, 3)];
+    let coarse = [(9, 4), (12, 3), (14, 2), (21, 1), (8, 3), (31, 2)].map(|(b, l)| digits(b, l));
+    for d in fine.into_iter().chain(coarse) {
         let mut poly = words(&mut rng, 128);
         poly[..4].copy_from_slice(&[0, u64::MAX, 1 << 63, (1 << 63) - 1]);
         let digits = digits_of(&f, d, &poly);
@@ -95,23 +84,13 @@ fn digits_are_small_and_recompose() {
 
 #[test]
 fn fine_digits_have_no_mean() {
-    let d = Digits {
-        base_log: 2,
-        levels: 4,
-    };
     let f = Fourier::new(1024);
     let mut rng = rng();
-    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
-    for _ in 0..32 {
-        for row in digits_of(&f, d, &words(&mut rng, 1024)) {
-            for x in row {
-                sum += x as f64;
-                squares += (x * x) as f64;
-                count += 1.0;
-            }
-        }
-    }
-    let (mean, square): (f64, f64) = (sum / count, squares / count);
+    let rows = (0..32).flat_map(|_| digits_of(&f, digits(2, 4), &words(&mut rng, 1024)));
+    let all: Vec<i64> = rows.flatten().collect();
+    let mean_of =
+        |g: fn(i64) -> i64| all.iter().map(|&x| g(x) as f64).sum::<f64>() / all.len() as f64;
+    let (mean, square) = (mean_of(|x| x), mean_of(|x| x * x));
     assert!(mean.abs() < 0.02, "{mean}");
     // (B² + 2)/12 for independent digits; a tie makes the next digit a smaller one
     assert!(square > 1.2 && square < 1.5, "{square}");
@@ -123,12 +102,9 @@ fn products_are_those_of_the_ring() {
     for log in 7..=13 {
         let n = 1 << log;
         let f = Fourier::new(n);
-        let d = Digits {
-            base_log: 14,
-            levels: 2,
-        };
+        let d = digits(14, 2);
         let (a, b) = (words(&mut rng, n), words(&mut rng, 2 * n));
-        let digits = digits_of(&f, d, &a);
+        let numbers = digits_of(&f, d, &a);
         let mut rows = vec![0.0; 2 * n];
         f.forward_digits(d, &a, &mut rows, 0);
         // a 2 × 3 matrix whose columns 0 and 2 are the two polynomials, one each, and column 1 is both
@@ -138,28 +114,17 @@ fn products_are_those_of_the_ring() {
         }
         let mut out = vec![0.0; 3 * n];
         f.multiply_add(&rows, &matrix, 3, &mut out);
-        let [p, q] = [0, 1].map(|i| schoolbook(&digits[i], &b[i * n..][..n]));
+        let [p, q] = [0, 1].map(|i| schoolbook(&numbers[i], &b[i * n..][..n]));
         let start = words(&mut rng, n);
         for column in 0..3 {
             let mut got = start.clone();
             f.inverse_add(&out, column, &mut got);
-            let worst = (0..n)
-                .map(|i| {
-                    let mut want = start[i];
-                    want = if column < 2 {
-                        want.wrapping_add(p[i])
-                    } else {
-                        want
-                    };
-                    want = if column > 0 {
-                        want.wrapping_add(q[i])
-                    } else {
-                        want
-                    };
-                    (got[i].wrapping_sub(want) as i64).unsigned_abs()
-                })
-                .max()
-                .unwrap();
+            let error = |i: usize| {
+                let own = [p[i] * u64::from(column < 2), q[i] * u64::from(column > 0)];
+                let want = own.into_iter().fold(start[i], u64::wrapping_add);
+                (got[i].wrapping_sub(want) as i64).unsigned_abs()
+            };
+            let worst = (0..n).map(error).max().unwrap();
             // sqrt(2 N) numbers of 2^13 each with relative error 2^-53 and a few more for the transform
             let bits = (worst as f64).log2() - 64.0;
             let bound = 13.0 + log as f64 / 2.0 - 53.0 + 4.0;
@@ -186,10 +151,7 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
     let mut rng = rng();
     let f = Fourier::new(n);
     let (rows, columns) = (3, 2);
-    let d = Digits {
-        base_log: 12,
-        levels: rows,
-    };
+    let d = digits(12, rows);
     let polys: Vec<Vec<u64>> = (0..2).map(|_| words(&mut rng, n)).collect();
     for which in 0..M {
         let mut key = vec![0.0; M * rows * columns * n];
@@ -210,9 +172,7 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
                 let mut sum = vec![0u64; n];
                 for (j, row) in numbers.iter().enumerate() {
                     let p = schoolbook(row, &secret[j * columns + c]);
-                    sum.iter_mut()
-                        .zip(&p)
-                        .for_each(|(s, p)| *s = s.wrapping_add(*p));
+                    sum = sum.iter().zip(p).map(|(s, p)| s.wrapping_add(p)).collect();
                 }
                 let exponent = exponents[i][which] % (2 * n);
                 let mut got = vec![0; n];
@@ -220,11 +180,8 @@ fn rotates<const M: usize>(n: usize, exponents: [[usize; M]; 2]) {
                 for k in 0..n {
                     // X^exponent · sum at k
                     let from = (2 * n + k - exponent) % (2 * n);
-                    let turned = if from < n {
-                        sum[from]
-                    } else {
-                        sum[from - n].wrapping_neg()
-                    };
+                    let sign = if from < n { 1 } else { u64::MAX };
+                    let turned = sum[from % n].wrapping_mul(sign);
                     let error = got[k].wrapping_sub(turned.wrapping_sub(sum[k])) as i64;
                     assert!(
                         error.unsigned_abs() < 1 << 35,
@@ -243,51 +200,18 @@ fn all_vectors_give_the_same_bits() {
         let (poly, key) = (words(&mut rng, n), words(&mut rng, 9 * n));
         let run = |vectors| {
             let f = Fourier::with_vectors(n, vectors);
-            let mut rows = vec![0.0; 3 * n];
-            f.forward_digits(
-                Digits {
-                    base_log: 14,
-                    levels: 2,
-                },
-                &poly,
-                &mut rows,
-                0,
-            );
-            f.forward_digits(
-                Digits {
-                    base_log: 21,
-                    levels: 1,
-                },
-                &poly,
-                &mut rows,
-                2,
-            );
-            let mut small = vec![0.0; 4 * n];
-            f.forward_digits(
-                Digits {
-                    base_log: 3,
-                    levels: 4,
-                },
-                &poly,
-                &mut small,
-                0,
-            );
+            let (mut rows, mut small) = (vec![0.0; 3 * n], vec![0.0; 4 * n]);
+            f.forward_digits(digits(14, 2), &poly, &mut rows, 0);
+            f.forward_digits(digits(21, 1), &poly, &mut rows, 2);
+            f.forward_digits(digits(3, 4), &poly, &mut small, 0);
             let mut matrix = vec![0.0; 9 * n];
             for (i, poly) in key.chunks(n).enumerate() {
                 f.forward(poly, &mut matrix, i);
             }
-            let mut out = vec![0.0; 3 * n];
-            f.rotation_step(
-                &[[5, 77, 82]],
-                &rows,
-                &[&matrix[..], &matrix, &matrix].concat(),
-                &mut out,
-                [3, 3],
-                &matrix,
-            );
-            let mut plain = vec![0.0; 3 * n];
+            let [mut out, mut plain, mut sum] = [(); 3].map(|()| vec![0.0; 3 * n]);
+            let three = matrix.repeat(3);
+            f.rotation_step(&[[5, 77, 82]], &rows, &three, &mut out, [3, 3], &matrix);
             f.rotation_step(&[[5]], &rows, &matrix, &mut plain, [3, 3], &matrix);
-            let mut sum = vec![0.0; 3 * n];
             f.multiply_add(&rows, &matrix, 3, &mut sum);
             let mut back = poly.clone();
             f.inverse_add(&sum, 1, &mut back);
@@ -305,11 +229,7 @@ fn all_vectors_give_the_same_bits() {
 #[test]
 #[should_panic(expected = "levels > 0")]
 fn no_digits_are_refused() {
-    let none = Digits {
-        base_log: 4,
-        levels: 0,
-    };
-    Fourier::new(128).forward_digits(none, &[1; 128], &mut [0.0; 256], 1);
+    Fourier::new(128).forward_digits(digits(4, 0), &[1; 128], &mut [0.0; 256], 1);
 }
 
 #[test]

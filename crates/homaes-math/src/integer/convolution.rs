@@ -416,14 +416,9 @@ pub(super) mod tests {
 
     #[test]
     fn shapes() {
-        for (digits, len) in [
-            (1, 64),
-            (65, 128),
-            (18_400, 18_432),
-            (73_400, 73_728),
-            (1_060_000, 72 << 14),
-            (2_450_000, 2_621_440),
-        ] {
+        let small = [(1, 64), (65, 128), (18_400, 18_432), (73_400, 73_728)];
+        let large = [(1_060_000, 72 << 14), (2_450_000, 2_621_440)];
+        for (digits, len) in small.into_iter().chain(large) {
             let (row, radices) = shape(digits);
             assert_eq!(row * radices.iter().product::<usize>(), len, "{digits}");
         }
@@ -467,58 +462,20 @@ pub(super) mod tests {
     #[test]
     fn sums_of_products() {
         let mut rng = ChaCha20Rng::from_seed([8; 32]);
-        let pairs: Vec<_> = (0..3)
-            .map(|_| [random(&mut rng, 70), random(&mut rng, 60)])
-            .collect();
+        let pairs = [(); 3].map(|()| [random(&mut rng, 70), random(&mut rng, 60)]);
         let expected: BigUint = pairs.iter().map(|[a, b]| big(a) * big(b)).sum();
         for backend in Backend::available() {
             let c = Convolution::new(64 * 131, 3 * 66, backend);
-            let terms = pairs
-                .iter()
-                .map(|[a, b]| (c.forward(a, Form::Plain), c.forward(b, Form::Stored)));
-            let mut terms = terms.collect::<Vec<_>>().into_iter();
-            let (mut sum, b) = terms.next().unwrap();
+            let term =
+                |[a, b]: &[Vec<u64>; 2]| (c.forward(a, Form::Plain), c.forward(b, Form::Stored));
+            let [(mut sum, b), others @ ..] = pairs.each_ref().map(term);
             c.multiply_assign(&mut sum, &b);
-            for (a, b) in terms {
+            for (a, b) in others {
                 c.multiply_add(&a, &b, &mut sum);
             }
             let mut out = vec![0; 131];
             c.inverse(sum, 0, &mut out);
             assert_eq!(big(&out), expected);
-        }
-    }
-
-    #[test]
-    #[ignore = "prints times"]
-    fn convolution_speed() {
-        let mut rng = ChaCha20Rng::from_seed([9; 32]);
-        for mbit in [1.08, 4.4, 16.8, 63.2, 143.6] {
-            let bits = (mbit * 1e6) as usize;
-            let (a, b) = (random(&mut rng, bits / 64), random(&mut rng, bits / 64));
-            let c = Convolution::new(bits, bits / 59, Backend::detect());
-            let stored = c.forward(&b, Form::Stored);
-            let mut out = vec![0; bits / 64];
-            let t = std::time::Instant::now();
-            let _ = Convolution::new(bits, bits / 59, Backend::detect());
-            println!("tables {:?}", t.elapsed());
-            for _ in 0..3 {
-                let t0 = std::time::Instant::now();
-                let x = c.forward(&a, Form::Plain);
-                let t1 = std::time::Instant::now();
-                let y = c.multiply(&x, &stored);
-                let t2 = std::time::Instant::now();
-                c.inverse(y, 0, &mut out);
-                let t3 = std::time::Instant::now();
-                println!(
-                    "{mbit} Mbit, {} digits of {}: forward {:?} ({:.3} ms/Mbit), product {:?}, inverse {:?}",
-                    c.digits(),
-                    c.digit_bits(),
-                    t1 - t0,
-                    (t1 - t0).as_secs_f64() * 1e3 / mbit,
-                    t2 - t1,
-                    t3 - t2
-                );
-            }
         }
     }
 }

@@ -281,14 +281,11 @@ mod tests {
     }
 
     fn pairs(a: &[u64], b: &[u64]) -> Vec<[[u64; LANES]; 2]> {
-        let all: Vec<(u64, u64)> = a
-            .iter()
-            .flat_map(|&x| b.iter().map(move |&y| (x, y)))
-            .collect();
+        let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y)));
+        let all: Vec<(u64, u64)> = all.collect();
         let eights = all.as_chunks::<LANES>().0.iter();
-        eights
-            .map(|e| [e.map(|pair| pair.0), e.map(|pair| pair.1)])
-            .collect()
+        let split = |e: &[_; LANES]| [e.map(|pair: (u64, u64)| pair.0), e.map(|pair| pair.1)];
+        eights.map(split).collect()
     }
 
     /// Halves of products, which read 52 bits of a word, equal those of integers, also for longer words.
@@ -298,20 +295,14 @@ mod tests {
             let c = V::splat(0xfff0_0000_0000_0003);
             let [x, y] = [V::load(a), V::load(b)];
             let [below_a, below_b] = [x, y].map(|x| x.shr(V::splat(1)));
-            let index = y.and(V::splat(7));
-            let shift = y.and(V::splat(63));
-            let out = [
-                x.add_low(y, c),
-                x.add_high(y, c),
-                below_a.minus_if_not_less(below_b),
-                x.permute(index),
-                x.shl(shift).or(y.shr(shift)),
-            ];
+            let (index, shift) = (y.and(V::splat(7)), y.and(V::splat(63)));
+            let compared = below_a.minus_if_not_less(below_b);
+            let shifted = x.shl(shift).or(y.shr(shift));
+            let [low, high] = [x.add_low(y, c), x.add_high(y, c)];
+            let out = [low, high, compared, x.permute(index), shifted];
             let rows = [x; LANES].map(|x| x.plus(y));
-            out.into_iter()
-                .chain(V::transpose(rows))
-                .map(stored)
-                .collect()
+            let all = out.into_iter().chain(V::transpose(rows));
+            all.map(stored).collect()
         }
         let low = numbers(MASK);
         let high: Vec<u64> = low.iter().map(|x| x | 0xabc << 52).collect();
@@ -326,12 +317,9 @@ mod tests {
             }
         }
         for at in 0..100 {
-            let all = numbers(u64::MAX - 1);
-            let [found, want] = [
-                stored(Plain::load_bytes(&all[..11], at)),
-                stored(Portable::load_bytes(&all[..11], at)),
-            ];
-            assert_eq!(found, want, "{at}");
+            let all = &numbers(u64::MAX - 1)[..11];
+            let found = stored(Plain::load_bytes(all, at));
+            assert_eq!(found, stored(Portable::load_bytes(all, at)), "{at}");
         }
     }
 
@@ -344,31 +332,21 @@ mod tests {
             let loaded = V::load_factor(&[factors.map(|f| f.w), factors.map(|f| f.q)]);
             let splat = V::splat_factor(factors[0]);
             let x = V::load(x);
-            [
-                k.times(x, loaded),
-                k.times(x, splat),
-                k.product(x, V::load(y)),
-            ]
-            .map(stored)
+            let [loaded, splat] = [loaded, splat].map(|factor| k.times(x, factor));
+            [loaded, splat, k.product(x, V::load(y))].map(stored)
         }
         let primes = largest_primes(1 << 47, 1 << 21, 2);
         for p in [primes[0], primes[1], 65_537] {
             let m = &Modulus::new(p);
-            let most = 16 * p - 1;
-            for [x, y] in pairs(&numbers(most), &numbers(2 * p - 1)) {
-                let found = all::<Plain>(m, &x, &y);
-                let want = all::<Portable>(m, &x, &y);
-                for (found, want) in found.iter().flatten().zip(want.iter().flatten()) {
-                    assert!(*found < 2 * p, "{found}");
-                    assert_eq!(m.canonical(*found), m.canonical(*want), "{p}: {x:?} {y:?}");
-                }
-            }
             // times takes any number of 52 bits
-            for [x, y] in pairs(&numbers(MASK), &numbers(p - 1)) {
-                let [found, want] = [all::<Plain>(m, &x, &y), all::<Portable>(m, &x, &y)];
-                for (found, want) in found[..2].iter().flatten().zip(want[..2].iter().flatten()) {
-                    assert!(*found < 2 * p, "{found}");
-                    assert_eq!(m.canonical(*found), m.canonical(*want), "{p}: {x:?} {y:?}");
+            for (results, x, y) in [(3, 16 * p - 1, 2 * p - 1), (2, MASK, p - 1)] {
+                for [x, y] in pairs(&numbers(x), &numbers(y)) {
+                    let [found, want] = [all::<Plain>(m, &x, &y), all::<Portable>(m, &x, &y)];
+                    let [found, want] = [&found, &want].map(|all| all[..results].as_flattened());
+                    for (&found, &want) in found.iter().zip(want) {
+                        assert!(found < 2 * p, "{found}");
+                        assert_eq!(m.canonical(found), m.canonical(want), "{p}: {x:?} {y:?}");
+                    }
                 }
             }
         }
@@ -378,14 +356,9 @@ mod tests {
     #[test]
     fn sums_are_those_of_integers() {
         for terms in [0, 1, 7, MOST_TERMS] {
-            for (a, b) in [
-                (MASK, MASK),
-                (1 << 51, 3),
-                (1 << 51, 1),
-                (MASK, 1 << 51),
-                (0, MASK),
-                ((1 << 51) + 1, 1),
-            ] {
+            const HALF: u64 = 1 << 51;
+            let large = [(MASK, MASK), (HALF, 3), (HALF, 1), (MASK, HALF)];
+            for (a, b) in large.into_iter().chain([(0, MASK), (HALF + 1, 1)]) {
                 fn all<V: Lanes>(a: u64, b: u64, terms: usize) -> [[u64; LANES]; 2] {
                     let mut sum = V::no_sum();
                     for _ in 0..terms {

@@ -82,6 +82,17 @@ fn figures(set: &ParamSet, row: &Row) -> Vec<String> {
     cells
 }
 
+fn pool(threads: usize) -> Result<ThreadPool, Failure> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Failure::system("threads", error))
+}
+
+fn seed() -> Result<[u8; 32], Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
+    Ok(seed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,15 +113,4 @@ mod tests {
             assert_eq!(ours, printed, "{}", set.name);
         }
     }
-}
-
-fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Failure::system("threads", error))
-}
-
-fn seed() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
-    Ok(seed)
 }
