@@ -151,7 +151,7 @@ impl Results {
                 source,
             };
             match held.0 {
-                Origin::Job(job) => return Ok(job.merge(output, &thrown)?),
+                Origin::Job(job) => return job.merge(output, &thrown),
                 Origin::File(Place::Bytes(bytes)) => {
                     output.write_all(bytes.as_ref()).map_err(error)?;
                 }
