@@ -254,8 +254,9 @@ pub fn bits<B: BitEval<Error: fmt::Debug>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::EvalError;
     use crate::interp::clear::{ClearBits, ClearBytes};
-    use core::cell::Cell;
+    use core::ops::BitXorAssign;
 
     #[test]
     fn clear_evaluators_obey_the_laws() {
@@ -270,49 +271,132 @@ mod tests {
         }
     }
 
-    /// The laws that break if one decrypted value is wrong, for each value in turn; `names` is how they begin.
-    fn breaks(names: &str, run: impl Fn(&dyn Fn() -> bool) -> Result<(), Broken>) {
-        let mut laws = Vec::new();
-        for fault in 0.. {
-            let decrypted = Cell::new(0);
-            let spoils = || decrypted.replace(decrypted.get() + 1) == fault;
-            match run(&spoils) {
-                Err(broken) => laws.push(broken.law),
-                Ok(()) => {
-                    assert_eq!(decrypted.get(), fault, "unnoticed after {laws:?}");
-                    break;
-                }
+    /// An evaluator whose operation of this name is wrong in one slot.
+    struct Faulty<E>(E, &'static str);
+
+    impl<E> Faulty<E> {
+        fn spoilt<T: From<bool> + BitXorAssign>(&self, operation: &str, mut v: Vec<T>) -> Vec<T> {
+            if self.1 == operation {
+                let last = v.len() - 1;
+                v[last] ^= T::from(true);
             }
+            v
         }
-        laws.dedup();
-        assert_eq!(laws.len(), names.split(' ').count(), "{laws:?}");
-        let mut all = laws.iter().zip(names.split(' '));
-        assert!(all.all(|(law, name)| law.starts_with(name)), "{laws:?}");
     }
 
+    macro_rules! spoilt {
+        (fallible $out:ty: $($f:ident($($x:ident: $t:ty),*))*) => {$(
+            fn $f(&self, $($x: $t),*) -> Result<$out, EvalError> {
+                Ok(self.spoilt(stringify!($f), self.0.$f($($x),*)?))
+            }
+        )*};
+        ($out:ty: $($f:ident($($x:ident: $t:ty),*))*) => {$(
+            fn $f(&self, $($x: $t),*) -> $out {
+                self.spoilt(stringify!($f), self.0.$f($($x),*))
+            }
+        )*};
+    }
+
+    impl ByteEval for Faulty<ClearBytes> {
+        type Error = EvalError;
+        type Byte = Vec<u8>;
+        type Product = Vec<u8>;
+
+        spoilt! { Vec<u8>: public(v: &[u8]) add(a: &Vec<u8>, b: &Vec<u8>) scale(a: &Vec<u8>, c: u8)
+        add_product(a: Vec<u8>, b: &Vec<u8>) }
+        spoilt! { fallible Vec<u8>: frobenius(a: &Vec<u8>, k: u32) mul(a: &Vec<u8>, b: &Vec<u8>)
+        relinearize(p: Vec<u8>) }
+
+        fn slots(&self) -> usize {
+            self.0.slots()
+        }
+        fn refresh(&self, items: &mut [Vec<u8>], _: u32) -> Result<(), EvalError> {
+            items[1] = self.spoilt("refresh", items[1].clone());
+            Ok(())
+        }
+    }
+
+    impl PackedEval for Faulty<ClearBytes> {
+        spoilt! { fallible Vec<u8>: permute(a: &Vec<u8>, p: &[usize; 16]) }
+    }
+
+    impl BitEval for Faulty<ClearBits> {
+        type Error = EvalError;
+        type Bit = Vec<bool>;
+        type Product = Vec<bool>;
+
+        spoilt! { Vec<bool>: public(v: &[bool]) xor(a: &Vec<bool>, b: &Vec<bool>) not(a: Vec<bool>)
+        xor_product(a: Vec<bool>, b: &Vec<bool>) }
+        spoilt! { fallible Vec<bool>: and(a: &Vec<bool>, b: &Vec<bool>) relinearize(p: Vec<bool>) }
+
+        fn slots(&self) -> usize {
+            self.0.slots()
+        }
+        fn xor_assign(&self, a: &mut Vec<bool>, b: &Vec<bool>) {
+            *a = self.spoilt("xor_assign", self.0.xor(a, b));
+        }
+        fn sums(&self, products: &[&Vec<bool>], rows: &[Vec<u16>]) -> Vec<Vec<bool>> {
+            let mut sums = self.0.sums(products, rows);
+            sums[0] = self.spoilt("sums", sums[0].clone());
+            sums
+        }
+        fn relinearize_all(&self, mut ps: Vec<Vec<bool>>) -> Result<Vec<Vec<bool>>, EvalError> {
+            ps[1] = self.spoilt("relinearize_all", ps[1].clone());
+            Ok(ps)
+        }
+        fn each<S: Send, T: Send>(
+            &self,
+            mut items: Vec<S>,
+            task: impl Fn(S) -> Result<T, EvalError> + Sync,
+        ) -> Result<Vec<T>, EvalError> {
+            if self.1 == "each" {
+                items.swap(1, 2);
+            }
+            self.0.each(items, task)
+        }
+        fn refresh(&self, items: &mut [Vec<bool>], _: u32) -> Result<(), EvalError> {
+            items[1] = self.spoilt("refresh", items[1].clone());
+            Ok(())
+        }
+    }
+
+    /// A fault in any operation breaks a law of that operation.
     #[test]
     fn faults_are_found() {
-        let names = "D(public D(add D(scale D(frobenius D(relinearize(mul D(relinearize(add_product \
-                     refresh D(permute";
-        breaks(names, |spoils| {
-            let decrypt = |v: &Vec<u8>| {
-                let last = v.len() - 1;
-                let spoilt = |(i, x)| x ^ u8::from(i == last && spoils());
-                v.iter().enumerate().map(spoilt).collect()
-            };
-            let eval = ClearBytes::new(32);
-            bytes(&eval, <[u8]>::to_vec, decrypt)?;
-            packed(&eval, <[u8]>::to_vec, decrypt)
-        });
-        let names = "D(public D(xor( D(not D(relinearize(and D(relinearize(xor_product \
-                     sums relinearize_all each refresh";
-        breaks(names, |spoils| {
-            let decrypt = |v: &Vec<bool>| {
-                let last = v.len() - 1;
-                let spoilt = |(i, x): (usize, &bool)| x ^ (i == last && spoils());
-                v.iter().enumerate().map(spoilt).collect()
-            };
-            bits(&ClearBits::new(20), <[bool]>::to_vec, decrypt)
-        });
+        for (fault, law) in [
+            ("public", "D(public"),
+            // the sums check public items too
+            ("add", "D(public"),
+            ("scale", "D(scale"),
+            ("frobenius", "D(frobenius"),
+            ("mul", "D(relinearize(mul"),
+            ("relinearize", "D(relinearize(mul"),
+            ("add_product", "D(relinearize(add_product"),
+            ("refresh", "refresh"),
+            ("permute", "D(permute"),
+        ] {
+            let eval = Faulty(ClearBytes::new(32), fault);
+            let found = bytes(&eval, <[u8]>::to_vec, Vec::clone)
+                .and_then(|()| packed(&eval, <[u8]>::to_vec, Vec::clone));
+            let broken = found.unwrap_err();
+            assert!(broken.law.starts_with(law), "{broken}");
+        }
+        for (fault, law) in [
+            ("public", "D(public"),
+            ("xor", "D(public"),
+            ("xor_assign", "D(xor(a"),
+            ("not", "D(not"),
+            ("and", "D(relinearize(and"),
+            ("relinearize", "D(relinearize(and"),
+            ("xor_product", "D(relinearize(xor_product"),
+            ("sums", "sums"),
+            ("relinearize_all", "relinearize_all"),
+            ("each", "each"),
+            ("refresh", "refresh"),
+        ] {
+            let eval = Faulty(ClearBits::new(20), fault);
+            let broken = bits(&eval, <[bool]>::to_vec, Vec::clone).unwrap_err();
+            assert!(broken.law.starts_with(law), "{broken}");
+        }
     }
 }

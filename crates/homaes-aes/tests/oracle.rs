@@ -32,6 +32,8 @@ fn check<C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt>(
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn every_key_size(key: [u8; 32], block: Block) {
         check::<aes::Aes128>(&key[..16], block)?;

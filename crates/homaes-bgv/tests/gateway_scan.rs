@@ -112,7 +112,8 @@ fn message(signatures: &[Signature], wrong: bool) -> Vec<u8> {
 }
 
 #[test]
-fn finds_signatures_wherever_they_begin_and_nothing_else() {
+#[ignore = "nightly: the search of the crate homaes always runs"]
+fn nightly_finds_signatures_wherever_they_begin_and_nothing_else() {
     let signatures = signatures();
     let message = message(&signatures, false);
     let want = clear_positions(&message, &signatures);

@@ -201,7 +201,7 @@ fn keys_without_a_bridge_are_named_and_kept() {
     world.fails(
         1,
         "keygen --out c2 --bridge t/secret.hsk",
-        "the evaluation key was made with another secret key",
+        "the evaluation key belongs to another secret key",
     );
     std::fs::copy(world.at("b/bridge.hbk"), world.at("c2/bridge.hbk")).unwrap();
     let found = world.ok("inspect c2");

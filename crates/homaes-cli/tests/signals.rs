@@ -16,8 +16,8 @@ fn send(child: &Child, signal: &str) {
     assert!(status.unwrap().success());
 }
 
-/// Starts `line`, interrupts it as soon as `ready`, and checks that the folder is as before.
-fn interrupted(world: &World, line: &str, signal: &str, ready: impl Fn() -> bool) {
+/// Starts `line`, interrupts it as soon as the process is `ready`, and checks that the folder is as before.
+fn interrupted(world: &World, line: &str, signal: &str, ready: impl Fn(&Child) -> bool) {
     let before = world.listing();
     let child = world
         .command(line)
@@ -26,7 +26,7 @@ fn interrupted(world: &World, line: &str, signal: &str, ready: impl Fn() -> bool
         .spawn()
         .unwrap();
     let start = Instant::now();
-    while !ready() {
+    while !ready(&child) {
         assert!(
             start.elapsed() < Duration::from_secs(60),
             "{line} has not started"
@@ -56,13 +56,12 @@ fn transcipher() {
     let line = format!(
         "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} c -o x"
     );
+    let begun = |child: &Child| !unnamed_files(child, &world.at(".")).is_empty();
     for signal in ["-INT", "-TERM"] {
-        let count = world.listing().len();
-        interrupted(&world, &line, signal, || world.listing().len() > count);
+        interrupted(&world, &line, signal, begun);
     }
-    let count = world.listing().len();
-    interrupted(&world, &line, "-INT", || {
-        let there = world.listing().len() > count;
+    interrupted(&world, &line, "-INT", |child| {
+        let there = begun(child);
         sleep(Duration::from_millis(300));
         there
     });
@@ -72,7 +71,7 @@ fn transcipher() {
 fn keygen_in_a_new_folder() {
     let world = World::new();
     let line = "keygen --set bgv/aes128 --out new/keys";
-    interrupted(&world, line, "-INT", || world.at("new/keys").exists());
+    interrupted(&world, line, "-INT", |_| world.at("new/keys").exists());
 }
 
 /// `bench all --budget` that is interrupted when it has told of `runs` runs: the document and the last line on standard error.

@@ -229,7 +229,7 @@ fn the_cost_that_a_file_asks_for_is_bounded() {
         ([(1 << 20) + 1, 1, 1], "expected at most 1048576"),
         (
             [1 << 20, 5, 1],
-            "memory times passes of Argon2id in KiB is 5242880, at most 4194304",
+            "memory times passes of Argon2id in KiB is 5242880, expected at most 4194304",
         ),
         ([8, u32::MAX, 1], "memory times passes"),
         ([1 << 16, 65, 4], "memory times passes"),

@@ -145,7 +145,8 @@ fn nightly_every_case() {
 
 /// The chain of `bgv/aes128` and its parts of keys in one digit, on a ring half as large.
 #[test]
-fn packed_over_parts_in_one_digit() {
+#[ignore = "nightly: the full size always runs, encrypting"]
+fn nightly_packed_over_parts_in_one_digit() {
     let set = ParamSet {
         chain: sets::AES128.chain,
         ..sets::TOY_21845

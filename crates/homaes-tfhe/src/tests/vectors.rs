@@ -56,8 +56,8 @@ fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
 #[test]
 fn some_keys() {
     for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
-        let count = vectors(set, 64, 4);
-        assert!(count > 20, "{count} calls");
+        let count = vectors(set, 128, 2);
+        assert!(count > 10, "{count} calls");
     }
 }
 

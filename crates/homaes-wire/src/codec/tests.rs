@@ -61,11 +61,11 @@ fn errors_name_the_value() {
     );
     assert_eq!(
         message(decoder().sized_bytes("note", 10).map(drop)),
-        "note is 18446744073709551615, at most 10 XXpossible"
+        "note is 18446744073709551615, expected at most 10"
     );
     assert_eq!(
         message(decoder().str("note", 10).map(drop)),
-        "note is 4294967295, at most 10 XXpossible"
+        "note is 4294967295, expected at most 10"
     );
     assert!(decoder().count("limbs", usize::MAX, 8).is_err());
     assert_eq!(
@@ -78,7 +78,7 @@ fn errors_name_the_value() {
     );
     assert_eq!(
         message(decoder().residues("c0", 193, 1).map(drop)),
-        "c0 is 255, at most 192 XXpossible"
+        "c0 is 255, expected at most 192"
     );
     assert!(decoder().residues("c0", 97, usize::MAX).is_err());
     assert_eq!(
