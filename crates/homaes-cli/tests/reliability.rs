@@ -330,12 +330,14 @@ fn nightly_keys_that_are_larger_than_memory_are_made() {
 fn a_complete_output_is_success_whatever_becomes_of_standard_output() {
     let world = World::new();
     let lines = [
+        (format!("{KEYGEN} keys2"), "keys2/eval.hek"),
         (format!("{WRAP} w"), "w"),
         (transcipher("t"), "t"),
         (format!("{DECRYPT} d"), "d"),
     ];
     for (line, output) in lines {
         for closed in [false, true] {
+            let _ = fs::remove_dir_all(world.at("keys2"));
             let mut command = world.command(&format!("{line} --force"));
             if closed {
                 let (reader, writer) = io::pipe().unwrap();
