@@ -579,7 +579,7 @@ pub fn found(kind: Kind) -> Vec<Vec<u8>> {
         Kind::SecretKey => include_str!("../found/hsk.hex"),
         Kind::EvalKey => include_str!("../found/hek.hex"),
         Kind::Ciphertext => include_str!("../found/hct.hex"),
-        Kind::WrappedKey | Kind::Computed => "",
+        _ => "",
     };
     let digit = |c: u8| (c as char).to_digit(16).unwrap() as u8;
     let script = |line: &str| {

@@ -349,7 +349,7 @@ impl Comparison {
         self.changes.iter().any(worse) || !self.alone[0].is_empty()
     }
 
-    /// Whether chance alone gives a factor of [`BLIND`].
+    /// Whether chance alone gives a factor of `BLIND`.
     #[must_use]
     pub fn is_blind(&self) -> bool {
         self.chance > BLIND
