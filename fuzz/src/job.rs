@@ -10,7 +10,7 @@
 //! A plan that was changed may be refused, or be that of a job. Nothing may panic, and the plan as it is must be read.
 
 use crate::{Script, edit, fixture};
-use homaes::{Cancel, Ciphertexts, DecryptOptions, AesInput, Mode, Output, AesFile};
+use homaes::{AesFile, AesInput, Cancel, Ciphertexts, DecryptOptions, Mode, Output};
 use homaes_job::{Job, Location, Planning, Worker};
 use serde_json::Value;
 use std::fs;

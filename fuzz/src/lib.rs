@@ -17,8 +17,8 @@
 mod job;
 
 use homaes::{
-    AesKey, Ciphertexts, Computed, DecryptOptions, EvalKey, Memory, AesInput, Mode, Output, AesFile,
-    SecretKey, Transcipher, WrappedKey,
+    AesFile, AesInput, AesKey, Ciphertexts, Computed, DecryptOptions, EvalKey, Memory, Mode,
+    Output, SecretKey, Transcipher, WrappedKey,
 };
 use homaes_scheme::{Records, file};
 pub use homaes_wire::Kind;
