@@ -169,7 +169,7 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
     }
     if inspect_folder(&args.out)?.pair == Pair::Differs {
         return Err(Failure::Work(format!(
-            "{}: the evaluation key belongs to another secret key; make both again with --set",
+            "{}: the evaluation key belongs to another secret key; make both again in a new folder",
             args.out.display()
         )));
     }
