@@ -4,7 +4,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, disjoint_base
 
 from .modes import Mode
 
@@ -270,6 +270,7 @@ class JobWorker:
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 
+@disjoint_base
 class Runner:
     def __new__(
         cls,

@@ -222,6 +222,12 @@ impl Circuit {
             PyValueError::new_err(format!("block: found {} bytes, expected 16", data.len()))
         })?;
         let bytes = self.all_of(state)?;
+        if bytes.len() != 16 {
+            return Err(refuse(
+                &format!("state: found {} vectors, expected 16", bytes.len()),
+                "pass the vectors of a byte-sliced batch",
+            ));
+        }
         self.made(py, move |c| {
             // copies of what the operation reads
             let bytes: Vec<_> = bytes.iter().map(|v| Ciphertext::clone(v)).collect();
