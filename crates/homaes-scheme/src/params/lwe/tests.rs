@@ -217,3 +217,16 @@ proptest! {
         prop_assert!(x == -62.0 || bits(n, x - 1e-9) < target);
     }
 }
+
+#[test]
+fn the_figures_of_the_design() {
+    // P64 and P128 of a prototype.
+    for (n, log2_sigma, low, high) in [
+        (640, -13.63, 129.0, 130.0),
+        (672, -14.45, 128.5, 130.0),
+        (2048, -50.0, 128.7, 129.0),
+    ] {
+        let found = bits(n, log2_sigma);
+        assert!((low..high).contains(&found), "{n}: {found}");
+    }
+}
