@@ -14,7 +14,7 @@ struct Example {
     states: Vec<Block>,
 }
 
-/// Of Appendices B, C.1, C.2 and C.3 encryption, then decryption by the equivalent inverse cipher of C.1.
+/// Encryption in Appendices B, C.1, C.2 and C.3, then decryption by the equivalent inverse cipher in C.1.
 fn examples() -> Vec<Example> {
     let mut all: Vec<Example> = Vec::new();
     let lines = include_str!("vectors/fips197.txt").lines();

@@ -272,7 +272,7 @@ impl<'k> SlotsToLwe<'k> {
         Descent::new(self.params(), level).gain_log2()
     }
 
-    /// |D_j| per slot, up to the translation beside it.
+    /// |D_j| per slot, up to its translation.
     pub(crate) fn slots(&self) -> Vec<(&[f64], &GaloisMap)> {
         let slots = self.slots.iter();
         slots

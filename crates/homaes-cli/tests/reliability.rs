@@ -185,7 +185,7 @@ fn a_killed_key_generation_loses_no_key() {
     let files = || ["kept/secret.hsk", "kept/eval.hek"].map(|name| world.read(name));
     let before = files();
     for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80] {
-        // there are keys, and there are none
+        // a folder with keys, and one without
         for (folder, counts) in [("kept", &[2][..]), ("new", &[0, 1, 2])] {
             let mut child = spawn(&world, &format!("{KEYGEN} {folder} --force"));
             sleep(Duration::from_millis(delay));

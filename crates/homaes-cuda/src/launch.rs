@@ -12,7 +12,7 @@ use std::sync::Arc;
 const BLOCK: usize = 128;
 /// Most warps per block of rows.
 const MOST_WARPS: usize = 6;
-/// Of an H100: multiprocessors, shared memory of each in bytes, and warps of rows that fit its registers. Other GPUs
+/// An H100: its multiprocessors, shared memory of each in bytes, and warps of rows that fit its registers. Other GPUs
 /// compute the same with less of a fit.
 const MULTIPROCESSORS: f64 = 132.0;
 const SHARED: usize = 228 << 10;

@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A GPU for a set; if there is none, prints why.
+/// A GPU for a set. Prints why there is none.
 fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
     match Cuda::alone(params, arithmetic) {
         Ok(cuda) => {
