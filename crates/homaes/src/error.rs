@@ -400,92 +400,64 @@ fn is_hidden(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homaes_bgv::Error as Scheme;
-    use homaes_scheme::Mismatch;
+    use homaes_bgv::Error as Bgv;
+
+    fn short() -> WireError {
+        WireError::Truncated {
+            found: 1,
+            expected: 2,
+        }
+    }
 
     #[test]
-    fn messages_name_the_file_once() {
+    fn messages_name_the_file_once_and_what_was_found_and_expected() {
         let path = Path::new("a.hct");
-        let io = || io::Error::new(io::ErrorKind::StorageFull, "disk full");
         let temporary = || PathBuf::from(".a.hct.homaes-tmp-1");
         let full = WireError::Io {
             path: temporary(),
-            source: io(),
+            source: io::Error::new(io::ErrorKind::StorageFull, "disk full"),
         };
         let taken = WireError::AlreadyExists { path: temporary() };
-        let short = || WireError::Truncated {
-            found: 1,
-            expected: 2,
+        let blocks = homaes_tfhe::Error::Blocks {
+            found: 33,
+            expected: 32,
         };
-        let cases = [
+        let set = "tfhe/toy";
+        let no_levels = SchemeError::NoLevels { wanted: 3, set };
+        for (error, message) in [
             (Error::output(path, full), "a.hct: disk full"),
             (Error::output(path, taken), "a.hct: file already exists"),
             (
-                Error::content(path, Scheme::Wire(short()).into()),
+                Error::content(path, Bgv::Wire(short()).into()),
                 "a.hct: file is truncated: found 1 bytes, expected 2",
             ),
             (
-                Error::batch(
-                    3,
-                    Scheme::Mismatch(Mismatch::TooMany {
-                        what: "blocks",
-                        found: 17,
-                        expected: 16,
-                    })
-                    .into(),
-                ),
-                "batch 3: 17 blocks in a batch of 16",
+                Error::batch(3, blocks.into()),
+                "batch 3: 33 blocks, expected 32",
             ),
-        ];
+            (
+                Error::Keys(no_levels),
+                "3 multiplications left, expected none: results of set tfhe/toy have no levels, because they can be bootstrapped",
+            ),
+        ] {
+            assert_eq!(error.to_string(), message);
+        }
         let long = quoted(&"\n".repeat(1_000_000));
         assert!(
             long.len() < 300 && long.ends_with("... (1000000 bytes)"),
             "{long}"
         );
-        for (error, message) in cases {
-            assert_eq!(error.to_string(), message);
-        }
-    }
-
-    #[test]
-    fn messages_say_what_was_found_and_expected() {
-        let set = "tfhe/toy";
-        for (error, message) in [
-            (
-                SchemeError::NoLevels { wanted: 3, set },
-                "3 multiplications left, expected none: results of set tfhe/toy have no levels, because they can be bootstrapped",
-            ),
-            (
-                SchemeError::ClientExpands { set: "bgv/toy-255" },
-                "key expansion by the server, expected by the client: set bgv/toy-255 has no circuit for it",
-            ),
-            (
-                homaes_tfhe::Error::Blocks {
-                    found: 33,
-                    expected: 32,
-                }
-                .into(),
-                "33 blocks, expected 32",
-            ),
-        ] {
-            assert_eq!(error.to_string(), message);
-        }
     }
 
     #[test]
     fn errors_of_the_container_are_found_in_every_scheme() {
-        let short = || WireError::Truncated {
-            found: 1,
-            expected: 2,
-        };
         for error in [
-            SchemeError::from(homaes_bgv::Error::from(short())),
+            SchemeError::from(Bgv::from(short())),
             homaes_tfhe::Error::from(short()).into(),
         ] {
             assert_eq!(error.kind(), ErrorKind::from(&short()));
             assert_eq!(error.into_wire().unwrap().to_string(), short().to_string());
         }
-        let other = SchemeError::from(homaes_bgv::Error::NotBytes);
-        assert!(other.into_wire().is_err());
+        assert!(SchemeError::from(Bgv::NotBytes).into_wire().is_err());
     }
 }

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use homaes::{
-    AesFile, AesKey, Cancel, Error, KeySet, KeySize, Layout, Mode, Output, Set, Transcipher,
-    WrapOptions, WrappedKey,
-};
+use crate::common::{self, World, keys, message, part, wrap};
+use homaes::{Cancel, DecryptOptions, Error, KeySize, Layout, Output, Transcipher, WrapOptions};
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,36 +11,27 @@ use std::time::{Duration, Instant};
 /// Cancels a run of `blocks` blocks after each of these times; returns the longest time that one then took to end.
 fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let set = Set::named(set).unwrap();
-    let keys = KeySet::generate(&set).unwrap();
-    let size = [KeySize::Aes256, KeySize::Aes128];
-    let fits = |size: &&KeySize| set.levels_left(layout, **size).is_some();
-    let size = size.iter().find(fits).unwrap();
-    let aes_key = AesKey::from_bytes(&vec![7; size.key_bytes()]).unwrap();
-    let wrapping = WrapOptions {
-        layouts: vec![layout],
-        ..WrapOptions::default()
-    };
-    let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &wrapping).unwrap();
-    fs::write(at("c"), vec![0x5a; 16 * blocks]).unwrap();
+    let keys = keys(set);
+    let size = [KeySize::Aes256, KeySize::Aes128].into_iter();
+    let mut size = size.filter(|size| keys.eval.set().levels_left(layout, *size).is_some());
+    let wrapping = common::layout(layout);
+    let wrapped = wrap(&keys, &vec![7; size.next().unwrap().key_bytes()], &wrapping);
     let mut longest = Duration::ZERO;
     for &after in after {
         let cancel = Cancel::new();
         let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
         let run = run.cancel(cancel.clone());
-        let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
-        let output = Output::create(at("o"), false).unwrap();
+        let output = Output::create(folder.path().join("o"), false).unwrap();
         let thrown = thread::spawn(move || {
             thread::sleep(after);
             cancel.cancel();
             Instant::now()
         });
-        let found = run.run(job, output);
+        let found = run.run(part(&message(16 * blocks)), output);
         let end = Instant::now();
         let thrown = thrown.join().unwrap();
         assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         longest = longest.max(end.saturating_duration_since(thrown));
     }
     longest
@@ -67,30 +56,21 @@ fn a_cancelled_run_leaves_nothing() {
     }
 }
 
-/// A `Cancel` that was replaced by another does not end the run.
+/// A `Cancel` that was replaced by another does not end the run, nor do circuits keep the first one.
 #[test]
 fn a_replaced_cancel_has_no_effect() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("c"), [0x5a; 64]).unwrap();
     for set in ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"] {
-        let keys = KeySet::generate(&Set::named(set).unwrap()).unwrap();
-        let aes_key = AesKey::from_bytes(&[7; 16]).unwrap();
-        let wrapped = WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default()).unwrap();
+        let world = World::of(set, &WrapOptions::default());
         let first = Cancel::new();
-        let mut run = Transcipher::new(&keys.eval, &wrapped).unwrap();
-        let found = [first.clone(), Cancel::new()].map(|switch| {
-            run = std::mem::replace(&mut run, Transcipher::new(&keys.eval, &wrapped).unwrap())
-                .cancel(switch);
-            let job = AesFile::open(at("c"), Mode::Ctr { iv: [1; 16] }).unwrap();
-            run.run(job, Output::create(at("o"), true).unwrap())
-                .unwrap();
+        let mut run = world.transcipher().cancel(first.clone());
+        for again in [Cancel::new(), Cancel::new()] {
+            let (output, buffer) = Output::memory();
+            run.run(part(&message(64)), output).unwrap();
+            let found = world.decrypt(&buffer.take(), DecryptOptions::default());
+            assert!(found.unwrap().0 == message(64), "{set}");
+            run = run.cancel(again);
             first.cancel();
-            let output = Output::create(at("p"), true).unwrap();
-            keys.secret.decrypt(at("o"), output).unwrap();
-            fs::read(at("p")).unwrap()
-        });
-        assert!(found[0] == found[1], "{set}");
+        }
     }
 }
 

@@ -2,42 +2,58 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::{KEY, World};
+use crate::common::{KEY, World, ctr, memory, message, part};
 use aes_gcm::aead::{Aead, KeyInit, Payload};
-use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesFile, AesInput, AesKey, DecryptOptions, Error, ErrorKind, Expect, Layout, Memory, Mode,
-    Output, Reopened, Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
+    AesFile, AesInput, AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Layout,
+    Memory, Mode, Output, Reopened, Result, Tag, describe, inspect,
 };
 use std::fs;
 
 impl World {
-    fn run(&self, message: impl Into<AesInput>, name: &str) {
-        let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
-        let output = Output::create(self.at(name), true).unwrap();
-        let report = run.run(message, output).unwrap();
-        assert_eq!(
-            report.file_bytes,
-            fs::metadata(self.at(name)).unwrap().len()
-        );
+    /// Transciphers into the file `name`.
+    fn run_into(&self, message: impl Into<AesInput>, name: &str) {
+        let report = self.transcipher().run(message, self.output(name)).unwrap();
+        let bytes = fs::metadata(self.at(name)).unwrap().len();
+        assert_eq!(report.file_bytes, bytes);
+    }
+
+    /// Decrypts all parts of `o.hct` into the folder `all`.
+    fn all(
+        &self,
+        force: bool,
+        options: DecryptOptions<'_>,
+    ) -> Result<Vec<(String, DecryptReport)>> {
+        let secret = &self.keys.secret;
+        secret.decrypt_parts(self.at("o.hct"), self.at("all"), force, options)
+    }
+
+    /// Decrypts one part of `o.hct` into the file `one`.
+    fn one(&self, part: Option<&str>, options: DecryptOptions<'_>) -> Result<DecryptReport> {
+        let output = Output::private(self.at("one"), true)?;
+        let options = DecryptOptions { part, ..options };
+        let secret = &self.keys.secret;
+        secret.decrypt_with(self.at("o.hct"), output, options)
+    }
+
+    /// The bytes of the file of part `i`.
+    fn file_of(&self, i: usize) -> Vec<u8> {
+        fs::read(self.at("all").join(name(i))).unwrap()
     }
 }
 
-fn plain(len: usize) -> Vec<u8> {
-    (0..len).map(|i| (i * i / 5 + len) as u8).collect()
-}
-
-fn ctr_of(iv: [u8; 16], message: &[u8]) -> Vec<u8> {
-    let mut text = message.to_vec();
-    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &iv.into()).apply_keystream(&mut text);
-    text
-}
-
-fn gcm_of(nonce: [u8; 12], message: &[u8], aad: &[u8]) -> Vec<u8> {
+/// In GCM after its nonce, with a tag that is wrong by one bit if `changed`.
+fn gcm(nonce: u8, message: &[u8], changed: bool) -> AesFile {
     let cipher = aes_gcm::Aes128Gcm::new(&KEY.into());
-    let payload = Payload { msg: message, aad };
-    let text = cipher.encrypt(&nonce.into(), payload).unwrap();
-    [&nonce[..], &text].concat()
+    let payload = Payload {
+        msg: message,
+        aad: b"data",
+    };
+    let text = cipher.encrypt(&[nonce; 12].into(), payload).unwrap();
+    let mut text = [&[nonce; 12][..], &text].concat();
+    *text.last_mut().unwrap() ^= u8::from(changed);
+    let part = AesFile::with_nonce(Memory::new(text, "m")).unwrap();
+    part.with_aad(b"data".to_vec()).unwrap()
 }
 
 /// Lengths of the parts: some fill batches of 16 blocks, some share a batch, some are empty.
@@ -59,25 +75,16 @@ fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     }
 }
 
-/// Parts under CTR and GCM in turn, in memory.
-fn parts(change: Option<usize>) -> AesInput {
+/// Parts under CTR and GCM in turn, in memory; the tag of part `wrong` is wrong.
+fn parts(wrong: Option<usize>) -> AesInput {
     let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
-        let message = plain(*len);
+        let message = message(*len);
+        let iv = [i as u8 + 1; 16];
         let part = match i % 3 {
-            0 => {
-                let iv = [i as u8 + 1; 16];
-                AesFile::of(Memory::new(ctr_of(iv, &message), "m"), Mode::Ctr { iv })
-            }
-            _ => {
-                let mut text = gcm_of([i as u8; 12], &message, b"data");
-                if change == Some(i) {
-                    text[12] ^= 1;
-                }
-                let part = AesFile::with_nonce(Memory::new(text, "m")).unwrap();
-                part.with_aad(b"data".to_vec())
-            }
+            0 => memory(ctr(iv, &message), Mode::Ctr { iv }),
+            _ => gcm(i as u8, &message, wrong == Some(i)),
         };
-        (name(i), part.unwrap())
+        (name(i), part)
     });
     AesInput::of_parts(parts).unwrap()
 }
@@ -85,24 +92,19 @@ fn parts(change: Option<usize>) -> AesInput {
 #[test]
 fn every_part_comes_back_by_its_name() {
     let world = World::new();
-    let message = parts(None);
-    assert_eq!(message.bytes(), LENGTHS.iter().sum::<usize>() as u64);
-    world.run(message, "o.hct");
+    let input = parts(None);
+    assert_eq!(input.bytes(), LENGTHS.iter().sum::<usize>() as u64);
+    world.run_into(input, "o.hct");
     let meta = describe(world.at("o.hct")).unwrap();
     assert!(meta.has_parts() && meta.parts.len() == LENGTHS.len());
-    assert_eq!(
-        inspect(world.at("o.hct")).unwrap().messages.unwrap().meta,
-        meta
-    );
+    let inspected = inspect(world.at("o.hct")).unwrap().messages.unwrap();
+    assert_eq!(inspected.meta, meta);
     let key = AesKey::from_bytes(&KEY).unwrap();
     let options = checked_with(&key);
-    let secret = &world.keys.secret;
-    let done = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
-    let done = done.unwrap();
+    let done = world.all(false, options).unwrap();
     assert_eq!(done.len(), LENGTHS.len());
     for (i, len) in LENGTHS.into_iter().enumerate() {
-        let found = fs::read(world.at("all").join(name(i))).unwrap();
-        assert_eq!(found, plain(len), "part {i}");
+        assert_eq!(world.file_of(i), message(len), "part {i}");
         let tag = match i % 3 {
             0 => Tag::None,
             _ => Tag::Verified,
@@ -110,214 +112,147 @@ fn every_part_comes_back_by_its_name() {
         assert_eq!(done[i].0, name(i));
         assert_eq!((done[i].1.bytes, done[i].1.tag), (len as u64, tag));
         // this part alone
-        let own = name(i);
-        let options = DecryptOptions {
-            part: Some(&own),
-            aes_key: Some(&key),
-            unauthenticated: tag == Tag::None,
-            expect: Expect {
-                bytes: Some(len as u64),
-                ..Expect::default()
-            },
-            ..DecryptOptions::default()
+        let expect = Expect {
+            bytes: Some(len as u64),
+            ..Expect::default()
         };
-        let output = Output::private(world.at("one"), true).unwrap();
-        let report = secret.decrypt_with(world.at("o.hct"), output, options);
-        assert_eq!(report.unwrap().tag, tag);
-        assert_eq!(fs::read(world.at("one")).unwrap(), plain(len), "part {i}");
+        let options = DecryptOptions {
+            unauthenticated: tag == Tag::None,
+            expect,
+            ..options
+        };
+        assert_eq!(world.one(Some(&name(i)), options).unwrap().tag, tag);
+        assert_eq!(fs::read(world.at("one")).unwrap(), message(len), "part {i}");
     }
     // existing files stay, the missing one is written
-    let last = name(7);
-    fs::remove_file(world.at("all").join(&last)).unwrap();
-    let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
-    assert_eq!(again.unwrap(), done);
-    assert_eq!(fs::read(world.at("all").join(&last)).unwrap(), plain(5));
+    let last = world.at("all").join(name(7));
+    fs::remove_file(&last).unwrap();
+    assert_eq!(world.all(false, options).unwrap(), done);
+    assert_eq!(world.file_of(7), message(5));
     // a file with other contents is not replaced, and nothing else is written
-    fs::remove_file(world.at("all").join(&last)).unwrap();
-    for other in [plain(699), plain(20), [&plain(699)[..], b"x"].concat()] {
-        let file = world.at("all").join(name(5));
-        fs::write(&file, &other).unwrap();
-        let again = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
-        assert!(matches!(again.unwrap_err(), Error::AlreadyExists { .. }));
-        assert!(fs::read(&file).unwrap() == other && !world.at("all").join(&last).exists());
+    fs::remove_file(&last).unwrap();
+    let cut = &message(700)[..699];
+    for other in [cut.to_vec(), message(20), [cut, b"x"].concat()] {
+        fs::write(world.at("all").join(name(5)), &other).unwrap();
+        let error = world.all(false, options).unwrap_err();
+        assert!(matches!(error, Error::AlreadyExists { .. }));
+        assert!(world.file_of(5) == other && !last.exists());
     }
-    let forced = secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options);
-    assert_eq!(forced.unwrap(), done);
-    assert_eq!(fs::read(world.at("all").join(name(5))).unwrap(), plain(700));
+    assert_eq!(world.all(true, options).unwrap(), done);
+    assert_eq!(world.file_of(5), message(700));
 }
 
-/// Unless `unauthenticated` is set, a part whose mode has no tag is refused before anything is written.
+/// Each is refused before anything is written.
 #[test]
-fn with_a_key_every_part_needs_a_tag() {
+fn parts_need_a_name_or_a_folder_and_with_a_key_a_tag() {
     let world = World::new();
-    world.run(parts(None), "o.hct");
+    world.run_into(parts(None), "o.hct");
+    let any = DecryptOptions::default();
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let options = DecryptOptions {
-        unauthenticated: false,
-        ..checked_with(&key)
+    let with_key = DecryptOptions {
+        aes_key: Some(&key),
+        ..any
     };
-    let secret = &world.keys.secret;
-    let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options);
-    assert_eq!(all.unwrap_err().kind(), ErrorKind::NoTag);
-    let own = name(6);
-    let options = DecryptOptions {
-        part: Some(&own),
-        ..options
-    };
-    let output = Output::private(world.at("one"), true).unwrap();
-    let one = secret.decrypt_with(world.at("o.hct"), output, options);
-    assert_eq!(one.unwrap_err().kind(), ErrorKind::NoTag);
+    let error = world.one(None, any).unwrap_err();
+    assert!(error.to_string().ends_with("holds 8 parts"), "{error}");
+    for (part, options, kind) in [
+        (None, any, ErrorKind::ManyParts),
+        (Some("in/9.txt"), any, ErrorKind::NoPart),
+        (Some("1 é"), any, ErrorKind::Unchecked),
+        (Some("in/6.txt"), with_key, ErrorKind::NoTag),
+    ] {
+        assert_eq!(world.one(part, options).unwrap_err().kind(), kind);
+    }
+    let error = world.all(true, with_key).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoTag);
+    // format version, byte 8: 1 for one file, 2 for parts
+    assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 2);
+    world.run_into(part(&message(40)), "o.hct");
+    assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 1);
+    let error = world.one(Some("c"), any).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoParts);
+    let error = world.all(false, any).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoParts);
     assert!(!world.at("all").exists() && !world.at("one").exists());
 }
 
-#[test]
-fn parts_need_a_name_or_a_folder() {
-    let world = World::new();
-    world.run(parts(None), "o.hct");
-    let secret = &world.keys.secret;
-    let one = |file: &str, part| {
-        let options = DecryptOptions {
-            part,
-            ..DecryptOptions::default()
-        };
-        let output = Output::private(world.at("one"), true).unwrap();
-        secret
-            .decrypt_with(world.at(file), output, options)
-            .unwrap_err()
-    };
-    let error = one("o.hct", None);
-    assert_eq!(error.kind(), ErrorKind::ManyParts);
-    assert!(error.to_string().ends_with("holds 8 parts"), "{error}");
-    let error = one("o.hct", Some("in/9.txt"));
-    assert_eq!(error.kind(), ErrorKind::NoPart);
-    // GCM without the AES key
-    let error = one("o.hct", Some("1 é"));
-    assert_eq!(error.kind(), ErrorKind::Unchecked);
-    assert!(!world.at("one").exists());
-    // a message without parts
-    let iv = [1; 16];
-    fs::write(world.at("c"), ctr_of(iv, &plain(40))).unwrap();
-    let part = AesFile::open(world.at("c"), Mode::Ctr { iv }).unwrap();
-    world.run(part, "single.hct");
-    let error = one("single.hct", Some("c"));
-    assert_eq!(error.kind(), ErrorKind::NoParts);
-    let all = secret.decrypt_parts(
-        world.at("single.hct"),
-        world.at("all"),
-        false,
-        DecryptOptions::default(),
-    );
-    assert_eq!(all.unwrap_err().kind(), ErrorKind::NoParts);
-    assert!(!world.at("all").exists());
-    // format version, byte 8: 1 for one file, 2 for parts
-    assert_eq!(fs::read(world.at("single.hct")).unwrap()[8], 1);
-    assert_eq!(fs::read(world.at("o.hct")).unwrap()[8], 2);
-}
-
-/// One part in nested folders, with a wrong tag.
-fn parts_in_folder() -> AesInput {
-    let mut text = gcm_of([1; 12], &plain(20), b"");
-    text[12] ^= 1;
-    let part = AesFile::with_nonce(Memory::new(text, "m")).unwrap();
-    AesInput::of_parts([("a/b/c".to_owned(), part)]).unwrap()
-}
-
+/// Nor do the parts before it, or a folder.
 #[test]
 fn a_part_with_a_wrong_tag_does_not_appear() {
     let world = World::new();
-    world.run(parts(Some(5)), "o.hct");
     let key = AesKey::from_bytes(&KEY).unwrap();
-    let options = checked_with(&key);
-    let secret = &world.keys.secret;
-    let all = secret.decrypt_parts(world.at("o.hct"), world.at("all"), false, options);
-    assert_eq!(all.unwrap_err().kind(), ErrorKind::Tag);
-    // nor does a folder for it
-    world.run(parts_in_folder(), "deep.hct");
-    let deep = secret.decrypt_parts(world.at("deep.hct"), world.at("deep"), false, options);
-    assert_eq!(deep.unwrap_err().kind(), ErrorKind::Tag);
-    assert!(!world.at("deep").exists());
-    // nor do the parts before it
-    assert!(!world.at("all").exists());
+    let deep = ("a/b/c".to_owned(), gcm(1, &message(20), true));
+    for input in [parts(Some(5)), AesInput::of_parts([deep]).unwrap()] {
+        world.run_into(input, "o.hct");
+        let error = world.all(false, checked_with(&key)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Tag);
+        assert!(!world.at("all").exists());
+    }
 }
 
 /// Parts read from files give the same message as parts in memory, in every layout.
 #[test]
 fn parts_in_files_equal_parts_in_memory() {
-    let world = World::new();
-    let mut files = Vec::new();
-    let mut memory = Vec::new();
-    for i in 0..40_usize {
-        let iv = [i as u8; 16];
-        let (text, mode) = (ctr_of(iv, &plain(3 * i)), Mode::Ctr { iv });
-        fs::write(world.at(&i.to_string()), &text).unwrap();
-        let file = Reopened::new(world.at(&i.to_string())).unwrap();
-        files.push((i.to_string(), AesFile::of(file, mode).unwrap()));
-        memory.push((
-            i.to_string(),
-            AesFile::of(Memory::new(text, "m"), mode).unwrap(),
-        ));
-    }
-    let [files, memory] = [files, memory].map(|parts| AesInput::of_parts(parts).unwrap());
+    let mut world = World::new();
+    let parts = |in_files: bool| {
+        let parts = (0..20_usize).map(|i| {
+            let iv = [i as u8; 16];
+            let (text, mode) = (ctr(iv, &message(3 * i)), Mode::Ctr { iv });
+            if !in_files {
+                return (i.to_string(), memory(text, mode));
+            }
+            let path = world.at(&i.to_string());
+            fs::write(&path, &text).unwrap();
+            let part = AesFile::of(Reopened::new(path).unwrap(), mode);
+            (i.to_string(), part.unwrap())
+        });
+        AesInput::of_parts(parts).unwrap()
+    };
+    let (files, memory) = (parts(true), parts(false));
     for layout in [Layout::Sliced, Layout::Bits] {
-        let key = AesKey::from_bytes(&KEY).unwrap();
-        let wrapping = WrapOptions {
-            layouts: vec![layout],
-            ..WrapOptions::default()
-        };
-        let wrapped = WrappedKey::encrypt(&world.keys.secret, &key, &wrapping).unwrap();
-        let run = Transcipher::new(&world.keys.eval, &wrapped).unwrap();
-        let run = run.reproducible(true);
-        for (message, out) in [(&files, "f.hct"), (&memory, "m.hct")] {
-            let output = Output::create(world.at(out), true).unwrap();
-            run.run(message.clone(), output).unwrap();
-        }
-        let read = |name: &str| fs::read(world.at(name)).unwrap();
-        assert!(read("f.hct") == read("m.hct"));
-        let options = DecryptOptions::default();
-        let all =
-            world
-                .keys
-                .secret
-                .decrypt_parts(world.at("f.hct"), world.at("all"), true, options);
-        assert_eq!(all.unwrap().len(), 40);
-        for i in 0..40 {
-            assert_eq!(read(&format!("all/{i}")), plain(3 * i));
+        world.wrapped = world.wrap(&crate::common::layout(layout));
+        let results = world.results(files.clone());
+        assert!(results == world.results(memory.clone()));
+        fs::write(world.at("o.hct"), results).unwrap();
+        let all = world.all(true, DecryptOptions::default()).unwrap();
+        assert_eq!(all.len(), 20);
+        for (i, (name, _)) in all.iter().enumerate() {
+            let found = fs::read(world.at("all").join(name)).unwrap();
+            assert_eq!(found, message(3 * i));
         }
     }
 }
 
 #[test]
 fn names_are_checked_before_any_work() {
-    let part = |_| AesFile::of(Memory::new(vec![0; 16], "m"), Mode::Ecb).unwrap();
-    let refused = |names: &[&str]| {
-        let parts = names.iter().map(|name| ((*name).to_owned(), part(())));
-        AesInput::of_parts(parts).unwrap_err()
-    };
-    for (names, text) in [
+    for (names, kind, text) in [
         (
             &[][..],
-            "parts of a message: found none, expected at least one part",
+            ErrorKind::Argument,
+            "none, expected at least one part",
         ),
         (
             &["b", "../a"],
-            "parts of a message: found \"../a\", expected a path",
+            ErrorKind::PartNames,
+            "\"../a\", expected a path",
         ),
         (
             &["b", "a", "a"],
-            "parts of a message: found \"a\", expected another name for each part",
+            ErrorKind::PartNames,
+            "\"a\", expected another name for each part",
         ),
         (
             &["a/b", "a"],
-            "parts of a message: found \"a\", expected no part that is a folder",
+            ErrorKind::PartNames,
+            "\"a\", expected no part that is a folder",
         ),
     ] {
-        let error = refused(names);
-        let kind = if names.is_empty() {
-            ErrorKind::Argument
-        } else {
-            ErrorKind::PartNames
-        };
+        let parts = names
+            .iter()
+            .map(|name: &&str| ((*name).to_owned(), part(b"")));
+        let error = AesInput::of_parts(parts).unwrap_err();
         assert_eq!(error.kind(), kind, "{names:?}");
-        assert!(error.to_string().starts_with(text), "{names:?}: {error}");
+        let text = format!("parts of a message: found {text}");
+        assert!(error.to_string().starts_with(&text), "{names:?}: {error}");
     }
 }

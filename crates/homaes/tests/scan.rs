@@ -2,49 +2,40 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use crate::common::KEY;
-use ctr::cipher::{KeyIvInit, StreamCipher};
+use crate::common::{World, layout, levels, message, part};
 use homaes::{
-    AesFile, AesKey, Cancel, Computed, Direction, Error, ErrorKind, KeySet, Layout, Memory, Mode,
-    Output, Pool, Result, Scan, Set, WrapOptions, WrappedKey,
+    Cancel, Computed, Direction, Error, ErrorKind, Layout, Output, Pool, Result, Scan, Set,
+    WrapOptions, WrappedKey,
 };
 
 const SET: &str = "bgv/toy-4369";
 
-fn patterns(all: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+fn scan(set: &Set, all: &[(&str, &[u8])]) -> Result<Scan> {
     let all = all.iter();
-    all.map(|(label, bytes)| ((*label).to_owned(), bytes.to_vec()))
-        .collect()
+    Scan::new(
+        set,
+        all.map(|(label, bytes)| ((*label).to_owned(), bytes.to_vec())),
+    )
 }
 
-fn keys(set: &str) -> KeySet {
-    KeySet::generate(&Set::named(set).unwrap()).unwrap()
-}
-
-fn wrapped(keys: &KeySet, levels: usize) -> WrappedKey {
-    let wrapping = WrapOptions {
-        levels_left: Some(levels),
-        ..WrapOptions::default()
-    };
-    let key = AesKey::from_bytes(&KEY).unwrap();
-    WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap()
-}
-
-fn part(message: &[u8]) -> AesFile {
-    let mut text = message.to_vec();
-    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &[7; 16].into()).apply_keystream(&mut text);
-    AesFile::of(Memory::new(text, "m"), Mode::Ctr { iv: [7; 16] }).unwrap()
-}
-
-fn searched(scan: &Scan, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<Computed> {
-    scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())
+fn searched(
+    scan: &Scan,
+    world: &World,
+    wrapped: &WrappedKey,
+    message: &[u8],
+    cancel: &Cancel,
+) -> Result<Computed> {
+    let pool = Pool::new(0);
+    scan.run(&world.keys.eval, wrapped, part(message), &pool, cancel)
 }
 
 #[test]
 fn patterns_are_found_wherever_they_begin() {
     let all: &[(&str, &[u8])] = &[("two", b"ab"), ("long", b"across a block's end")];
-    let keys = keys(SET);
-    let scan = Scan::new(keys.eval.set(), patterns(all)).unwrap();
+    // starts at more levels than rotations work at
+    let world = World::of(SET, &levels(12));
+    let set = world.keys.eval.set();
+    let search = scan(set, all).unwrap();
     let mut message = vec![b'.'; 16 * 125 + 70];
     let end = message.len() - 20;
     // the second run begins at block 126: one occurrence straddles its start
@@ -55,97 +46,89 @@ fn patterns_are_found_wherever_they_begin() {
     message[63..65].copy_from_slice(b"ab");
     let clear = |pattern: &[u8]| -> Vec<u64> {
         let windows = (0..).zip(message.windows(pattern.len()));
-        windows
-            .filter(|(_, w)| *w == pattern)
-            .map(|(at, _)| at)
-            .collect()
+        let found = windows.filter(|(_, window)| *window == pattern);
+        found.map(|(at, _)| at).collect()
     };
-    // starts at more levels than rotations work at
-    let computed = searched(&scan, &keys, &wrapped(&keys, 12), part(&message)).unwrap();
+    let computed = searched(&search, &world, &world.wrapped, &message, &Cancel::new()).unwrap();
     let (output, buffer) = Output::memory();
     computed.write(output).unwrap();
-    let values = keys.secret.open_values_of(&buffer.take()[..], "x").unwrap();
-    let answers: Vec<_> = values
-        .iter()
-        .map(|value| (&*value.meta.label, &value.numbers[..]))
-        .collect();
+    let file = buffer.take();
+    let values = world.keys.secret.open_values_of(&file[..], "x").unwrap();
+    let answers = values.iter();
+    let answers = answers.map(|value| (&*value.meta.label, &value.numbers[..]));
+    let answers: Vec<_> = answers.collect();
     assert_eq!(answers.len(), 3);
-    let found = scan.starts(&answers).unwrap();
+    let found = search.starts(&answers).unwrap();
     for (starts, (_, pattern)) in found.iter().zip(all) {
         assert_eq!(starts, &clear(pattern));
         assert!(starts.len() > 1);
     }
     // answers of another search, and incomplete ones
-    let refused = |scan: &Scan, answers: &[(&str, &[u64])]| {
-        let error = scan.starts(answers).unwrap_err();
-        assert!(
-            error.to_string().contains("all answers of one search"),
-            "{error}"
-        );
-    };
-    for all in [&all[..1], &[all[1], all[0]], &[("two", b"aB"), all[1]]] {
-        refused(
-            &Scan::new(keys.eval.set(), patterns(all)).unwrap(),
-            &answers,
-        );
-    }
-    refused(&scan, &answers[1..]);
-    refused(&scan, &answers[..2]);
+    let others = [&all[..1], &[all[1], all[0]], &[("two", b"aB"), all[1]]];
+    let others = others.map(|all| (scan(set, all).unwrap(), answers.clone()));
     let cut = (answers[1].0, &answers[1].1[..9]);
-    refused(&scan, &[answers[0], cut, answers[2]]);
+    let incomplete = [
+        answers[1..].to_vec(),
+        answers[..2].to_vec(),
+        vec![answers[0], cut, answers[2]],
+    ];
+    let incomplete = incomplete.map(|answers| (scan(set, all).unwrap(), answers));
+    for (search, answers) in others.iter().chain(&incomplete) {
+        let error = search.starts(answers).unwrap_err().to_string();
+        assert!(error.contains("all answers of one search"), "{error}");
+    }
 }
 
 #[test]
 fn what_cannot_be_searched_is_refused() {
-    let keys = keys(SET);
-    let scan = |all: &[(&str, &[u8])]| Scan::new(keys.eval.set(), patterns(all));
+    let world = World::of(SET, &levels(8));
+    let set = world.keys.eval.set();
     let long = vec![1; 2034];
-    assert!(scan(&[("long", &long[1..])]).is_ok());
-    for (all, expected) in [
-        (vec![("a", &b"x"[..]), ("empty", b"")], "\"empty\": found 0"),
-        (vec![("long", &long[..])], "\"long\": found 2034"),
+    assert!(scan(set, &[("long", &long[1..])]).is_ok());
+    let tfhe = Set::named("tfhe/toy").unwrap();
+    for (set, all, words) in [
+        (
+            set,
+            &[("a", &b"x"[..]), ("empty", b"")][..],
+            "pattern \"empty\": found 0 bytes, expected 1 to 2033",
+        ),
+        (
+            set,
+            &[("long", &long[..])],
+            "pattern \"long\": found 2034 bytes, expected 1 to 2033",
+        ),
+        (set, &[], "value \"\": "),
+        (&tfhe, &[("a", b"x")], ""),
     ] {
-        let error = scan(&all).unwrap_err();
+        let error = scan(set, all).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument);
-        let message = format!("pattern {expected} bytes, expected 1 to 2033");
-        assert_eq!(error.to_string(), message);
+        assert!(error.to_string().contains(words), "{error}");
     }
-    let error = scan(&[]).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Argument);
-    assert!(error.to_string().starts_with("value \"\": "), "{error}");
-    let twice = scan(&[("a", b"x"), ("a", b"y")]).unwrap();
-    let run = |scan: &Scan, wrapped: &WrappedKey| searched(scan, &keys, wrapped, part(b"x"));
-    let error = run(&twice, &wrapped(&keys, 8)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Argument);
-    assert!(error.to_string().starts_with("value \"a\": "), "{error}");
-    let one = scan(&[("a", b"x")]).unwrap();
-    let error = run(&one, &wrapped(&keys, 2)).unwrap_err();
-    assert!(error.to_string().starts_with("out of depth: 7"), "{error}");
-    let wrapping = WrapOptions {
+    let (small, cancel) = (World::new(), Cancel::new());
+    let bits = small.wrap(&layout(Layout::Bits));
+    let reverse = world.wrap(&WrapOptions {
         direction: Direction::Decrypt,
-        levels_left: Some(8),
-        ..WrapOptions::default()
-    };
-    let key = AesKey::from_bytes(&KEY).unwrap();
-    let reverse = WrappedKey::encrypt(&keys.secret, &key, &wrapping).unwrap();
-    let error = run(&one, &reverse).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Direction(Direction::Encrypt));
-    let wrapping = WrapOptions {
-        layouts: vec![Layout::Bits],
-        ..WrapOptions::default()
-    };
-    let small = self::keys("bgv/toy-255");
-    let bits = WrappedKey::encrypt(&small.secret, &key, &wrapping).unwrap();
-    let short = Scan::new(small.eval.set(), patterns(&[("a", b"x")])).unwrap();
-    let error = searched(&short, &small, &bits, part(b"x")).unwrap_err();
-    assert!(error.to_string().contains("no layout sliced"), "{error}");
-    let error = searched(&one, &small, &bits, part(b"x")).unwrap_err();
-    assert!(matches!(error, Error::Keys(_)), "{error}");
-    let tfhe = Scan::new(&Set::named("tfhe/toy").unwrap(), patterns(&[("a", b"x")]));
-    assert_eq!(tfhe.unwrap_err().kind(), ErrorKind::Argument);
-    let cancel = Cancel::new();
+        ..levels(8)
+    });
+    let one = scan(set, &[("a", b"x")]).unwrap();
+    let twice = scan(set, &[("a", b"x"), ("a", b"y")]).unwrap();
+    let short = scan(small.keys.eval.set(), &[("a", b"x")]).unwrap();
+    for (search, world, wrapped, words) in [
+        (&twice, &world, &world.wrapped, "value \"a\": "),
+        (&one, &world, &world.wrap(&levels(2)), "out of depth: 7"),
+        (&one, &world, &reverse, "needs AES encryption"),
+        (&short, &small, &bits, "no layout sliced"),
+        (
+            &one,
+            &small,
+            &bits,
+            "evaluation key belongs to set bgv/toy-255",
+        ),
+    ] {
+        let error = searched(search, world, wrapped, &message(1), &cancel).unwrap_err();
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
     cancel.cancel();
-    let key = wrapped(&keys, 8);
-    let ended = one.run(&keys.eval, &key, part(b"x"), &Pool::new(0), &cancel);
+    let ended = searched(&one, &world, &world.wrapped, &message(1), &cancel);
     assert!(matches!(ended, Err(Error::Cancelled)));
 }

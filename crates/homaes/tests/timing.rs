@@ -190,104 +190,101 @@ fn aes_key(class: bool, number: usize) -> [u8; 16] {
 #[test]
 #[ignore = "measures times"]
 fn bgv() {
-    one_thread(bgv_on_one_thread);
-}
-
-fn bgv_on_one_thread() {
-    use homaes_bgv::{Params, SecretKey, WrapOptions, WrappedKey, sets};
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
-    constant("expansion of an AES key", 20_000, aes_key, |key| {
-        drop(black_box(RoundKeys::expand(key)))
-    });
-    let params = Params::new(&sets::TOY_255).unwrap();
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
-    constant("BGV wrap-key, bgv/toy-255", 2_000, keys, |keys| {
-        let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
-        drop(black_box(wrapped));
-    });
-    let bytes = |params: &Params, class, number| {
-        let mut bytes = vec![0; params.slots().count()];
-        generator(class, number).fill_bytes(&mut bytes);
-        bytes
-    };
-    for (set, count) in [(&sets::TOY_255, 40_000), (&sets::TOY_4369, 4_000)] {
-        let params = Params::new(set).unwrap();
-        let name = set.name.as_str();
-        let secret = SecretKey::generate(&params, &mut rng).unwrap();
-        let plain = |class, number| bytes(&params, class, number);
-        constant(&format!("BGV encryption, {name}"), count, plain, |bytes| {
-            drop(black_box(secret.encrypt(bytes, &mut rng)));
+    one_thread(|| {
+        use homaes_bgv::{Params, SecretKey, WrapOptions, WrappedKey, sets};
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        constant("expansion of an AES key", 20_000, aes_key, |key| {
+            drop(black_box(RoundKeys::expand(key)))
         });
-        let mut own = ChaCha20Rng::from_seed([2; 32]);
+        let params = Params::new(&sets::TOY_255).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
+        constant("BGV wrap-key, bgv/toy-255", 2_000, keys, |keys| {
+            let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
+            drop(black_box(wrapped));
+        });
+        let bytes = |params: &Params, class, number| {
+            let mut bytes = vec![0; params.slots().count()];
+            generator(class, number).fill_bytes(&mut bytes);
+            bytes
+        };
+        for (set, count) in [(&sets::TOY_255, 40_000), (&sets::TOY_4369, 4_000)] {
+            let params = Params::new(set).unwrap();
+            let name = set.name.as_str();
+            let secret = SecretKey::generate(&params, &mut rng).unwrap();
+            let plain = |class, number| bytes(&params, class, number);
+            constant(&format!("BGV encryption, {name}"), count, plain, |bytes| {
+                drop(black_box(secret.encrypt(bytes, &mut rng)));
+            });
+            let mut own = ChaCha20Rng::from_seed([2; 32]);
+            constant(
+                &format!("BGV decryption of bytes, {name}"),
+                count,
+                |class, number| secret.encrypt(&plain(class, number), &mut own).unwrap(),
+                |c| drop(black_box(secret.decrypt(c))),
+            );
+        }
+        let mut own = ChaCha20Rng::from_seed([3; 32]);
         constant(
-            &format!("BGV decryption of bytes, {name}"),
-            count,
-            |class, number| secret.encrypt(&plain(class, number), &mut own).unwrap(),
-            |c| drop(black_box(secret.decrypt(c))),
+            "BGV decryption by keys, bgv/toy-255",
+            4_000,
+            |class, number| {
+                let secret = SecretKey::generate(&params, &mut generator(class, number)).unwrap();
+                let c = secret.encrypt(&[5], &mut own).unwrap();
+                (secret, c)
+            },
+            |(secret, c)| drop(black_box(secret.decrypt(c))),
         );
-    }
-    let mut own = ChaCha20Rng::from_seed([3; 32]);
-    constant(
-        "BGV decryption by keys, bgv/toy-255",
-        4_000,
-        |class, number| {
-            let secret = SecretKey::generate(&params, &mut generator(class, number)).unwrap();
-            let c = secret.encrypt(&[5], &mut own).unwrap();
-            (secret, c)
-        },
-        |(secret, c)| drop(black_box(secret.decrypt(c))),
-    );
+    });
 }
 
 #[test]
 #[ignore = "measures times"]
 fn tfhe() {
-    one_thread(tfhe_on_one_thread);
-}
-
-fn tfhe_on_one_thread() {
-    use homaes_tfhe::{
-        Aes, EvalKey, Params, SecretKey, State, WrapOptions, WrappedKey, batch_bytes, decode_batch,
-        sets,
-    };
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
-    let params = Params::new(&sets::P64).unwrap();
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
-    constant("TFHE wrap-key, tfhe/p64", 10_000, keys, |keys| {
-        let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
-        drop(black_box(wrapped));
+    one_thread(|| {
+        use homaes_tfhe::{
+            Aes, EvalKey, Params, SecretKey, State, WrapOptions, WrappedKey, batch_bytes,
+            decode_batch, sets,
+        };
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let params = Params::new(&sets::P64).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let keys = |class, number| RoundKeys::expand(&aes_key(class, number)).unwrap();
+        constant("TFHE wrap-key, tfhe/p64", 10_000, keys, |keys| {
+            let wrapped = WrappedKey::encrypt(&secret, keys, WrapOptions::default(), &mut rng);
+            drop(black_box(wrapped));
+        });
+        // any words are valid ciphertexts of bits
+        let mut body = vec![0; batch_bytes(&params, 1) as usize];
+        rng.fill_bytes(&mut body);
+        body[..8].copy_from_slice(&(-10f64).to_le_bytes());
+        let state = decode_batch(&params, None, 1, &body).unwrap();
+        constant(
+            "TFHE decryption by keys, tfhe/p64",
+            4_000,
+            |class, number| SecretKey::generate(&params, &mut generator(class, number)).unwrap(),
+            |secret| drop(black_box(secret.decrypt_blocks(&state))),
+        );
+        // AES of one block or of varying blocks, evaluated in advance
+        let params = Params::new(&sets::TOY).unwrap();
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let eval = EvalKey::generate(&secret, &mut rng);
+        let wrapped =
+            WrappedKey::encrypt(&secret, &keys(false, 0), WrapOptions::default(), &mut rng);
+        let wrapped = wrapped.unwrap();
+        let aes = Aes::new(&eval, &wrapped).unwrap();
+        let states = [false, true].map(|class| {
+            let blocks = (0..128).map(|number| aes_key(class, number));
+            blocks
+                .map(|block| aes.evaluate(&[block]).unwrap())
+                .collect()
+        });
+        let states: [Vec<State>; 2] = states;
+        constant(
+            "TFHE decryption of blocks, tfhe/toy",
+            100_000,
+            |class, number| states[usize::from(class)][number % 128].clone(),
+            |state| drop(black_box(secret.decrypt_blocks(state))),
+        );
     });
-    // any words are valid ciphertexts of bits
-    let mut body = vec![0; batch_bytes(&params, 1) as usize];
-    rng.fill_bytes(&mut body);
-    body[..8].copy_from_slice(&(-10f64).to_le_bytes());
-    let state = decode_batch(&params, None, 1, &body).unwrap();
-    constant(
-        "TFHE decryption by keys, tfhe/p64",
-        4_000,
-        |class, number| SecretKey::generate(&params, &mut generator(class, number)).unwrap(),
-        |secret| drop(black_box(secret.decrypt_blocks(&state))),
-    );
-    // AES of one block or of varying blocks, evaluated in advance
-    let params = Params::new(&sets::TOY).unwrap();
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    let eval = EvalKey::generate(&secret, &mut rng);
-    let wrapped = WrappedKey::encrypt(&secret, &keys(false, 0), WrapOptions::default(), &mut rng);
-    let wrapped = wrapped.unwrap();
-    let aes = Aes::new(&eval, &wrapped).unwrap();
-    let states = [false, true].map(|class| {
-        let blocks = (0..128).map(|number| aes_key(class, number));
-        blocks
-            .map(|block| aes.evaluate(&[block]).unwrap())
-            .collect()
-    });
-    let states: [Vec<State>; 2] = states;
-    constant(
-        "TFHE decryption of blocks, tfhe/toy",
-        100_000,
-        |class, number| states[usize::from(class)][number % 128].clone(),
-        |state| drop(black_box(secret.decrypt_blocks(state))),
-    );
 }

@@ -9,7 +9,6 @@ use crate::input::split::Split;
 use crate::{Error, ErrorKind, Result};
 use homaes_aes::{Block, Mode};
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -70,23 +69,6 @@ impl AesFile {
     /// As [`open`](Self::open).
     pub fn open_with_nonce(path: impl AsRef<Path>) -> Result<Self> {
         Self::with_nonce(FileSource::open(path.as_ref())?)
-    }
-
-    /// As [`open`](Self::open), from the start of a regular file that is open already; `name` names it in errors.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn from_file(file: File, name: impl AsRef<Path>, mode: Mode) -> Result<Self> {
-        Self::of(FileSource::of(file, name.as_ref())?, mode)
-    }
-
-    /// As [`open_with_nonce`](Self::open_with_nonce), from the start of a regular file that is open already; `name` names
-    /// it in errors.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn from_file_with_nonce(file: File, name: impl AsRef<Path>) -> Result<Self> {
-        Self::with_nonce(FileSource::of(file, name.as_ref())?)
     }
 
     /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.

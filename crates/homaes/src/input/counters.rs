@@ -72,66 +72,51 @@ fn counting(mode: &Mode) -> Option<(Order, u32)> {
 mod tests {
     use super::*;
 
-    fn ctr(first: u128) -> Mode {
-        let iv = first.to_be_bytes();
-        Mode::Ctr { iv }
-    }
-
-    fn with(iv: Block, counter: Counter) -> Mode {
-        Mode::Counter { iv, counter }
-    }
-
     #[test]
     fn one_block_in_common_is_found() {
-        let nonce = [9; 12];
-        let mut in_gcm = [9; 16];
-        in_gcm[12..].copy_from_slice(&5u32.to_be_bytes());
-        let in_gcm = u128::from_be_bytes(in_gcm);
+        let ctr = |first: u128, blocks| {
+            let iv = first.to_be_bytes();
+            (Mode::Ctr { iv }, blocks)
+        };
+        let gcm = |nonce, blocks| (Mode::Gcm { nonce: [nonce; 12] }, blocks);
+        let with = |iv, counter, blocks| {
+            (
+                Mode::Counter {
+                    iv: [iv; 16],
+                    counter,
+                },
+                blocks,
+            )
+        };
+        let in_gcm = u128::from_be_bytes([9; 16]) >> 32 << 32 | 5;
         let iv = 7u128.to_be_bytes();
+        let cfb = |blocks| (Mode::Cfb { iv }, blocks);
+        let cbc = (Mode::Cbc { iv }, 9);
+        use Counter::*;
         for (a, b, shared) in [
-            ((ctr(0), 7), (ctr(7), 7), false),
-            ((ctr(0), 8), (ctr(7), 7), true),
-            ((ctr(7), 1), (ctr(7), 1), true),
-            ((ctr(7), 0), (ctr(7), 9), false),
+            (ctr(0, 7), ctr(7, 7), false),
+            (ctr(0, 8), ctr(7, 7), true),
+            (ctr(7, 1), ctr(7, 1), true),
+            (ctr(7, 0), ctr(7, 9), false),
             // around the end
-            ((ctr(u128::MAX), 3), (ctr(1), 1), true),
-            ((ctr(u128::MAX), 2), (ctr(1), 1), false),
+            (ctr(u128::MAX, 3), ctr(1, 1), true),
+            (ctr(u128::MAX, 2), ctr(1, 1), false),
             // counters of GCM begin with 2
-            ((Mode::Gcm { nonce }, 4), (ctr(in_gcm), 1), true),
-            ((Mode::Gcm { nonce }, 3), (ctr(in_gcm), 1), false),
-            (
-                (Mode::Gcm { nonce }, 1),
-                (Mode::Gcm { nonce: [8; 12] }, 1),
-                false,
-            ),
+            (gcm(9, 4), ctr(in_gcm, 1), true),
+            (gcm(9, 3), ctr(in_gcm, 1), false),
+            (gcm(9, 1), gcm(8, 1), false),
             // within 32 and 64 bits
-            (
-                (with([0xff; 16], Counter::Big32), 2),
-                (ctr(u128::MAX << 32), 1),
-                true,
-            ),
-            ((with([0xff; 16], Counter::Big32), 2), (ctr(0), 1), false),
-            (
-                (with([0xff; 16], Counter::Big64), 2),
-                (ctr(u128::MAX << 64), 1),
-                true,
-            ),
-            (
-                (with([0xff; 16], Counter::Little64), 2),
-                (with([0xff; 16], Counter::Little128), 1),
-                true,
-            ),
-            (
-                (with([1; 16], Counter::Little32), 9),
-                (with([1; 16], Counter::Little64), 1),
-                true,
-            ),
+            (with(0xff, Big32, 2), ctr(u128::MAX << 32, 1), true),
+            (with(0xff, Big32, 2), ctr(0, 1), false),
+            (with(0xff, Big64, 2), ctr(u128::MAX << 64, 1), true),
+            (with(0xff, Little64, 2), with(0xff, Little128, 1), true),
+            (with(1, Little32, 9), with(1, Little64, 1), true),
             // the IV alone
-            ((Mode::Cfb { iv }, 9), (Mode::Cfb { iv }, 1), true),
-            ((Mode::Cfb { iv }, 9), (ctr(8), 1), false),
-            ((Mode::Cfb { iv }, 9), (ctr(6), 2), true),
+            (cfb(9), cfb(1), true),
+            (cfb(9), ctr(8, 1), false),
+            (cfb(9), ctr(6, 2), true),
             ((Mode::Ecb, 9), (Mode::Ecb, 9), false),
-            ((Mode::Cbc { iv }, 9), (Mode::Cbc { iv }, 9), false),
+            (cbc, cbc, false),
         ] {
             assert_eq!(overlap([a, b].into_iter()), shared, "{a:?}, {b:?}");
             assert_eq!(overlap([b, a].into_iter()), shared, "{b:?}, {a:?}");

@@ -229,16 +229,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_read_by_their_place() {
+    fn bytes_are_read_by_their_place_and_changes_are_noticed() {
         let bytes: Vec<u8> = (0..100).collect();
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &bytes).unwrap();
-        let sources: [&dyn Source; 3] = [
-            &FileSource::open(file.path()).unwrap(),
-            &Reopened::new(file.path()).unwrap(),
-            &Memory::new(&bytes[..], "memory"),
-        ];
-        for source in sources {
+        let opened = || -> [Box<dyn Source>; 2] {
+            let reopened = Reopened::new(file.path()).unwrap();
+            [
+                Box::new(FileSource::open(file.path()).unwrap()),
+                Box::new(reopened),
+            ]
+        };
+        let memory: Box<dyn Source> = Box::new(Memory::new(bytes.clone(), "memory"));
+        for source in opened().into_iter().chain([memory]) {
             assert_eq!(source.bytes(), 100);
             for (offset, len) in [(0, 100), (7, 3), (100, 0), (99, 1)] {
                 let mut into = vec![0; len];
@@ -250,16 +253,14 @@ mod tests {
             }
             assert!(source.is_whole().unwrap());
         }
-        let source = FileSource::open(file.path()).unwrap();
-        let reopened = Reopened::new(file.path()).unwrap();
+        let before = opened();
         fs::write(file.path(), b"shorter than it was").unwrap();
-        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
+        assert!(before.iter().all(|source| !source.is_whole().unwrap()));
         // other bytes, as many as before
-        let source = FileSource::open(file.path()).unwrap();
-        let reopened = Reopened::new(file.path()).unwrap();
+        let before = opened();
         let later = SystemTime::now() + std::time::Duration::from_secs(1);
         file.as_file().set_modified(later).unwrap();
-        assert!(!source.is_whole().unwrap() && !reopened.is_whole().unwrap());
+        assert!(before.iter().all(|source| !source.is_whole().unwrap()));
         assert!(FileSource::open(&std::env::temp_dir()).is_err());
     }
 }

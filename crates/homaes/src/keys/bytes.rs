@@ -137,48 +137,30 @@ impl WrappedKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AesKey, ErrorKind, Scheme, Transcipher, WrapOptions};
+    use crate::scheme::conformance::representatives;
+    use crate::{AesKey, ErrorKind, Transcipher, WrapOptions};
     use std::fs;
 
-    fn cost() -> KdfCost {
-        KdfCost {
-            memory_kib: 64,
-            passes: 1,
-            lanes: 1,
-        }
-    }
-
-    /// The toy set of every scheme that is read from memory and from files alike.
-    fn toys() -> Vec<Set> {
-        let names = Set::names();
-        let schemes = Scheme::ALL.iter().map(|scheme| scheme.name());
-        let toys = schemes.filter_map(|scheme| {
-            let mut of = names.iter().filter(|name| name.starts_with(scheme));
-            of.find(|name| {
-                ["toy", "micro", "plain"]
-                    .iter()
-                    .any(|toy| name.contains(toy))
-            })
-        });
-        toys.map(|name| Set::named(name).unwrap()).collect()
+    /// A secret key, the bytes of its evaluation key, and an AES key under it.
+    fn keys(set: &Set) -> (SecretKey, Vec<u8>, WrappedKey) {
+        let (secret, eval) = KeySet::generate_bytes(set, &Cancel::new()).unwrap();
+        let aes = AesKey::from_bytes(&[7; 16]).unwrap();
+        let wrapped = WrappedKey::encrypt(&secret, &aes, &WrapOptions::default()).unwrap();
+        (secret, eval, wrapped)
     }
 
     #[test]
     fn bytes_and_files_are_the_same() {
-        let toys = toys();
-        assert_eq!(toys.len(), Scheme::ALL.len());
-        for set in toys {
+        for set in representatives() {
             let folder = tempfile::tempdir().unwrap();
             let at = |name: &str| folder.path().join(name);
-            let (secret, eval_bytes) = KeySet::generate_bytes(&set, &Cancel::new()).unwrap();
+            let (secret, eval_bytes, wrapped) = keys(&set);
             let eval = EvalKey::from_bytes(&eval_bytes).unwrap();
             fs::write(at("e"), &eval_bytes).unwrap();
             let opened = EvalKey::open(at("e")).unwrap();
             assert_eq!(eval.checksum(), opened.checksum());
-            assert_eq!(
-                (eval.key_id(), eval.file_bytes()),
-                (secret.id(), eval_bytes.len() as u64)
-            );
+            let expected = (secret.id(), eval_bytes.len() as u64);
+            assert_eq!((eval.key_id(), eval.file_bytes()), expected);
 
             let plain = secret.to_bytes(None).unwrap();
             secret.save(at("s"), false, None).unwrap();
@@ -186,56 +168,58 @@ mod tests {
             let again = SecretKey::from_bytes(&plain).unwrap();
             assert_eq!(again.to_bytes(None).unwrap(), plain);
 
-            let aes = AesKey::from_bytes(&[7; 16]).unwrap();
-            let wrapped = WrappedKey::encrypt(&again, &aes, &WrapOptions::default()).unwrap();
             let bytes = wrapped.to_bytes().unwrap();
             fs::write(at("w"), &bytes).unwrap();
-            let read = WrappedKey::from_bytes(&bytes, &eval).unwrap();
-            assert_eq!(
-                read.checksum(),
-                WrappedKey::open(at("w"), &opened).unwrap().checksum()
-            );
-            assert_eq!(read.to_bytes().unwrap(), bytes);
-            for alone in [
-                WrappedKey::open_alone(at("w")),
+            for read in [
+                WrappedKey::from_bytes(&bytes, &eval),
                 WrappedKey::from_bytes_alone(&bytes),
+                WrappedKey::open(at("w"), &opened),
+                WrappedKey::open_alone(at("w")),
             ] {
-                let alone = alone.unwrap();
-                assert_eq!(alone.checksum(), read.checksum());
-                Transcipher::new(&eval, &alone).unwrap();
+                let read = read.unwrap();
+                assert_eq!(read.checksum(), wrapped.checksum());
+                assert_eq!(read.file_bytes(), bytes.len() as u64);
+                assert_eq!(read.to_bytes().unwrap(), bytes);
+                Transcipher::new(&eval, &read).unwrap();
             }
-            Transcipher::new(&eval, &read).unwrap();
         }
     }
 
     #[test]
     fn a_passphrase_is_asked_for_and_checked() {
-        let set = Set::named("bgv/toy-255").unwrap();
-        let (secret, eval) = KeySet::generate_bytes(&set, &Cancel::new()).unwrap();
-        let passphrase = Passphrase::new(b"correct").unwrap();
-        let sealed = secret.to_bytes(Some((&passphrase, cost()))).unwrap();
-        let error = SecretKey::from_bytes(&sealed).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Protected, "{error}");
-        let key = SecretKey::unlock_bytes(&sealed, &passphrase).unwrap();
-        assert!(key.is_protected() && key.id() == secret.id());
-        let wrong = Passphrase::new(b"wrong").unwrap();
-        let error = SecretKey::unlock_bytes(&sealed, &wrong).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::WrongPassphrase, "{error}");
+        let cost = KdfCost {
+            memory_kib: 64,
+            passes: 1,
+            lanes: 1,
+        };
+        let (secret, eval, _) = keys(&Set::named("bgv/toy-255").unwrap());
+        let [right, wrong] =
+            [&b"correct"[..], b"wrong"].map(|bytes| Passphrase::new(bytes).unwrap());
+        let sealed = secret.to_bytes(Some((&right, cost))).unwrap();
         let plain = secret.to_bytes(None).unwrap();
-        let error = SecretKey::unlock_bytes(&plain, &passphrase).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotProtected, "{error}");
+        let key = SecretKey::unlock_bytes(&sealed, &right).unwrap();
+        assert!(key.is_protected() && key.id() == secret.id());
+        for (found, kind) in [
+            (SecretKey::from_bytes(&sealed), ErrorKind::Protected),
+            (
+                SecretKey::unlock_bytes(&sealed, &wrong),
+                ErrorKind::WrongPassphrase,
+            ),
+            (
+                SecretKey::unlock_bytes(&plain, &right),
+                ErrorKind::NotProtected,
+            ),
+        ] {
+            assert_eq!(found.unwrap_err().kind(), kind);
+        }
         assert!(SecretKey::from_bytes(&eval).is_err() && EvalKey::from_bytes(&plain).is_err());
     }
 
     #[test]
     fn keys_of_others_and_damaged_ones_are_refused() {
         let set = Set::named("bgv/toy-255").unwrap();
-        let never = Cancel::new();
-        let (secret, eval) = KeySet::generate_bytes(&set, &never).unwrap();
-        let (_, other) = KeySet::generate_bytes(&set, &never).unwrap();
-        let other = EvalKey::from_bytes(&other).unwrap();
-        let aes = AesKey::from_bytes(&[7; 16]).unwrap();
-        let wrapped = WrappedKey::encrypt(&secret, &aes, &WrapOptions::default()).unwrap();
+        let (secret, eval, wrapped) = keys(&set);
+        let other = EvalKey::from_bytes(&keys(&set).1).unwrap();
         let bytes = wrapped.to_bytes().unwrap();
         let error = WrappedKey::from_bytes(&bytes, &other).unwrap_err();
         assert!(error.to_string().starts_with("<memory>: "), "{error}");
@@ -245,9 +229,8 @@ mod tests {
         for at in (0..eval.len()).step_by(eval.len() / 50 + 1) {
             let mut bad = eval.clone();
             bad[at] ^= 1;
-            assert!(
-                EvalKey::from_bytes(&bad).is_err() && EvalKey::from_bytes(&eval[..at]).is_err()
-            );
+            let found = [&bad[..], &eval[..at]].map(EvalKey::from_bytes);
+            assert!(found.iter().all(Result::is_err), "{at}");
         }
         for at in 0..plain.len() {
             let mut bad = plain.to_vec();

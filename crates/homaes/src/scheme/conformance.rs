@@ -41,7 +41,7 @@ fn chosen() -> Option<&'static str> {
 }
 
 /// Small toy sets: those that were chosen, or the first one of each scheme with these layouts.
-fn representatives() -> Vec<Set> {
+pub(crate) fn representatives() -> Vec<Set> {
     let mut found: Vec<Set> = Vec::new();
     for set in sets(false) {
         let alike =

@@ -4,7 +4,7 @@ use super::*;
 use crate::Memory;
 use homaes_aes::mode::MAX_GCM_BYTES;
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 
 fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
@@ -76,9 +76,6 @@ fn a_file_that_changed_is_noticed() {
     let mode = Mode::Gcm { nonce: [1; 12] };
     let mut other_tag = bytes.clone();
     other_tag[40] ^= 1;
-    let unchanged = file(&bytes);
-    let part = AesFile::open(unchanged.path(), mode).unwrap();
-    part.finish().unwrap();
     // whoever writes may have written other bytes before
     for found in [
         &bytes[..],
@@ -88,6 +85,7 @@ fn a_file_that_changed_is_noticed() {
     ] {
         let file = file(&bytes);
         let part = AesFile::open(file.path(), mode).unwrap();
+        part.finish().unwrap();
         fs::write(file.path(), found).unwrap();
         // where the clock of the file system is slow
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
@@ -149,32 +147,19 @@ fn open_files_are_read_from_their_start() {
     let file = file(&[7; 48]);
     let mut handle = file.reopen().unwrap();
     handle.seek(SeekFrom::Start(40)).unwrap();
-    let other = || handle.try_clone().unwrap();
-    let part = AesFile::from_file(other(), "standard input", Mode::Ecb).unwrap();
-    assert_eq!(
-        (part.bytes(), part.path()),
-        (48, Path::new("standard input"))
-    );
-    let part = AesFile::from_file_with_nonce(other(), "standard input").unwrap();
-    assert_eq!(
-        (part.bytes(), part.mode()),
-        (20, Mode::Gcm { nonce: [7; 12] })
-    );
-    let folder = File::open(std::env::temp_dir());
-    // Not every system opens folders.
-    if let Ok(folder) = folder {
-        assert!(AesFile::from_file(folder, "f", Mode::Ecb).is_err());
+    let path = Path::new("standard input");
+    let part = AesFile::of(FileSource::of(handle, path).unwrap(), Mode::Ecb).unwrap();
+    assert_eq!((part.bytes(), part.path()), (48, path));
+    let part = AesFile::open(file.path(), Mode::Gcm { nonce: [7; 12] }).unwrap();
+    // associated data belongs to GCM and is bounded
+    let ecb = AesFile::open(file.path(), Mode::Ecb).unwrap();
+    assert!(ecb.with_aad(vec![1]).is_err());
+    assert!(part.clone().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
+    assert!(part.with_aad(vec![0; MAX_AAD_BYTES + 1]).is_err());
+    // not every system opens folders
+    if let Ok(folder) = File::open(std::env::temp_dir()) {
+        assert!(FileSource::of(folder, path).is_err());
     }
-}
-
-#[test]
-fn associated_data_belongs_to_gcm_and_is_bounded() {
-    let file = file(&[0; 32]);
-    let open = |mode| AesFile::open(file.path(), mode).unwrap();
-    assert!(open(Mode::Ecb).with_aad(vec![1]).is_err());
-    let gcm = || open(Mode::Gcm { nonce: [0; 12] });
-    assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
-    assert!(gcm().with_aad(vec![0; MAX_AAD_BYTES + 1]).is_err());
 }
 
 #[test]
@@ -198,18 +183,13 @@ fn described_parts_are_the_ones_that_were_opened() {
         assert_eq!(again.digest().unwrap(), part.digest().unwrap());
         again.finish().unwrap();
         // another length, another tag, or none where there must be one
-        let shorter = PartMeta {
-            bytes: meta.bytes - 16,
-            ..meta.clone()
-        };
-        assert!(AesFile::described(memory(), part.offset(), &shorter).is_err());
-        let tag = match meta.tag {
-            None => Some([0; 16]),
-            Some(_) => None,
-        };
-        let other = PartMeta { tag, ..meta };
-        assert!(AesFile::described(memory(), part.offset(), &other).is_err());
-        assert!(AesFile::described(memory(), u64::MAX, &other).is_err());
+        let (mut shorter, mut other) = (meta.clone(), meta.clone());
+        shorter.bytes -= 16;
+        other.tag = meta.tag.map_or(Some([0; 16]), |_| None);
+        let offset = part.offset();
+        for (offset, meta) in [(offset, shorter), (offset, other), (u64::MAX, meta)] {
+            assert!(AesFile::described(memory(), offset, &meta).is_err());
+        }
     }
 }
 

@@ -19,12 +19,37 @@ const CTR: Mode = Mode::Ctr { iv: IV };
 struct Clear {
     keys: RoundKeys,
     direction: Direction,
-    fails_at: Option<Block>,
-    cancels_at: Option<Block>,
-    quality: Quality,
-    /// batches side by side on GPUs, until this block is met
+    /// What happens to a batch with this block of [`CTR`].
+    at: Option<(u128, Event)>,
+    capacity_bits: f64,
+    /// batches side by side on GPUs, until they are lost
     on_gpus: AtomicUsize,
-    loses_gpus_at: Option<Block>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Event {
+    Fails,
+    Cancels,
+    LosesGpus,
+}
+
+impl Clear {
+    fn new(mode: Mode) -> Self {
+        Self {
+            keys: RoundKeys::expand(&[3; 16]).unwrap(),
+            direction: mode.direction(),
+            at: None,
+            capacity_bits: 9.0,
+            on_gpus: AtomicUsize::new(0),
+        }
+    }
+
+    fn with(at: u128, event: Event) -> Self {
+        Self {
+            at: Some((at, event)),
+            ..Self::new(CTR)
+        }
+    }
 }
 
 impl Circuit for Clear {
@@ -35,23 +60,23 @@ impl Circuit for Clear {
         cancel: &Cancel,
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>, SchemeError> {
-        if self.fails_at.is_some_and(|block| input.contains(&block)) {
-            let error = EvalError::OutOfDepth { needed: 3, left: 1 };
-            return Err(homaes_bgv::Error::from(error).into());
-        }
-        if self.cancels_at.is_some_and(|block| input.contains(&block)) {
-            cancel.cancel();
+        let quality = Quality::new(1, 2.0, self.capacity_bits);
+        let at = |(at, _): &(u128, Event)| input.contains(&mode::counter_block(IV, *at));
+        match self.at.filter(at) {
+            Some((_, Event::Fails)) => {
+                let error = EvalError::OutOfDepth { needed: 3, left: 1 };
+                return Err(homaes_bgv::Error::from(error).into());
+            }
+            Some((_, Event::Cancels)) => cancel.cancel(),
+            Some((_, Event::LosesGpus)) => {
+                // the processor begins again
+                (0..5).for_each(|round| step(round, quality, &()));
+                self.on_gpus.store(0, Ordering::Relaxed);
+            }
+            None => {}
         }
         cancel.check()?;
-        if self
-            .loses_gpus_at
-            .is_some_and(|block| input.contains(&block))
-        {
-            // the processor begins again
-            (0..5).for_each(|round| step(round, self.quality, &()));
-            self.on_gpus.store(0, Ordering::Relaxed);
-        }
-        (0..=10).for_each(|round| step(round, self.quality, &()));
+        (0..=10).for_each(|round| step(round, quality, &()));
         let cipher = |&block| match self.direction {
             Direction::Encrypt => encrypt_block(block, &self.keys),
             Direction::Decrypt => decrypt_block(block, &self.keys),
@@ -61,27 +86,11 @@ impl Circuit for Clear {
         for (out, mask) in out.iter_mut().zip(mask) {
             *out = xor(out, mask);
         }
-        Ok(Finished::one(out.as_flattened().to_vec(), self.quality))
+        Ok(Finished::one(out.into_flattened(), quality))
     }
 
     fn batches_on_gpus(&self) -> usize {
         self.on_gpus.load(Ordering::Relaxed)
-    }
-}
-
-fn clear(mode: Mode, fails_at: Option<Block>, capacity_bits: f64) -> Clear {
-    Clear {
-        keys: RoundKeys::expand(&[3; 16]).unwrap(),
-        direction: mode.direction(),
-        fails_at,
-        cancels_at: None,
-        on_gpus: AtomicUsize::new(0),
-        loses_gpus_at: None,
-        quality: Quality {
-            level: 1,
-            noise_bits: 2.0,
-            capacity_bits,
-        },
     }
 }
 
@@ -104,7 +113,7 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
     let message = AesInput::from(part.unwrap());
     assert_eq!(message.split(2), split);
     let watch = |batch, round, step: Step| {
-        assert_eq!(step.quality, clear.quality);
+        assert_eq!(step.quality.capacity_bits, clear.capacity_bits);
         events.lock().unwrap().push((batch, round));
     };
     let cancel = Cancel::new();
@@ -130,7 +139,7 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
 
 /// `message` under AES in `mode`; missing bytes of its last block are zero.
 fn encrypted(message: &[u8], mode: Mode) -> Vec<u8> {
-    let keys = clear(mode, None, 0.0).keys;
+    let keys = Clear::new(mode).keys;
     let mut before = IV;
     let mut text = Vec::new();
     for (i, p) in homaes_aes::state::to_blocks(message).iter().enumerate() {
@@ -157,7 +166,7 @@ fn blocks_come_out_in_order_for_every_mode_and_window() {
             let mut text = encrypted(&message(bytes), mode);
             text.truncate(bytes);
             for window in [1, 2, 3, 100] {
-                let found = run(&text, mode, window, &clear(mode, None, 9.0)).unwrap();
+                let found = run(&text, mode, window, &Clear::new(mode)).unwrap();
                 assert_eq!(found[..bytes], message(bytes), "{mode:?} {bytes} {window}");
             }
         }
@@ -168,47 +177,36 @@ fn blocks_come_out_in_order_for_every_mode_and_window() {
 fn blocks_come_out_in_order_from_gpus() {
     let text = encrypted(&message(400), CTR);
     for at_once in [1, 2, 5, 100] {
-        for at in [None, Some(0), Some(7), Some(24)] {
-            let mut clear = clear(CTR, None, 9.0);
-            clear.on_gpus = at_once.into();
-            clear.loses_gpus_at = at.map(|block| mode::counter_block(IV, block));
-            let found = run(&text, CTR, 1, &clear).unwrap();
-            assert_eq!(found[..400], message(400), "{at_once} {at:?}");
+        let on_gpus = |clear: Clear| {
+            clear.on_gpus.store(at_once, Ordering::Relaxed);
+            run(&text, CTR, 1, &clear)
+        };
+        let lost = [0, 7, 24].map(|at| Clear::with(at, Event::LosesGpus));
+        for clear in [Clear::new(CTR)].into_iter().chain(lost) {
+            let found = on_gpus(clear).unwrap();
+            assert_eq!(found[..400], message(400), "{at_once}");
         }
-        let failing = clear(CTR, Some(mode::counter_block(IV, 7)), 9.0);
-        failing.on_gpus.store(at_once, Ordering::Relaxed);
-        let error = run(&text, CTR, 1, &failing).unwrap_err().to_string();
+        let error = on_gpus(Clear::with(7, Event::Fails)).unwrap_err();
+        let error = error.to_string();
         assert!(error.starts_with("batch 3: out of depth"), "{error}");
     }
 }
 
 #[test]
-fn a_failure_names_the_first_batch_that_failed() {
-    let fails_at = Some(mode::counter_block(IV, 7));
+fn a_failure_names_the_first_batch_and_a_cancelled_run_ends() {
     for window in [1, 3, 100] {
-        let error = run(&message(200), CTR, window, &clear(CTR, fails_at, 9.0)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "batch 3: out of depth: 3 levels needed, 1 left"
-        );
+        let run = |event| run(&message(200), CTR, window, &Clear::with(7, event)).unwrap_err();
+        let failed = "batch 3: out of depth: 3 levels needed, 1 left";
+        assert_eq!(run(Event::Fails).to_string(), failed);
+        assert!(matches!(run(Event::Cancels), Error::Cancelled));
     }
 }
 
 #[test]
 fn a_result_without_noise_left_is_refused() {
-    let error = run(&message(17), CTR, 1, &clear(CTR, None, 3.5)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "batch 0: 3.5 bits of noise left, expected at least 4"
-    );
-}
-
-#[test]
-fn a_cancelled_run_ends_at_the_batch_it_is_in() {
-    for window in [1, 3, 100] {
-        let mut clear = clear(CTR, None, 9.0);
-        clear.cancels_at = Some(mode::counter_block(IV, 7));
-        let error = run(&message(200), CTR, window, &clear).unwrap_err();
-        assert!(matches!(error, Error::Cancelled), "{error}");
-    }
+    let mut clear = Clear::new(CTR);
+    clear.capacity_bits = 3.5;
+    let error = run(&message(17), CTR, 1, &clear).unwrap_err();
+    let message = "batch 0: 3.5 bits of noise left, expected at least 4";
+    assert_eq!(error.to_string(), message);
 }

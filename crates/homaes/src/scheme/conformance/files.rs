@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::scheme::Scheme;
-use crate::{AesFile, AesKey, Error, KeySet, Mode, Output, Transcipher};
+use crate::{AesFile, AesKey, Error, KeySet, Memory, Mode, Output, Transcipher};
 use homaes_scheme::traits::Shape;
 use homaes_scheme::{Cancel, Expansion, Gpus, Record};
 use std::fs;
@@ -46,59 +46,48 @@ fn facts_agree() {
         for variant in scheme.variants() {
             assert!(names.contains(&variant.default_set), "{variant:?}");
         }
-        let own = sets(false).into_iter().map(|set| set.scheme());
-        assert!(
-            own.into_iter().any(|found| found == scheme),
-            "{scheme:?}: no small toy set"
-        );
+        let small = sets(false).iter().any(|set| set.scheme() == scheme);
+        assert!(small || chosen().is_some(), "{scheme:?}: no small toy set");
         for (i, name) in names.iter().enumerate() {
             assert!(!names[..i].contains(name), "{name} twice");
             assert_eq!(Scheme::of_set(name), Some(scheme), "{name}");
         }
     }
-    for set in sets(false) {
-        let name = set.name();
-        let params = set.params();
-        let again = (set.scheme().entry().params)(name).unwrap().unwrap();
-        assert_eq!(params.digest(), again.digest(), "{name}");
-        assert_eq!(params.card().name.as_str(), name);
-        let layouts = set.layouts();
+    for name in Set::names() {
+        let set = Set::named(name).unwrap();
+        let (params, card, layouts) = (set.params(), set.card(), set.layouts());
+        card.check().unwrap();
+        assert_eq!((set.name(), card.name.as_str()), (name, name));
+        let stated = (set.scheme().name(), set.purpose());
+        assert_eq!((card.scheme, card.purpose), stated, "{name}");
         assert!(!layouts.is_empty(), "{name}");
         for (i, layout) in layouts.iter().enumerate() {
             assert!(!layouts[..i].contains(layout), "{name}: {layout} twice");
         }
         for layout in Layout::ALL {
-            let offered = layouts.contains(&layout);
-            // a longer key leaves no more levels
-            let left = [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256]
-                .map(|size| params.levels_left(layout, size));
-            assert!(
-                left.is_sorted_by(|a, b| a >= b),
-                "{name} {layout}: {left:?}"
-            );
-            assert!(offered || left == [None; 3], "{name} {layout}: {left:?}");
-            if !offered {
+            let left = KeySize::ALL.map(|size| params.levels_left(layout, size));
+            let what = format!("{name} {layout}: {left:?}");
+            if !layouts.contains(&layout) {
+                assert_eq!(left, [None; 3], "{what}");
                 continue;
             }
-            assert!(
-                left[0].is_some_and(|left| left < params.top_level()),
-                "{name} {layout}: {left:?}"
-            );
-            let most = params.blocks_per_batch(layout) as usize;
-            assert!(most > 0, "{name} {layout}");
+            // a longer key leaves no more levels
+            assert!(left.is_sorted_by(|a, b| a >= b), "{what}");
+            let top = params.top_level();
+            assert!(left[0].is_some_and(|left| left < top), "{what}");
+            let most = params.blocks_per_batch(layout);
+            let shown = set.default_blocks(layout);
+            assert!((1..=most).contains(&shown), "{what}");
             // a record is not shorter for more blocks, or for more levels
-            let bytes = |level, blocks| {
+            let sizes = [(1, 1), (1, most), (top, most)].map(|(level, blocks)| {
+                let blocks = blocks as usize;
                 params.batch_bytes(Shape {
                     layout,
                     level,
                     blocks,
                 })
-            };
-            let sizes = [bytes(1, 1), bytes(1, most), bytes(params.top_level(), most)];
-            assert!(
-                sizes[0] > 0 && sizes.is_sorted(),
-                "{name} {layout}: {sizes:?}"
-            );
+            });
+            assert!(sizes[0] > 0 && sizes.is_sorted(), "{what}, {sizes:?}");
         }
     }
 }
@@ -166,11 +155,11 @@ fn records_are_the_file() {
 #[test]
 fn wishes_are_granted_or_refused() {
     for set in sets(false) {
-        let name = set.name();
-        let world = World::new(set, 9);
-        let layout = world.set.layouts()[0];
+        let (name, layout) = (set.name(), set.layouts()[0]);
+        let rng = &mut ChaCha20Rng::seed_from_u64(9);
+        let secret = set.params().generate(rng, &mut |_, _| ()).unwrap();
         let keys = RoundKeys::expand(&[1; 16]).unwrap();
-        let most = world.set.levels_left(layout, KeySize::Aes128).unwrap();
+        let most = set.levels_left(layout, KeySize::Aes128).unwrap();
         for levels_left in [None, Some(0), Some(most), Some(most + 1), Some(usize::MAX)] {
             for expansion in [None, Some(Expansion::Client), Some(Expansion::Server)] {
                 for direction in [Direction::Encrypt, Direction::Decrypt] {
@@ -179,8 +168,7 @@ fn wishes_are_granted_or_refused() {
                         expansion,
                         ..wrapping(layout, direction)
                     };
-                    let rng = &mut ChaCha20Rng::seed_from_u64(1);
-                    let file = world.secret.wrap_file(&keys, &wrapping, rng);
+                    let file = secret.wrap_file(&keys, &wrapping, rng);
                     let too_many = levels_left.is_some_and(|wanted| wanted > most);
                     let Ok(file) = file else {
                         let optional = expansion.is_none() && !too_many;
@@ -194,7 +182,7 @@ fn wishes_are_granted_or_refused() {
                         assert_eq!(found.expansion, wanted, "{name}");
                     }
                     if let (Some(wanted), Some(level)) = (levels_left, found.output_level(layout)) {
-                        let left = world.set.scheme().multiplications_left(level);
+                        let left = set.scheme().multiplications_left(level);
                         assert!(left.is_none_or(|left| left >= wanted), "{name}: {found:?}");
                     }
                 }
@@ -206,72 +194,48 @@ fn wishes_are_granted_or_refused() {
 #[test]
 fn other_keys_are_refused() {
     let small = representatives();
-    for set in &small {
-        let name = set.name();
+    let keys = RoundKeys::expand(&[1; 16]).unwrap();
+    let worlds = |seed| small.iter().map(move |set| World::new(set.clone(), seed));
+    let (mut own, strangers): (Vec<World>, _) = (worlds(4).collect(), worlds(5));
+    for (i, mut stranger) in strangers.enumerate() {
+        let (set, name) = (&small[i], small[i].name());
         let layout = set.layouts()[0];
-        let keys = RoundKeys::expand(&[1; 16]).unwrap();
-        let [mut own, mut stranger] = [4, 5].map(|seed| World::new(set.clone(), seed));
-        let file = own.wrap(&keys, &wrapping(layout, Direction::Encrypt));
-        let wrapped = own.wrapped(&file);
-        let foreign = stranger.wrap(&keys, &wrapping(layout, Direction::Encrypt));
+        let wrapping = wrapping(layout, Direction::Encrypt);
+        let file = own[i].wrap(&keys, &wrapping);
+        let wrapped = own[i].wrapped(&file);
+        let foreign = stranger.wrap(&keys, &wrapping);
         let foreign = stranger.wrapped(&foreign);
         let cancel = Cancel::new();
-        // another secret key: at the seam or, where that has nothing to tell keys by, at the files
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        let [keys, others] = ["own", "other"].map(|f| KeySet::create(set, at(f)).unwrap());
-        let aes_key = AesKey::from_bytes(&[1; 16]).unwrap();
-        let wrap = |keys: &KeySet, path: &str| {
-            let wrapping = wrapping(layout, Mode::Ecb.direction());
-            crate::WrappedKey::create(&keys.secret, &aes_key, &wrapping, at(path), false).unwrap()
+        let circuit = |world: &World, wrapped: &dyn WrappedKey| {
+            let circuit = world.eval.circuit(wrapped, layout, Gpus::none(), &cancel);
+            circuit.map(|circuit| circuit.is_ok())
         };
-        let own_wrapped = wrap(&keys, "own.hwk");
-        let other_wrapped = wrap(&others, "other.hwk");
-        let error = Transcipher::new(&keys.eval, &other_wrapped).unwrap_err();
-        assert!(
-            error.to_string().contains("made under key"),
-            "{name}: {error}"
-        );
-        let error = crate::WrappedKey::open(at("other.hwk"), &keys.eval).unwrap_err();
-        assert!(
-            error.to_string().contains("belongs to key"),
-            "{name}: {error}"
-        );
-        fs::write(at("c"), [0x5a; 32]).unwrap();
-        let run = Transcipher::new(&keys.eval, &own_wrapped).unwrap();
-        let job = AesFile::open(at("c"), Mode::Ecb).unwrap();
-        run.run(job, Output::create(at("o"), false).unwrap())
-            .unwrap();
-        let output = || Output::create(at("p"), false).unwrap();
-        let error = others.secret.decrypt(at("o"), output()).unwrap_err();
-        assert!(
-            error.to_string().contains("belongs to key"),
-            "{name}: {error}"
-        );
-        assert!(!at("p").exists());
-        // keys and states of other sets
-        for set in &small {
-            if set.name() == name {
-                continue;
-            }
-            let other = World::new(set.clone(), 6);
-            let circuit = other.eval.circuit(&*wrapped, layout, Gpus::none(), &cancel);
-            assert!(!matches!(circuit, Some(Ok(_))), "{name}, {}", set.name());
-            let params = set.params();
-            let input = || open(&file, Kind::WrappedKey);
-            assert!(params.clone().read_wrapped(input()).is_err());
-            assert!(params.clone().describe_wrapped(input()).is_err());
-            let eval = params.read_eval(open(&own.eval_file, Kind::EvalKey));
-            assert!(eval.is_err(), "{name}, {}", set.name());
+        // another secret key: at the seam or, where that has nothing to tell keys by, at the files
+        assert_eq!(circuit(&own[i], &*foreign), Some(false), "{name}");
+        let [files, others] = [(); 2].map(|()| Files::new(set));
+        files.transcipher();
+        let named = |error: Error, words: &str| {
+            assert!(error.to_string().contains(words), "{name}: {error}");
+        };
+        let other = crate::WrappedKey::open(others.at("hwk"), &others.keys.eval).unwrap();
+        let error = Transcipher::new(&files.keys.eval, &other).unwrap_err();
+        named(error, "made under key");
+        for (kind, file) in [(Kind::WrappedKey, "hwk"), (Kind::Ciphertext, "hct")] {
+            let error = used(kind, &files.at(file), &others).unwrap_err();
+            named(error, "belongs to key");
         }
-        let found = own
-            .eval
-            .circuit(&*foreign, layout, Gpus::none(), &cancel)
-            .unwrap();
-        assert!(
-            found.is_err(),
-            "{name}: a wrapped key of another secret made a circuit"
-        );
+        assert!(!others.at("p").exists());
+        // keys and states of other sets
+        for other in own.iter().filter(|other| other.set.name() != name) {
+            let what = format!("{name}, {}", other.set.name());
+            assert_ne!(circuit(other, &*wrapped), Some(true), "{what}");
+            let params = || other.set.params();
+            let input = || open(&file, Kind::WrappedKey);
+            assert!(params().read_wrapped(input()).is_err(), "{what}");
+            assert!(params().describe_wrapped(input()).is_err(), "{what}");
+            let eval = params().read_eval(open(&own[i].eval_file, Kind::EvalKey));
+            assert!(eval.is_err(), "{what}");
+        }
     }
 }
 
@@ -289,29 +253,35 @@ fn used(kind: Kind, path: &std::path::Path, world: &Files) -> Result<(), Error> 
     }
 }
 
-/// A file of each kind.
+/// A file of each kind of key, and one of results.
 struct Files {
     folder: tempfile::TempDir,
     keys: KeySet,
+    wrapped: crate::WrappedKey,
 }
 
 impl Files {
     fn new(set: &Set) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let keys = KeySet::create(set, folder.path()).unwrap();
-        let files = Self { folder, keys };
         let wrapping = wrapping(set.layouts()[0], Direction::Encrypt);
-        let aes_key = AesKey::from_bytes(&[1; 16]).unwrap();
-        let (secret, path) = (&files.keys.secret, files.at("hwk"));
-        let wrapped = crate::WrappedKey::create(secret, &aes_key, &wrapping, path, false);
-        let wrapped = wrapped.unwrap();
-        fs::write(files.at("c"), [0x5a; 32]).unwrap();
-        let job = AesFile::open(files.at("c"), Mode::Ctr { iv: [3; 16] }).unwrap();
-        let output = Output::create(files.at("hct"), false).unwrap();
-        let run = Transcipher::new(&files.keys.eval, &wrapped).unwrap();
-        run.run(job, output).unwrap();
-        drop(run);
-        files
+        let (key, path) = (
+            AesKey::from_bytes(&[1; 16]).unwrap(),
+            folder.path().join("hwk"),
+        );
+        let wrapped = crate::WrappedKey::create(&keys.secret, &key, &wrapping, path, false);
+        Self {
+            wrapped: wrapped.unwrap(),
+            folder,
+            keys,
+        }
+    }
+
+    fn transcipher(&self) {
+        let part = AesFile::of(Memory::new([0x5a; 32], "c"), Mode::Ctr { iv: [3; 16] });
+        let output = Output::create(self.at("hct"), false).unwrap();
+        let run = Transcipher::new(&self.keys.eval, &self.wrapped).unwrap();
+        run.run(part.unwrap(), output).unwrap();
     }
 
     fn at(&self, name: &str) -> std::path::PathBuf {
@@ -324,6 +294,7 @@ fn damage_is_found() {
     let mut rng = ChaCha20Rng::seed_from_u64(7);
     for set in representatives() {
         let files = Files::new(&set);
+        files.transcipher();
         for (kind, name) in [
             (Kind::SecretKey, crate::SECRET_KEY_FILE),
             (Kind::EvalKey, crate::EVAL_KEY_FILE),
