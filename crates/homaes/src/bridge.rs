@@ -14,6 +14,7 @@ pub(crate) mod lwe_file;
 #[cfg(feature = "tfhe-rs")]
 pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 
+use crate::error::At;
 use crate::keys::random;
 use crate::keys::write;
 use crate::machine::memory;
@@ -60,6 +61,12 @@ struct End {
 /// The object of a scheme's own type, if it is of that scheme.
 fn own<T: Any>(object: &dyn Any) -> Option<&T> {
     object.downcast_ref()
+}
+
+impl<T> At<T> for homaes_bridge::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(SchemeError::of).at(path)
+    }
 }
 
 fn bridge(error: homaes_bridge::Error) -> Error {
@@ -175,20 +182,16 @@ impl BridgeKey {
     pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
         let path = path.as_ref();
         let set = eval.set().clone();
-        let error = |source| Error::file(path, source);
-        let reader = Reader::open(path, Kind::BridgeKey).map_err(error)?;
-        reader
-            .check_set(set.name(), set.digest())
-            .and_then(|()| reader.check_key(eval.key_id()))
-            .map_err(error)?;
+        let reader = Reader::open(path, Kind::BridgeKey).at(path)?;
+        set.check_own(&reader, eval.key_id())?;
         memory::check(reader.header().file_bytes())?;
-        let content = |source| Error::content(path, SchemeError::of(source));
         let name = set.name();
         let own = own::<homaes_bgv::EvalKey>(&*eval.key);
-        let own = own.ok_or_else(|| content(homaes_bridge::Error::NoBridge { set: name }))?;
-        let checksum = reader.last_checksum().map_err(error)?;
+        let none = homaes_bridge::Error::NoBridge { set: name };
+        let own = own.ok_or(none).at(path)?;
+        let checksum = reader.last_checksum().at(path)?;
         let key = Pool::new(0).install(|| homaes_bridge::BridgeKey::read(own.params(), reader));
-        let key = Self::of(key.map_err(content)?, set)?;
+        let key = Self::of(key.at(path)?, set)?;
         Ok(Self { checksum, ..key })
     }
 

@@ -12,7 +12,7 @@ mod replay_log;
 pub use expect::Expect;
 
 use crate::bridge::log2_p_fail;
-use crate::error::too_noisy;
+use crate::error::{At, too_noisy};
 use crate::input::part_meta::PartMeta;
 use crate::machine::pool::Pool;
 use crate::results::meta::Meta;
@@ -150,8 +150,7 @@ impl SecretKey {
             let end = offset + bytes.len() as u64;
             let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
             let some = &bytes[(some.start - offset) as usize..(some.end - offset) as usize];
-            let written = message.write(some, &mut output);
-            written.map_err(|source| Error::io(&target, source))
+            message.write(some, &mut output).at(&target)
         })?;
         let mut report = message.finish(&mut output, &target)?;
         (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
@@ -166,12 +165,8 @@ impl SecretKey {
 
     /// Opens a file of this key.
     fn open_own(&self, path: &Path) -> Result<Ciphertexts<'static>> {
-        let reader = Reader::open(path, Kind::Ciphertext).and_then(|reader| {
-            reader.check_set(self.set.name(), self.set.digest())?;
-            reader.check_key(self.id())?;
-            Ok(reader)
-        });
-        let reader = reader.map_err(|source| Error::file(path, source))?;
+        let reader = Reader::open(path, Kind::Ciphertext).at(path)?;
+        self.set.check_own(&reader, self.id())?;
         Ciphertexts::new(reader.boxed(), self.set.clone())
     }
 }
@@ -344,8 +339,7 @@ impl<'k> Checked<'k> {
         if let Some(last) = self.held.take() {
             let message = "the message does not end with PKCS#7 padding, expected n bytes of value n, n from 1 to 16";
             let kept = unpadded(&last).ok_or_else(|| refused(ErrorKind::Padding, message))?;
-            let put = self.put(kept, out);
-            put.map_err(|source| Error::io(target, source))?;
+            self.put(kept, out).at(target)?;
         }
         self.expect.length(&self.path, self.written)?;
         Ok(DecryptReport {

@@ -257,10 +257,12 @@ impl Error {
         }
     }
 
-    /// An error about an input file, or the error of this crate that made its bytes.
+    /// An error about a file, told by its own name instead of a temporary one, or the error of this crate that made its
+    /// bytes.
     pub(crate) fn file(path: &Path, source: WireError) -> Self {
         let path = path.to_owned();
         match source {
+            WireError::AlreadyExists { .. } => Self::AlreadyExists { path },
             WireError::Io { source, .. } => match source.downcast() {
                 Ok(error) => error,
                 Err(source) => Self::Io { path, source },
@@ -269,20 +271,10 @@ impl Error {
         }
     }
 
-    /// An error about an output file, told by its own name instead of the temporary one.
-    pub(crate) fn output(path: &Path, source: WireError) -> Self {
-        match source {
-            WireError::AlreadyExists { .. } => Self::AlreadyExists {
-                path: path.to_owned(),
-            },
-            source => Self::file(path, source),
-        }
-    }
-
     /// A scheme's error while a file was read or written.
     pub(crate) fn content(path: &Path, source: SchemeError) -> Self {
         match source.into_wire() {
-            Ok(source) => Self::output(path, source),
+            Ok(source) => Self::file(path, source),
             Err(source) => Self::Content {
                 path: path.to_owned(),
                 source,
@@ -313,6 +305,33 @@ impl Error {
             error => error,
         }
     }
+}
+
+/// Names the file that an error is about.
+pub(crate) trait At<T> {
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::io(path, source))
+    }
+}
+
+impl<T> At<T> for Result<T, WireError> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::file(path, source))
+    }
+}
+
+impl<T> At<T> for Result<T, SchemeError> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::content(path, source))
+    }
+}
+
+pub(crate) fn malformed(what: &'static str, expected: &'static str) -> WireError {
+    WireError::Malformed { what, expected }
 }
 
 /// The kind of an error about the content of a file.
@@ -425,8 +444,8 @@ mod tests {
         let set = "tfhe/toy";
         let no_levels = SchemeError::NoLevels { wanted: 3, set };
         for (error, message) in [
-            (Error::output(path, full), "a.hct: disk full"),
-            (Error::output(path, taken), "a.hct: file already exists"),
+            (Error::file(path, full), "a.hct: disk full"),
+            (Error::file(path, taken), "a.hct: file already exists"),
             (
                 Error::content(path, Bgv::Wire(short()).into()),
                 "a.hct: file is truncated: found 1 bytes, expected 2",

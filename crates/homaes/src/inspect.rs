@@ -3,13 +3,12 @@
 use crate::ShardName;
 use crate::bridge::lwe_file::LweFile;
 use crate::bridge::{have_crossed, log2_p_fail, values_log2_p_fail};
+use crate::error::At;
 use crate::keys::Protection;
 use crate::programs::computed::{ValueMeta, describe_values};
 use crate::results::ciphertexts::Ciphertexts;
 use crate::results::meta::Meta;
-use crate::{
-    Error, ErrorKind, KdfCost, Quality, Result, Scheme, SchemeError, Set, Step, WrappedKeyInfo,
-};
+use crate::{Error, ErrorKind, KdfCost, Quality, Result, Scheme, Set, Step, WrappedKeyInfo};
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
@@ -95,16 +94,15 @@ pub struct Messages {
 /// The first thing that is wrong with the file; a known set with another digest counts.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
-    let error = |source| Error::file(path, source);
-    let open = || Reader::open_any(path).map_err(error);
+    let open = || Reader::open_any(path).at(path);
     let mut reader = open()?;
     let header = reader.header().clone();
     let mut records = BTreeMap::new();
-    while let Some(record) = reader.begin_any().map_err(error)? {
+    while let Some(record) = reader.begin_any().at(path)? {
         *records.entry(record.head().tag).or_default() += 1;
-        record.finish().map_err(error)?;
+        record.finish().at(path)?;
     }
-    reader.finish().map_err(error)?;
+    reader.finish().at(path)?;
     let set = match Set::of_file(path, header.set()) {
         Ok(set) => Some(set),
         Err(error) if error.kind() == ErrorKind::UnknownSetInFile => None,
@@ -126,18 +124,15 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         values: None,
     };
     if inspection.kind == Kind::SecretKey {
-        let protection = Protection::read(&mut open()?).map_err(error)?;
+        let protection = Protection::read(&mut open()?).at(path)?;
         inspection.protection = protection.map(|protection| protection.cost);
     }
     if let Some(set) = &inspection.set {
-        let reader = open()?;
-        reader.check_set(set.name(), set.digest()).map_err(error)?;
+        let mut reader = open()?;
+        reader.check_set(set.name(), set.digest()).at(path)?;
         match inspection.kind {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
-            Kind::Shard => {
-                let mut reader = reader;
-                inspection.shard = Some(ShardName::read(&mut reader).map_err(error)?);
-            }
+            Kind::Shard => inspection.shard = Some(ShardName::read(&mut reader).at(path)?),
             Kind::Computed => inspection.values = Some(describe_values(reader.boxed(), set)?),
             Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
@@ -162,10 +157,8 @@ fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
         return Ok(());
     }
     let what = "bytes in all";
-    Err(Error::content(
-        path,
-        FieldError::new(what, found, expected).into(),
-    ))
+    let error = FieldError::new(what, found, expected);
+    Err(Error::content(path, error.into()))
 }
 
 fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
@@ -190,14 +183,13 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
 
 /// Where a bridge key leads.
 fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
-    let content = |source| Error::content(path, source);
     let params = set.params();
     let params: &dyn Any = &*params;
     let found = match params.downcast_ref() {
         Some(params) => BridgeKey::describe_file(params, reader),
         None => Err(homaes_bridge::Error::NoBridge { set: set.name() }),
     };
-    let target = found.map_err(|source| content(SchemeError::of(source)))?;
+    let target = found.at(path)?;
     Ok(End::new(target.id, target.other))
 }
 
@@ -216,6 +208,5 @@ fn values(mut values: LweFile<'_>, set: &Set) -> Result<(Messages, Other)> {
 }
 
 fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<WrappedKeyInfo> {
-    let described = set.params().describe_wrapped(reader.boxed());
-    described.map_err(|source| Error::content(path, source))
+    set.params().describe_wrapped(reader.boxed()).at(path)
 }

@@ -5,30 +5,31 @@
 
 mod aes;
 mod bytes;
+mod eval;
 mod folder;
 mod protect;
 pub(crate) mod random;
 mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
+pub use eval::EvalKey;
 pub use folder::{FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, inspect_folder};
 pub(crate) use protect::Protection;
 pub use protect::{KdfCost, MAX_PASSPHRASE_BYTES, Passphrase};
 pub use wrapped::WrappedKey;
 
+use crate::error::At;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::output::Container;
 use crate::{Cancel, Error, ErrorKind, Output, Result, SchemeError, Set};
 use core::fmt;
-use homaes_aes::Layout;
-use homaes_scheme::{Gpus, Mismatch, Record, Records, traits};
+use homaes_scheme::{Record, Records, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::{Sealed, protected};
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use rayon::prelude::*;
-use std::any::Any;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -50,17 +51,37 @@ const WRAPPED_KEY: &str = "wrapped key";
 /// What bytes without a file are called in errors.
 const MEMORY: &str = "<memory>";
 
-/// The header of a key's file that is open, and the key, which `read` reads where there is the memory.
-fn read_key<R: Read + Send, K: Send>(
-    reader: Reader<R>,
-    path: &Path,
-    set: &Set,
-    read: impl FnOnce(Arc<dyn traits::Params>, Reader<R>) -> Result<K, SchemeError> + Send,
-) -> Result<(Header, K)> {
-    let header = reader.header().clone();
-    memory::check_read(set, &header)?;
-    let key = Pool::new(0).install(|| read(set.params(), reader));
-    Ok((header, key.map_err(|source| Error::content(path, source))?))
+/// What is known of the file that a key was read from.
+struct Origin {
+    set: Set,
+    header: Header,
+    /// The last one of the file.
+    checksum: [u8; CHECKSUM_BYTES],
+    /// Where it is, which no output may replace; the same if the process goes to another folder.
+    path: PathBuf,
+}
+
+impl Origin {
+    /// Reads a key where there is the memory for it; `checksum` is the last one of its file.
+    fn read<R: Read + Send, K: Send>(
+        reader: Reader<R>,
+        set: Set,
+        checksum: [u8; CHECKSUM_BYTES],
+        read: impl FnOnce(Arc<dyn traits::Params>, Reader<R>) -> Result<K, SchemeError> + Send,
+    ) -> Result<(Self, K)> {
+        let (header, path) = (reader.header().clone(), reader.path().to_owned());
+        memory::check_read(&set, &header)?;
+        let key = Pool::new(0)
+            .install(|| read(set.params(), reader))
+            .at(&path)?;
+        let origin = Self {
+            set,
+            header,
+            checksum,
+            path: std::path::absolute(&path).unwrap_or(path),
+        };
+        Ok((origin, key))
+    }
 }
 
 /// What is wrong with a key in the making.
@@ -72,11 +93,16 @@ fn made(source: SchemeError) -> Error {
 }
 
 fn open(path: &Path, kind: Kind) -> Result<Reader<File>> {
-    Reader::open(path, kind).map_err(|source| Error::file(path, source))
+    Reader::open(path, kind).at(path)
 }
 
-fn set_of<R: Read>(path: &Path, reader: &Reader<R>) -> Result<Set> {
-    Set::of_file(path, reader.header().set())
+/// The file of a key in memory.
+fn reader(bytes: &[u8], kind: Kind) -> Result<Reader<&[u8]>> {
+    Reader::from_slice(bytes, kind).at(Path::new(MEMORY))
+}
+
+fn set_of<R: Read>(reader: &Reader<R>) -> Result<Set> {
+    Set::of_file(reader.path(), reader.header().set())
 }
 
 /// Writes a key's header and records.
@@ -90,8 +116,7 @@ fn write_watched(
     key: &(impl Records + ?Sized),
     tick: &mut dyn FnMut(u64, u64),
 ) -> Result<Container> {
-    let header = key.header();
-    let header = header.map_err(|source| Error::output(output.path(), source))?;
+    let header = key.header().at(output.path())?;
     let file = output.container(header)?;
     write_rest(file, key, tick)
 }
@@ -117,13 +142,8 @@ fn write_rest(
     Ok(file)
 }
 
-/// The bytes of a key's file.
-fn in_memory(key: &(impl Records + ?Sized)) -> Result<Zeroizing<Vec<u8>>, SchemeError> {
-    in_memory_until(key, &Cancel::new())
-}
-
-/// The same, unless it is cancelled.
-fn in_memory_until(
+/// The bytes of a key's file, unless it is cancelled.
+fn in_memory(
     key: &(impl Records + ?Sized),
     cancel: &Cancel,
 ) -> Result<Zeroizing<Vec<u8>>, SchemeError> {
@@ -173,9 +193,8 @@ fn write_secret(
         return write(output, key);
     };
     let path = output.path().to_owned();
-    let header = key.header();
-    let header = header.map_err(|source| Error::output(&path, source))?;
-    let plain = in_memory(key).map_err(|source| Error::content(&path, source))?;
+    let header = key.header().at(&path)?;
+    let plain = in_memory(key, &Cancel::new()).at(&path)?;
     let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
     let mut file = output.container(sealed.header)?;
     for (tag, body) in sealed.records {
@@ -228,33 +247,17 @@ impl KeySet {
     /// # Errors
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
     pub fn create(set: &Set, folder: impl AsRef<Path>) -> Result<Self> {
-        Self::create_in(set, folder.as_ref(), None)
-    }
-
-    /// As [`create`](Self::create), with the secret key under a passphrase.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create), and `ErrorKind::Memory`.
-    pub fn create_protected(
-        set: &Set,
-        folder: impl AsRef<Path>,
-        passphrase: &Passphrase,
-        cost: KdfCost,
-    ) -> Result<Self> {
-        Self::create_in(set, folder.as_ref(), Some((passphrase, cost)))
+        let folder = folder.as_ref();
+        Self::check_memory(set)?;
+        let secret = KeyFolder::open(folder)?.create(set, None, &mut |_, _, _| ())?;
+        let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
+        Ok(Self { secret, eval })
     }
 
     /// Refuses keys for which there is not the memory.
     fn check_memory(set: &Set) -> Result<()> {
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))
-    }
-
-    fn create_in(set: &Set, folder: &Path, lock: Option<(&Passphrase, KdfCost)>) -> Result<Self> {
-        Self::check_memory(set)?;
-        let secret = KeyFolder::open(folder)?.create(set, lock, &mut |_, _, _| ())?;
-        let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
-        Ok(Self { secret, eval })
     }
 }
 
@@ -274,15 +277,15 @@ impl SecretKey {
         tick: &mut (dyn FnMut(u64, u64) + Send),
         fits: Fits<'_>,
     ) -> Result<Self> {
-        for _ in 1..MOST_DRAWS {
+        let mut draws = 0;
+        loop {
             let key = Self::generate(set, rng, tick)?;
+            draws += 1;
             match fits(&key) {
-                Err(error) if error.kind() == ErrorKind::UnfitKey => {}
+                Err(error) if error.kind() == ErrorKind::UnfitKey && draws < MOST_DRAWS => {}
                 fit => return fit.map(|()| key),
             }
         }
-        let key = Self::generate(set, rng, tick)?;
-        fits(&key).map(|()| key)
     }
 
     fn generate(
@@ -313,14 +316,13 @@ impl SecretKey {
     }
 
     fn of_reader(mut reader: Reader<File>, path: &Path) -> Result<Self> {
-        let error = |source| Error::file(path, source);
-        let set = set_of(path, &reader)?;
-        if Protection::read(&mut reader).map_err(error)?.is_some() {
+        let set = set_of(&reader)?;
+        if Protection::read(&mut reader).at(path)?.is_some() {
             return Err(protected(path));
         }
         let file = reader.into_input();
         let exposed = readable_by_others(&file);
-        let again = Reader::of_file(file, path, Some(Kind::SecretKey)).map_err(error)?;
+        let again = Reader::of_file(file, path, Some(Kind::SecretKey)).at(path)?;
         Self::read(set, again, path, exposed)
     }
 
@@ -329,7 +331,7 @@ impl SecretKey {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let file = self.key.eval_file(seed).map_err(Error::Keys)?;
-        let mut bytes = in_memory_until(&*file, cancel).map_err(made)?;
+        let mut bytes = in_memory(&*file, cancel).map_err(made)?;
         // not secret: it is not to be overwritten
         Ok(std::mem::take(&mut *bytes))
     }
@@ -355,13 +357,12 @@ impl SecretKey {
         exposed: bool,
         passphrase: &Passphrase,
     ) -> Result<Self> {
-        let error = |source| Error::file(path, source);
-        let set = set_of(path, &reader)?;
-        reader.check_set(set.name(), set.digest()).map_err(error)?;
+        let set = set_of(&reader)?;
+        reader.check_set(set.name(), set.digest()).at(path)?;
         let id = reader.header().key_id();
         let plain = protect::open(reader, passphrase, path)?;
-        let inner = Reader::from_slice(&plain, Kind::SecretKey).map_err(error)?;
-        inner.check_key(id).map_err(error)?;
+        let inner = Reader::from_slice(&plain, Kind::SecretKey).at(path)?;
+        inner.check_key(id).at(path)?;
         let key = Self::read(set, inner, path, exposed)?;
         Ok(Self {
             protected: true,
@@ -378,7 +379,7 @@ impl SecretKey {
         let id = reader.header().key_id();
         let key = Pool::new(0)
             .install(|| set.params().read_secret(reader.boxed()))
-            .map_err(|source| Error::content(path, source))?;
+            .at(path)?;
         Ok(Self {
             id,
             key,
@@ -415,9 +416,7 @@ impl SecretKey {
         let output = Output::replacing(path, true)?;
         let file = write_secret(output, &*self.key, lock)?;
         // As late as possible.
-        open(path, Kind::SecretKey)?
-            .check_key(self.id())
-            .map_err(|source| Error::file(path, source))?;
+        open(path, Kind::SecretKey)?.check_key(self.id()).at(path)?;
         file.commit()
     }
 
@@ -450,138 +449,6 @@ impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug("SecretKey", &self.set, self.id(), f)
     }
-}
-
-/// The server's key: evaluates, and decrypts nothing.
-pub struct EvalKey {
-    pub(crate) key: Box<dyn traits::EvalKey>,
-    header: Header,
-    /// The last one of its file.
-    checksum: [u8; CHECKSUM_BYTES],
-    set: Set,
-    /// Where it was read from.
-    path: PathBuf,
-}
-
-impl EvalKey {
-    /// Reads a `.hek` file.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with the file.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let reader = open(path, Kind::EvalKey)?;
-        let checksum = reader.last_checksum();
-        let checksum = checksum.map_err(|source| Error::file(path, source))?;
-        Self::read(reader, path, checksum, |params, file| {
-            params.open_eval(file)
-        })
-    }
-
-    /// Reads it by `read`, whose file ends with `checksum`.
-    fn read<R: Read + Send>(
-        reader: Reader<R>,
-        path: &Path,
-        checksum: [u8; CHECKSUM_BYTES],
-        read: impl FnOnce(
-            Arc<dyn traits::Params>,
-            Reader<R>,
-        ) -> Result<Box<dyn traits::EvalKey>, SchemeError>
-        + Send,
-    ) -> Result<Self> {
-        let set = set_of(path, &reader)?;
-        let (header, key) = read_key(reader, path, &set, read)?;
-        Ok(Self {
-            key,
-            header,
-            checksum,
-            set,
-            path: fixed(path),
-        })
-    }
-
-    /// Where it was read from, which no output may replace.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Its parameter set.
-    #[must_use]
-    pub fn set(&self) -> &Set {
-        &self.set
-    }
-
-    /// Names the secret key it was made with.
-    #[must_use]
-    pub fn key_id(&self) -> KeyId {
-        self.header.key_id()
-    }
-
-    /// The key as the crate of its scheme has it, to compute on results with: a `homaes_bgv::EvalKey`, a `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a
-    /// `homaes_dghv::EvalKey`; `None` if it is of another scheme.
-    #[must_use]
-    pub fn of_scheme<K: Any>(&self) -> Option<&K> {
-        let key: &dyn Any = &*self.key;
-        key.downcast_ref()
-    }
-
-    /// The last checksum of its file, which covers all of it.
-    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
-        &self.checksum
-    }
-
-    /// Size of its file.
-    #[must_use]
-    pub fn file_bytes(&self) -> u64 {
-        self.header.file_bytes()
-    }
-
-    /// Checks that both were made for one set with one secret key.
-    pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
-        wrapped.check_of(self.set().id(), self.key_id())
-    }
-
-    /// AES under both, which must match, in `layout`; with the current thread pool.
-    /// The set that the header of a `.hek` file names.
-    ///
-    /// # Errors
-    /// [`Error::File`]; `ErrorKind::UnknownSetInFile`.
-    pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
-        let path = path.as_ref();
-        set_of(path, &open(path, Kind::EvalKey)?)
-    }
-
-    pub(crate) fn circuit<'k>(
-        &'k self,
-        wrapped: &'k WrappedKey,
-        layout: Layout,
-        gpus: Gpus<'k>,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn traits::Circuit + 'k>> {
-        let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
-        let circuit = circuit.ok_or_else(|| self.other_set(wrapped))?;
-        circuit.map_err(made)
-    }
-
-    fn other_set(&self, wrapped: &WrappedKey) -> Error {
-        let mismatch = Mismatch::OtherSet {
-            what: WRAPPED_KEY,
-            found: wrapped.set().name(),
-            expected: self.set().name(),
-        };
-        Error::Keys(mismatch.into())
-    }
-}
-
-impl fmt::Debug for EvalKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("EvalKey", &self.set, self.key_id(), f)
-    }
-}
-
-/// A path that is the same one when the process goes to another folder.
-fn fixed(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::Result {

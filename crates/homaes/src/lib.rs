@@ -47,6 +47,17 @@
 
 #![forbid(unsafe_code)]
 
+/// `Debug` of a type by the named ones of its fields.
+macro_rules! debug_by {
+    ($type:ty, $name:literal, $($field:ident),+) => {
+        impl core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct($name)$(.field(stringify!($field), &self.$field))+.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 #[cfg(doctest)]
 mod book;
 mod bridge;

@@ -3,6 +3,11 @@
 //! Files get their names only while [`GATE`] is held. [`interrupt`] takes it and never gives it back, so no file appears
 //! after it.
 
+mod folder;
+
+pub(crate) use folder::Folder;
+
+use crate::error::At;
 use crate::{Error, Result};
 use homaes_wire::{
     AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, WireError, Writer,
@@ -41,7 +46,7 @@ fn gate() -> MutexGuard<'static, Gate> {
 pub fn interrupt() -> usize {
     let gate = gate();
     homaes_wire::cleanup_all();
-    remove_folders(&gate.folders);
+    folder::remove_folders(&gate.folders);
     let completed = gate.completed;
     std::mem::forget(gate);
     completed
@@ -199,71 +204,67 @@ impl Output {
 
     fn sparing(path: &Path, options: OutputOptions) -> Result<Self> {
         spare_secret_key(path, options.force)?;
-        Ok(Self {
-            spares: true,
-            ..Self::with(path, options)?
-        })
+        Self::reserve(path, true, || AtomicFile::create(path, options).at(path))
     }
 
     /// As [`private`](Self::private), for a secret key, which may replace another.
     pub(crate) fn replacing(path: &Path, force: bool) -> Result<Self> {
         let private = true;
-        Self::with(path, OutputOptions { force, private })
+        let options = OutputOptions { force, private };
+        Self::reserve(path, false, || AtomicFile::create(path, options).at(path))
+    }
+
+    fn reserve(
+        path: &Path,
+        spares: bool,
+        make: impl FnOnce() -> Result<AtomicFile>,
+    ) -> Result<Self> {
+        refuse_unfinished_name(path)?;
+        let _gate = gate();
+        let file = make()?;
+        Ok(Self {
+            path: file.target().to_owned(),
+            sink: Sink::File(file),
+            spares,
+        })
+    }
+
+    fn without_file(path: impl Into<PathBuf>, sink: Sink) -> Self {
+        Self {
+            path: path.into(),
+            sink,
+            spares: false,
+        }
     }
 
     /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
     /// complete. `name` names it in errors. For messages, which are secret and must be whole.
     pub fn held(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
-        let writer = Box::new(writer);
-        Self {
-            path: name.into(),
-            sink: Sink::Buffered(BufferedOutput {
-                parts: Vec::new(),
-                writer,
-            }),
-            spares: false,
-        }
+        let held = BufferedOutput {
+            parts: Vec::new(),
+            writer: Box::new(writer),
+        };
+        Self::without_file(name, Sink::Buffered(held))
     }
 
     /// An output in memory: it is in the buffer when it is complete. For ciphertexts; it is not overwritten when it is dropped.
     #[must_use]
     pub fn memory() -> (Self, Buffer) {
         let buffer = Buffer::default();
-        let output = Self {
-            path: "<memory>".into(),
-            sink: Sink::Memory(Vec::new(), buffer.clone()),
-            spares: false,
-        };
-        (output, buffer)
+        let sink = Sink::Memory(Vec::new(), buffer.clone());
+        (Self::without_file("<memory>", sink), buffer)
     }
 
     /// An output that goes to `writer` while it is made: of a run that fails, the first part is there. The header of a `.hct` file says how long it is, so that
     /// a reader notices. `name` names it in errors.
     pub fn stream(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
-        Self {
-            path: name.into(),
-            sink: Sink::Stream(Box::new(writer)),
-            spares: false,
-        }
+        Self::without_file(name, Sink::Stream(Box::new(writer)))
     }
 
     /// Whether it is a file, or will be.
     #[must_use]
     pub fn is_file(&self) -> bool {
         matches!(self.sink, Sink::File(_))
-    }
-
-    fn with(path: &Path, options: OutputOptions) -> Result<Self> {
-        refuse_unfinished_name(path)?;
-        let _gate = gate();
-        match AtomicFile::create(path, options) {
-            Ok(file) => Ok(Self {
-                path: file.target().to_owned(),
-                sink: Sink::File(file),
-                spares: false,
-            }),
-            Err(source) => Err(Error::output(path, source)),
-        }
     }
 
     /// Where the file will be, with links resolved; the name of an output without a file.
@@ -311,19 +312,13 @@ impl Output {
         if !private {
             spare_secret_key(path, force)?;
         }
-        refuse_unfinished_name(path)?;
-        let _gate = gate();
         let options = OutputOptions { force, private };
-        let file = AtomicFile::resume_as(path, options, unfinished);
-        let file = file.map_err(|source| match source {
-            // named by its own path: it is there to be removed
-            WireError::Io { path, source } => Error::io(&path, source),
-            source => Error::output(path, source),
-        })?;
-        Ok(Self {
-            path: file.target().to_owned(),
-            sink: Sink::File(file),
-            spares: !private,
+        Self::reserve(path, !private, || {
+            AtomicFile::resume_as(path, options, unfinished).map_err(|source| match source {
+                // named by its own path: it is there to be removed
+                WireError::Io { path, source } => Error::io(&path, source),
+                source => Error::file(path, source),
+            })
         })
     }
 
@@ -332,14 +327,6 @@ impl Output {
         match &self.sink {
             Sink::File(file) if self.spares => spare_secret_key(&self.path, file.replaces()),
             _ => Ok(()),
-        }
-    }
-
-    /// The file and its path, unless it is held in memory.
-    fn into_file(self) -> Result<(AtomicFile, PathBuf)> {
-        match self.sink {
-            Sink::File(file) => Ok((file, self.path)),
-            _ => Err(self.no_file()),
         }
     }
 
@@ -358,10 +345,7 @@ impl Output {
         }
         let writer = match front {
             Some(front) => Writer::resume(self, header, front),
-            None => {
-                let new = Writer::new(self, header);
-                new.map_err(|source| Error::output(&path, source))?
-            }
+            None => Writer::new(self, header).at(&path)?,
         };
         Ok(Container { writer, path })
     }
@@ -374,10 +358,7 @@ impl Output {
     /// Gives up all but the first `bytes` of a [`resumed`](Self::resumed) file, and goes on writing after them.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<()> {
         match &mut self.sink {
-            Sink::File(file) => {
-                let cut = file.cut(bytes);
-                cut.map_err(|source| Error::output(&self.path, source))
-            }
+            Sink::File(file) => file.cut(bytes).at(&self.path),
             _ => Err(self.no_file()),
         }
     }
@@ -385,10 +366,7 @@ impl Output {
     /// Writes what there is of a file to the disk.
     pub(crate) fn sync_data(&mut self) -> Result<()> {
         match &mut self.sink {
-            Sink::File(file) => {
-                let synced = file.sync_data();
-                synced.map_err(|source| Error::output(&self.path, source))
-            }
+            Sink::File(file) => file.sync_data().at(&self.path),
             _ => Ok(()),
         }
     }
@@ -396,10 +374,7 @@ impl Output {
     /// What is there of a [`resumed`](Self::resumed) file.
     pub(crate) fn written(&self) -> Result<fs::File> {
         match &self.sink {
-            Sink::File(file) => {
-                let written = file.written();
-                written.map_err(|source| Error::output(&self.path, source))
-            }
+            Sink::File(file) => file.written().at(&self.path),
             _ => Err(self.no_file()),
         }
     }
@@ -409,9 +384,12 @@ impl Output {
         Error::io(&self.path, source)
     }
 
-    /// The file, of which everything was written by an earlier run.
+    /// The file, of which everything was written.
     pub(crate) fn whole(self) -> Result<AtomicFile> {
-        Ok(self.into_file()?.0)
+        match self.sink {
+            Sink::File(file) => Ok(file),
+            _ => Err(self.no_file()),
+        }
     }
 
     /// Gives the file its name, or hands over what was held: it is complete.
@@ -424,20 +402,14 @@ impl Output {
         match sink {
             Sink::File(file) => {
                 let committed = completing(1, || file.commit());
-                committed.map_err(|source| Error::output(&path, source))
+                committed.at(&path)
             }
-            Sink::Buffered(held) => {
-                let handed = held.hand_over();
-                handed.map_err(|source| Error::io(&path, source))
-            }
+            Sink::Buffered(held) => held.hand_over().at(&path),
             Sink::Memory(bytes, buffer) => {
                 buffer.set(bytes);
                 Ok(())
             }
-            Sink::Stream(mut writer) => {
-                let flushed = writer.flush();
-                flushed.map_err(|source| Error::io(&path, source))
-            }
+            Sink::Stream(mut writer) => writer.flush().at(&path),
         }
     }
 
@@ -450,15 +422,14 @@ impl Output {
         }
         self.spare()?;
         second.spare()?;
-        let (first, path) = self.into_file()?;
-        let (second, second_path) = second.into_file()?;
+        let [path, second_path] = [&self, &second].map(|output| output.path.clone());
+        let (first, second) = (self.whole()?, second.whole()?);
         completing(2, || {
-            let committed = first.commit();
-            committed.map_err(|source| Error::output(&path, source))?;
+            first.commit().at(&path)?;
             second.commit().map_err(|source| {
                 // The first error is the one to report.
                 let _ = fs::remove_file(&path);
-                Error::output(&second_path, source)
+                Error::file(&second_path, source)
             })
         })
     }
@@ -565,16 +536,13 @@ impl Container {
     }
 
     pub(crate) fn record(&mut self, tag: u16, index: u64, body: &[u8]) -> Result<()> {
-        self.writer
-            .write_record(tag, index, body)
-            .map_err(|source| Error::output(&self.path, source))
+        self.writer.write_record(tag, index, body).at(&self.path)
     }
 
     /// Gives the file its name.
     pub(crate) fn commit(self) -> Result<()> {
         let Self { writer, path } = self;
-        let output = writer.finish();
-        let output = output.map_err(|source| Error::output(&path, source))?;
+        let output = writer.finish().at(&path)?;
         output.commit()
     }
 
@@ -587,59 +555,9 @@ impl Container {
     pub(crate) fn synced(self) -> Result<AtomicFile> {
         let Self { writer, path } = self;
         let output = writer.finish();
-        let mut file = output
-            .map_err(|source| Error::output(&path, source))?
-            .whole()?;
-        let synced = file.sync();
-        synced.map_err(|source| Error::output(&path, source))?;
+        let mut file = output.at(&path)?.whole()?;
+        file.sync().at(&path)?;
         Ok(file)
-    }
-}
-
-/// A folder that is removed again, with the parents made for it, if it is empty in the end.
-pub(crate) struct Folder {
-    made: Vec<PathBuf>,
-}
-
-impl Folder {
-    /// Makes `path` and its missing parents.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
-        let mut gate = gate();
-        let missing: Vec<PathBuf> = path
-            .ancestors()
-            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-            .map(Path::to_owned)
-            .collect();
-        gate.folders.extend_from_slice(&missing);
-        let folder = Self { made: missing };
-        let result = match path.ancestors().find(|folder| folder.exists()) {
-            // "file exists" would be what the system says
-            Some(file) if !file.is_dir() => {
-                let what = format!("{} is not a folder", file.display());
-                Err(io::Error::new(io::ErrorKind::NotADirectory, what))
-            }
-            _ => fs::create_dir_all(path),
-        };
-        // Before `folder` is dropped, which takes the gate too.
-        drop(gate);
-        result.map_err(|source| Error::io(path, source))?;
-        Ok(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let mut gate = gate();
-        gate.folders.retain(|folder| !self.made.contains(folder));
-        remove_folders(&self.made);
-    }
-}
-
-/// Removes those folders that are empty; they are listed from the innermost outwards.
-fn remove_folders(folders: &[PathBuf]) {
-    for folder in folders {
-        // Not empty: it holds outputs that are complete.
-        let _ = fs::remove_dir(folder);
     }
 }
 

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `evaluate` | the pipeline, batch by batch: the place to start reading |
 //! | `transcipher` | a run from file to file |
-//! | `plan` | the file that a run will write, known before it starts |
-//! | `writer` | that file in the making |
+//! | `plan` | the file that a run will write, known before it starts, and in the making |
 //! | `resume` | runs that continue after a stop |
 //! | `shard` | batches evaluated apart, and the file that all of them make |
 
@@ -14,7 +13,6 @@ mod plan;
 mod resume;
 mod shard;
 mod transcipher;
-mod writer;
 
 pub use plan::{Plan, RunId};
 pub use resume::{Kept, Resume, done_path, journal_path, part_path, unfinished};

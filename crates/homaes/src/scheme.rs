@@ -10,12 +10,14 @@ mod plain;
 
 pub use devices::{DEVICE_VARIABLE, Devices, gpus};
 
-use crate::error::quoted;
+use crate::error::{At, quoted};
 use crate::{Error, ErrorKind, ParamsError, Result};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::traits::{Params, SchemeEntry};
 use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
+use homaes_wire::{KeyId, Reader};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -264,6 +266,12 @@ impl Set {
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         self.params.digest()
+    }
+
+    /// Refuses a file of another set, or of another secret key.
+    pub(crate) fn check_own<R: Read>(&self, file: &Reader<R>, key: KeyId) -> Result<()> {
+        let set = file.check_set(self.name(), self.digest());
+        set.and_then(|()| file.check_key(key)).at(file.path())
     }
 
     /// It, as files and errors name it.

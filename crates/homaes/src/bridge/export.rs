@@ -2,10 +2,11 @@
 
 use crate::bridge::lwe_file::LweFile;
 use crate::bridge::values_log2_p_fail;
+use crate::error::At;
 use crate::machine::disk;
 use crate::machine::pool::Pool;
 use crate::output::folder_of;
-use crate::{Error, ErrorKind, Output, Result, SchemeError, Set};
+use crate::{Error, ErrorKind, Output, Result, Set};
 use homaes_bridge::{Numbers, decode_lwes};
 use homaes_wire::{Kind, Reader};
 use rayon::prelude::*;
@@ -33,15 +34,14 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
         let message = "not a client key of the crate tfhe 1.8, written by safe_serialize";
         Error::refused(ErrorKind::Damaged, message).at(path)
     };
-    let mut file = File::open(path).map_err(|source| Error::io(path, source))?;
-    let bytes = file.metadata().map_err(|source| Error::io(path, source))?;
+    let mut file = File::open(path).at(path)?;
+    let bytes = file.metadata().at(path)?;
     if !bytes.is_file() || bytes.len() > CLIENT_KEY_BYTES {
         return Err(other());
     }
     // of its whole length at once: a vector that grows leaves copies behind
     let mut bytes = Zeroizing::new(vec![0; bytes.len() as usize]);
-    let read = file.read_exact(&mut bytes);
-    read.map_err(|source| Error::io(path, source))?;
+    file.read_exact(&mut bytes).at(path)?;
     // What that crate says of a damaged key quotes the key.
     let mut rest: &[u8] = &bytes;
     let key = safe_deserialize(&mut rest, CLIENT_KEY_BYTES);
@@ -92,8 +92,7 @@ pub fn export_fheuint8(
             disk::check(folder_of(output.path()), bytes, 0)?;
         }
         for part in &parts {
-            let written = output.write_all(part);
-            written.map_err(|source| Error::io(output.path(), source))?;
+            output.write_all(part).at(output.path())?;
         }
         (done, all) = (done + parts.len() as u64, count);
         tick(done, all);
@@ -132,13 +131,11 @@ fn each<T: Send>(
     make: impl Fn(FheUint8) -> Result<T> + Sync,
     take: &mut dyn FnMut(Vec<T>, u64) -> Result<()>,
 ) -> Result<Option<f64>> {
-    let error = |source| Error::file(path, source);
-    let content = |error: homaes_bridge::Error| Error::content(path, SchemeError::of(error));
-    let reader = Reader::open(path, Kind::Values).map_err(error)?;
+    let reader = Reader::open(path, Kind::Values).at(path)?;
     let set = Set::of_file(path, reader.header().set())?;
-    reader.check_set(set.name(), set.digest()).map_err(error)?;
+    reader.check_set(set.name(), set.digest()).at(path)?;
     let mut values = LweFile::new(reader.boxed(), set.clone())?;
-    let format = values.user.format().map_err(content)?;
+    let format = values.user.format().at(path)?;
     let split = values.meta().split;
     let part = values.meta().chosen(path, part)?;
     let (first, bytes) = (16 * part.first_block, part.bytes);
@@ -172,7 +169,7 @@ fn each<T: Send>(
         let made = |value: &[u64]| {
             let blocks = value.chunks_exact(block).map(<[u64]>::to_vec);
             let value = format.value(blocks);
-            make(value.map_err(|error| content(error.into()))?)
+            make(value.map_err(homaes_bridge::Error::from).at(path)?)
         };
         let made = pool.install(|| {
             some.par_chunks_exact(value)

@@ -1,13 +1,13 @@
 //! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
 
 use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
+use crate::error::{At, malformed};
 use crate::results::ciphertexts::{Batch, Batches, Ciphertexts};
 use crate::results::meta::{Meta, TAG_TARGET};
-use crate::{Error, Result, Set, Step};
+use crate::{Result, Set, Step};
 use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
 use homaes_scheme::traits::Input;
-use homaes_wire::WireError;
 
 /// The records of an `.hlw` file in order.
 pub(crate) struct LweFile<'r> {
@@ -21,17 +21,13 @@ impl<'r> LweFile<'r> {
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
         let mut file = Ciphertexts::framed(reader, set, 1)?;
         file.check_cut(BLOCKS_PER_RECORD)?;
+        let path = file.path().to_owned();
+        let wrong = |what, expected| Err(malformed(what, expected)).at(&path);
         if (file.meta().layout, file.meta().level) != (Layout::Bits, 1) {
-            return Err(file.error(WireError::Malformed {
-                what: "layout or level",
-                expected: "bits at level 1",
-            }));
+            return wrong("layout or level", "bits at level 1");
         }
         if !file.set().has_bridges() {
-            return Err(file.error(WireError::Malformed {
-                what: "set",
-                expected: "one with bridges",
-            }));
+            return wrong("set", "one with bridges");
         }
         let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
         match user {
@@ -39,10 +35,7 @@ impl<'r> LweFile<'r> {
                 records: file.into_iter(),
                 user,
             }),
-            Other::Set(_) => Err(file.error(WireError::Malformed {
-                what: "other side of the bridge",
-                expected: "a user of the crate tfhe",
-            })),
+            Other::Set(_) => wrong("other side of the bridge", "a user of the crate tfhe"),
         }
     }
 
@@ -61,11 +54,8 @@ impl<'r> LweFile<'r> {
         })?;
         match batch {
             Some(batch) if batch.bytes().len() as u64 != expected => {
-                let source = WireError::Malformed {
-                    what: "LWE ciphertexts",
-                    expected: "as many as the blocks of their record have",
-                };
-                Err(Error::file(&batch.path(), source))
+                let expected = "as many as the blocks of their record have";
+                Err(malformed("LWE ciphertexts", expected)).at(batch.path())
             }
             batch => Ok(batch),
         }

@@ -7,6 +7,7 @@
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
 use crate::decrypt::gcm::Cipher;
 use crate::decrypt::replay_log::ReplayLog;
+use crate::error::At;
 use crate::input::part_meta::PartMeta;
 use crate::machine::disk;
 use crate::output::{Folder, folder_of, refuse_own_input};
@@ -96,22 +97,19 @@ impl SecretKey {
         let noise = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
             spool.write(offset, bytes)
         })?;
-        let mut whole = spool.end()?;
+        spool.end()?;
         let first = match replay_log {
-            None => {
-                whole.put()?;
-                None
-            }
+            None => spool.put().map(|()| None)?,
             Some(replay_log) => Some(replay_log.commit(|log| {
-                whole.put()?;
+                spool.put()?;
                 log.commit()
             })?),
         };
-        let done = whole.parts.into_iter().zip(0..).map(|(done, number)| {
-            let mut report = done.report;
+        let done = spool.done.into_iter().zip(0..);
+        let done = done.map(|((part, mut report), number)| {
             (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
             report.recorded = first.map(|first| first + number);
-            (done.part.name.clone().unwrap_or_default(), report)
+            (part.name.clone().unwrap_or_default(), report)
         });
         Ok(done.collect())
     }
@@ -176,41 +174,25 @@ impl<'k> Parts<'k> {
     }
 }
 
-/// Parts of a message, one after the other on their way to one file.
+/// Parts of a message in one file, one after the other.
 struct Spool<'k> {
-    parts: Parts<'k>,
+    target: Parts<'k>,
+    file: File,
     /// Those to come.
     left: std::slice::Iter<'k, PartMeta>,
     current: Option<Checked<'k>>,
-    whole: Whole<'k>,
-}
-
-/// Parts that were decrypted, and the file with all of them, one after the other.
-struct Whole<'k> {
-    target: Parts<'k>,
-    file: File,
-    parts: Vec<Done<'k>>,
-}
-
-struct Done<'k> {
-    part: &'k PartMeta,
-    report: DecryptReport,
+    done: Vec<(&'k PartMeta, DecryptReport)>,
 }
 
 impl<'k> Spool<'k> {
     fn new(target: Parts<'k>, parts: &'k [PartMeta]) -> Result<Self> {
         let folder = target.folder;
-        let file = tempfile::tempfile_in(folder);
-        let file = file.map_err(|source| Error::io(folder, source))?;
         Ok(Self {
-            parts: target,
+            target,
+            file: tempfile::tempfile_in(folder).at(folder)?,
             left: parts.iter(),
             current: None,
-            whole: Whole {
-                target,
-                file,
-                parts: Vec::new(),
-            },
+            done: Vec::new(),
         })
     }
 
@@ -228,8 +210,9 @@ impl<'k> Spool<'k> {
             let (end, padded) = (start + part.bytes, start + 16 * part.blocks());
             let taken = (padded - offset).min(bytes.len() as u64);
             let used = end.saturating_sub(offset).min(taken);
-            let written = current.write(&bytes[..used as usize], &mut self.whole.file);
-            written.map_err(|source| Error::io(self.parts.folder, source))?;
+            current
+                .write(&bytes[..used as usize], &mut self.file)
+                .at(self.target.folder)?;
             bytes = &bytes[taken as usize..];
             offset += taken;
             if offset == padded {
@@ -242,7 +225,7 @@ impl<'k> Spool<'k> {
     /// Begins the next part with bytes, if there is one; those without are done at once.
     fn begin(&mut self) -> Result<bool> {
         while let Some(part) = self.left.next() {
-            self.current = Some(self.parts.checked(part)?);
+            self.current = Some(self.target.checked(part)?);
             if part.bytes > 0 {
                 return Ok(true);
             }
@@ -254,62 +237,59 @@ impl<'k> Spool<'k> {
     fn finish(&mut self) -> Result<()> {
         if let Some(current) = self.current.take() {
             let part = current.part;
-            let report = current.finish(&mut self.whole.file, self.parts.folder)?;
-            self.whole.parts.push(Done { part, report });
+            let report = current.finish(&mut self.file, self.target.folder)?;
+            self.done.push((part, report));
         }
         Ok(())
     }
 
     /// Ends the message, whose last block may be partial: parts that are left have no bytes.
-    fn end(mut self) -> Result<Whole<'k>> {
+    fn end(&mut self) -> Result<()> {
         self.finish()?;
         while self.begin()? {
             self.finish()?;
         }
-        Ok(self.whole)
+        Ok(())
     }
-}
 
-impl Whole<'_> {
     /// Gives every part its file. A file with the same bytes stays. One with other bytes stops the run before any part
     /// appears, unless it may be replaced.
-    fn put(&mut self) -> Result<()> {
+    fn put(&self) -> Result<()> {
         let Parts { folder, force, .. } = self.target;
         let mut file = &self.file;
-        let failed = |source| Error::io(folder, source);
         let mut there = BTreeSet::new();
         if !force {
-            file.rewind().map_err(failed)?;
-            for (number, done) in self.parts.iter().enumerate() {
-                let path = self.target.target(done.part);
-                match is_there(&path, file, done.report.bytes) {
+            file.rewind().at(folder)?;
+            for (number, (part, report)) in self.done.iter().enumerate() {
+                let path = self.target.target(part);
+                match is_there(&path, file, report.bytes) {
                     Ok(true) => there.insert(number),
                     Ok(false) => return Err(Error::AlreadyExists { path }),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        let skip = SeekFrom::Current(done.report.bytes as i64);
-                        file.seek(skip).map_err(failed)?;
+                        let skip = SeekFrom::Current(report.bytes as i64);
+                        file.seek(skip).at(folder)?;
                         false
                     }
                     Err(source) => return Err(Error::io(&path, source)),
                 };
             }
         }
-        file.rewind().map_err(failed)?;
+        file.rewind().at(folder)?;
         // folders made for parts go again if nothing comes to be in them, the innermost first
         let mut made = VecDeque::new();
-        for (number, done) in self.parts.iter().enumerate() {
-            let bytes = done.report.bytes;
+        for (number, (part, report)) in self.done.iter().enumerate() {
+            let bytes = report.bytes;
             if there.contains(&number) {
-                file.seek(SeekFrom::Current(bytes as i64)).map_err(failed)?;
+                file.seek(SeekFrom::Current(bytes as i64)).at(folder)?;
                 continue;
             }
-            self.target.check_target(done.part)?;
-            let path = self.target.target(done.part);
+            self.target.check_target(part)?;
+            let path = self.target.target(part);
             let parent = folder_of(&path);
             made.push_front(Folder::create(parent)?);
             let mut output = Output::private(&path, force)?;
             let copied = each_chunk(file, bytes, |chunk| output.write_all(chunk));
-            copied.map_err(|source| Error::io(&path, source))?;
+            copied.at(&path)?;
             output.commit()?;
         }
         Ok(())

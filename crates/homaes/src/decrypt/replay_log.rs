@@ -16,6 +16,7 @@
 //! decryption grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
 
 use crate::decrypt::expect::unexpected;
+use crate::error::At;
 use crate::input::part_meta::sha256;
 use crate::input::source::NOT_REGULAR;
 use crate::output::is_one_place;
@@ -100,7 +101,7 @@ impl ReplayLog {
         // A full disk is found here, before an output has its name.
         let written = self.copy.write_all(text.as_bytes());
         let written = written.and_then(|()| self.copy.flush());
-        written.map_err(|source| Error::io(&log, source))?;
+        written.at(&log)?;
         put(self.copy)?;
         drop(lock);
         Ok(messages + 1)

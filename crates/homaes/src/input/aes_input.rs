@@ -1,14 +1,13 @@
 //! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
 
 use crate::error::foreign::{Foreign, HEAD_BYTES};
-use crate::error::quoted;
+use crate::error::{At, quoted};
 use crate::input::counters::overlap;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
 use crate::input::source::{CachedSource, FileSource, Source};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Result};
 use homaes_aes::{Block, Mode};
-use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -40,12 +39,6 @@ pub struct AesFile {
     /// Of the ciphertext in the source.
     offset: u64,
     bytes: u64,
-    public: Public,
-}
-
-/// What is public about a message beside its ciphertext.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Public {
     mode: Mode,
     /// There for GCM only.
     tag: Option<Block>,
@@ -109,8 +102,7 @@ impl AesFile {
             return Err(length(source.name(), "gcm", found, expected));
         }
         let mut nonce = [0; NONCE_BYTES as usize];
-        let read = source.read_at(0, &mut nonce);
-        read.map_err(|error| Error::io(source.name(), error))?;
+        source.read_at(0, &mut nonce).at(source.name())?;
         Self::with(Arc::new(source), NONCE_BYTES, Mode::Gcm { nonce })
     }
 
@@ -129,35 +121,39 @@ impl AesFile {
             let expected = "the ciphertext, and in mode gcm a tag of 16 bytes";
             return Err(length(source.name(), mode.name(), source.bytes(), expected));
         }
-        let part = Self {
-            name: None,
-            source: Arc::new(source),
-            offset,
-            bytes,
-            public: Public {
-                mode,
-                tag: meta.tag,
-                aad: Vec::new(),
-            },
-        };
-        part.check_length()?;
+        let part = Self::of_length(Arc::new(source), offset, bytes, mode, meta.tag)?;
         match meta.aad.is_empty() {
             true => Ok(part),
             false => part.with_aad(meta.aad.clone()),
         }
     }
 
-    /// Whether so many bytes can be of the mode.
-    fn check_length(&self) -> Result<()> {
-        let mode = self.public.mode;
+    /// A part without associated data, if so many bytes can be of the mode.
+    fn of_length(
+        source: Arc<dyn Source>,
+        offset: u64,
+        bytes: u64,
+        mode: Mode,
+        tag: Option<Block>,
+    ) -> Result<Self> {
         let expected = match mode {
-            _ if mode.whole_blocks() && !self.bytes.is_multiple_of(16) => "a multiple of 16",
-            _ if self.bytes <= mode.most_bytes() => return Ok(()),
+            _ if mode.whole_blocks() && !bytes.is_multiple_of(16) => "a multiple of 16",
+            _ if bytes <= mode.most_bytes() => {
+                return Ok(Self {
+                    name: None,
+                    source,
+                    offset,
+                    bytes,
+                    mode,
+                    tag,
+                    aad: Vec::new(),
+                });
+            }
             Mode::Gcm { .. } => "at most 2^36 - 32 of a message, and a tag of 16",
             _ => "at most 2^36, after which its counter would come again",
         };
-        let tag = self.public.tag.map_or(0, |_| TAG_BYTES);
-        Err(length(self.path(), mode.name(), self.bytes + tag, expected))
+        let found = bytes + tag.map_or(0, |_| TAG_BYTES);
+        Err(length(source.name(), mode.name(), found, expected))
     }
 
     /// Adds the associated data of GCM, which the tag covers.
@@ -165,15 +161,15 @@ impl AesFile {
     /// # Errors
     /// `ErrorKind::Argument` for another mode, or if there are more than [`MAX_AAD_BYTES`].
     pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
-        if self.public.tag.is_none() || aad.len() > MAX_AAD_BYTES {
-            let (found, mode) = (aad.len(), self.public.mode.name());
+        if self.tag.is_none() || aad.len() > MAX_AAD_BYTES {
+            let (found, mode) = (aad.len(), self.mode.name());
             let message = format!(
                 "{found} bytes of associated data with mode {mode}, expected at most {MAX_AAD_BYTES} and mode gcm"
             );
             let error = Error::refused(ErrorKind::Argument, message);
             return Err(error.with(found, MAX_AAD_BYTES));
         }
-        self.public.aad = aad;
+        self.aad = aad;
         Ok(self)
     }
 
@@ -186,23 +182,10 @@ impl AesFile {
             let expected = "at least 16: the ciphertext and a tag of 16 bytes";
             length(source.name(), mode.name(), left, expected)
         })?;
-        let aad = Vec::new();
-        let public = Public {
-            mode,
-            tag: gcm.then_some([0; 16]),
-            aad,
-        };
-        let mut part = Self {
-            name: None,
-            source,
-            offset,
-            bytes,
-            public,
-        };
-        part.check_length()?;
+        let tag = gcm.then_some([0; 16]);
+        let mut part = Self::of_length(source, offset, bytes, mode, tag)?;
         if gcm {
-            let tag = part.read_tag();
-            part.public.tag = Some(tag.map_err(|error| part.error(error))?);
+            part.tag = Some(part.read_tag().at(part.path())?);
         }
         Ok(part)
     }
@@ -216,7 +199,7 @@ impl AesFile {
     /// The mode with its public parameters.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.public.mode
+        self.mode
     }
 
     /// Length of the message.
@@ -238,12 +221,11 @@ impl AesFile {
     }
 
     fn meta(&self, first_block: u64) -> PartMeta {
-        let Public { mode, tag, aad } = self.public.clone();
         PartMeta {
             name: self.name.clone(),
-            mode,
-            tag,
-            aad,
+            mode: self.mode,
+            tag: self.tag,
+            aad: self.aad.clone(),
             bytes: self.bytes,
             first_block,
         }
@@ -251,7 +233,7 @@ impl AesFile {
 
     /// Bytes of its entry in the table of parts, at most.
     fn table_bytes(&self) -> usize {
-        128 + self.name.as_ref().map_or(0, String::len) + self.public.aad.len()
+        128 + self.name.as_ref().map_or(0, String::len) + self.aad.len()
     }
 
     /// The tag behind the ciphertext.
@@ -315,7 +297,7 @@ impl AesFile {
 
     /// Checks that the source ends as it did, right after the message.
     pub(crate) fn finish(&self) -> Result<()> {
-        let same_tag = match self.public.tag {
+        let same_tag = match self.tag {
             None => Ok(true),
             tag => self.read_tag().map(|found| Some(found) == tag),
         };
@@ -551,23 +533,12 @@ impl PublicBlocks {
     }
 }
 
-impl fmt::Debug for AesFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AesFile")
-            .field("name", &self.name)
-            .field("source", &self.source.name())
-            .field("offset", &self.offset)
-            .field("bytes", &self.bytes)
-            .field("public", &self.public)
-            .finish()
-    }
-}
+debug_by!(AesFile, "AesFile", name, offset, bytes, mode);
 
 /// Refuses a source that begins like another format.
 fn refuse_foreign(source: &dyn Source) -> Result<()> {
     let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];
-    let read = source.read_at(0, &mut head);
-    read.map_err(|error| Error::io(source.name(), error))?;
+    source.read_at(0, &mut head).at(source.name())?;
     match Foreign::of_head(&head) {
         None => Ok(()),
         Some(format) => {

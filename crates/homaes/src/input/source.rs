@@ -1,5 +1,6 @@
 //! Where AES ciphertext comes from: bytes that are read by their place.
 
+use crate::error::At;
 use crate::{Error, Result};
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -64,12 +65,11 @@ impl FileSource {
     /// # Errors
     /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self> {
-        let error = |source| Error::io(path, source);
         // Asked before opening: opening a pipe would wait for its writer.
-        if !fs::metadata(path).map_err(error)?.is_file() {
+        if !fs::metadata(path).at(path)?.is_file() {
             return Err(not_regular(path));
         }
-        Self::of(File::open(path).map_err(error)?, path)
+        Self::of(File::open(path).at(path)?, path)
     }
 
     /// A regular file that is open; `path` names it in errors.
@@ -77,8 +77,7 @@ impl FileSource {
     /// # Errors
     /// [`Error::Io`].
     pub fn of(file: File, path: &Path) -> Result<Self> {
-        let data = file.metadata();
-        let data = data.map_err(|source| Error::io(path, source))?;
+        let data = file.metadata().at(path)?;
         match data.is_file() {
             true => Ok(Self {
                 file,

@@ -2,19 +2,15 @@
 
 use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
-    last_checksum, open, protect::Sealed, set_of,
+    protect::Sealed, reader, set_of,
 };
+use crate::error::At;
 use crate::keys::protect::protected;
 use crate::keys::random;
 use crate::{Cancel, Error, Output, Result, Set};
-use homaes_wire::{Kind, Reader, WireError, Writer};
+use homaes_wire::{Kind, WireError, Writer};
 use std::path::Path;
 use zeroize::Zeroizing;
-
-/// What is there of `bytes`, if they start as a file of this kind.
-fn reader(bytes: &[u8], kind: Kind) -> Result<Reader<&[u8]>> {
-    Reader::from_slice(bytes, kind).map_err(|source| Error::file(Path::new(MEMORY), source))
-}
 
 impl KeySet {
     /// New keys, in memory only: the secret key, and the bytes of the evaluation key's file. Of [`EvalKey`] alone no file can be written again.
@@ -40,12 +36,9 @@ impl SecretKey {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let path = Path::new(MEMORY);
         let mut front = reader(bytes, Kind::SecretKey)?;
-        let set = set_of(path, &front)?;
+        let set = set_of(&front)?;
         let protection = Protection::read(&mut front);
-        if protection
-            .map_err(|source| Error::file(path, source))?
-            .is_some()
-        {
+        if protection.at(path)?.is_some() {
             return Err(protected(path));
         }
         Self::read(set, reader(bytes, Kind::SecretKey)?, path, false)
@@ -66,7 +59,7 @@ impl SecretKey {
     /// With a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn to_bytes(&self, lock: Option<(&Passphrase, KdfCost)>) -> Result<Zeroizing<Vec<u8>>> {
         let error = |source: WireError| Error::Keys(source.into());
-        let plain = in_memory(&*self.key).map_err(Error::Keys)?;
+        let plain = in_memory(&*self.key, &Cancel::new()).map_err(Error::Keys)?;
         let Some((passphrase, cost)) = lock else {
             return Ok(plain);
         };
@@ -80,37 +73,13 @@ impl SecretKey {
     }
 }
 
-impl EvalKey {
-    /// The key in `bytes`, the content of a `.hek` file, which are not kept.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with them.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let reader = reader(bytes, Kind::EvalKey)?;
-        let checksum = last_checksum(bytes);
-        Self::read(reader, Path::new(MEMORY), checksum, |params, file| {
-            params.read_eval(file.boxed())
-        })
-    }
-}
-
 impl WrappedKey {
     /// The key in `bytes`, the content of a `.hwk` file, to be used with `eval`. The bytes are not kept.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn from_bytes(bytes: &[u8], eval: &EvalKey) -> Result<Self> {
-        Self::of_slice(bytes, eval.set.clone(), eval.key_id())
-    }
-
-    /// As [`open`](Self::open), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_alone(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let reader = open(path, Kind::WrappedKey)?;
-        Self::open_with(path, set_of(path, &reader)?, reader.header().key_id())
+        Self::of_slice(bytes, eval.set().clone(), eval.key_id())
     }
 
     /// As [`from_bytes`](Self::from_bytes), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
@@ -119,8 +88,7 @@ impl WrappedKey {
     /// As [`open`](Self::open).
     pub fn from_bytes_alone(bytes: &[u8]) -> Result<Self> {
         let reader = reader(bytes, Kind::WrappedKey)?;
-        let set = set_of(Path::new(MEMORY), &reader)?;
-        Self::of_slice(bytes, set, reader.header().key_id())
+        Self::of_slice(bytes, set_of(&reader)?, reader.header().key_id())
     }
 
     /// The bytes of its file.

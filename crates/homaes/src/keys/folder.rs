@@ -10,6 +10,7 @@ use super::{
     BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
     write_secret, write_watched,
 };
+use crate::error::At;
 use crate::keys::random;
 use crate::machine::disk;
 use crate::output::{Folder, completing};
@@ -121,12 +122,12 @@ impl KeyFolder {
         let [secret, path] = self.files()?;
         let reader = Reader::from_slice(eval, Kind::EvalKey);
         let fits = reader.and_then(|reader| reader.check_key(key.id()));
-        fits.map_err(|source| Error::file(&path, source))?;
+        fits.at(&path)?;
         let secret = Output::private(&secret, false)?;
         let mut output = Output::create(&path, false)?;
         let secret = write_secret(secret, &*key.key, lock)?;
         let written = output.write_all(eval).and_then(|()| output.flush());
-        written.map_err(|source| Error::io(&path, source))?;
+        written.at(&path)?;
         output.sync_data()?;
         commit(secret.synced()?, output.whole()?)
     }
@@ -148,13 +149,7 @@ impl KeyFolder {
     }
 }
 
-impl core::fmt::Debug for KeyFolder {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("KeyFolder")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(KeyFolder, "KeyFolder", path);
 
 /// Files in a folder of a key generation that was stopped.
 fn unfinished(folder: &Path) -> Vec<PathBuf> {
@@ -175,7 +170,7 @@ fn commit(secret: AtomicFile, eval: AtomicFile) -> Result<()> {
         WireError::AlreadyExists { .. } => Error::KeysExist {
             path: path.to_owned(),
         },
-        source => Error::output(path, source),
+        source => Error::file(path, source),
     };
     completing(2, || {
         secret
@@ -267,7 +262,6 @@ pub struct FolderInspection {
 /// [`Error::Io`] if the folder cannot be read.
 pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
     let path = path.as_ref();
-    let error = |source| Error::io(path, source);
     let named = [SECRET_KEY_FILE, EVAL_KEY_FILE, BRIDGE_KEY_FILE].map(|name| path.join(name));
     let secret = KeyFile::read(&named[0], Kind::SecretKey);
     let eval = KeyFile::read(&named[1], Kind::EvalKey);
@@ -279,8 +273,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         _ => Pair::Incomplete,
     };
     let (mut temporaries, mut others) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(path).map_err(error)? {
-        let found = entry.map_err(error)?.path();
+    for entry in fs::read_dir(path).at(path)? {
+        let found = entry.at(path)?.path();
         let extension = found.extension().and_then(|extension| extension.to_str());
         let mut kinds = Kind::ALL.iter();
         let of_kind = kinds.any(|kind| extension == Some(kind.extension()));

@@ -11,6 +11,7 @@
 //!
 //! Whoever changes the cost in the file makes the key another one; what a file can ask for is bounded before work starts.
 
+use crate::error::{At, malformed};
 use crate::{Error, ErrorKind, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
@@ -62,8 +63,7 @@ impl Passphrase {
         // With its final capacity, so that no copy stays behind.
         let most = MAX_PASSPHRASE_BYTES + 3;
         let mut content = Zeroizing::new(Vec::with_capacity(most));
-        let read = input.take(most as u64).read_to_end(&mut content);
-        read.map_err(|source| Error::io(name, source))?;
+        input.take(most as u64).read_to_end(&mut content).at(name)?;
         let line = content.strip_suffix(b"\n").unwrap_or(&content);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         Self::checked(line, name)
@@ -149,10 +149,10 @@ impl KdfCost {
         }
         match Params::new(memory_kib, passes, lanes, None) {
             Ok(_) => Ok(self),
-            Err(_) => Err(WireError::Malformed {
-                what: "cost of Argon2id",
-                expected: "1 lane and 1 pass at least, and 8 KiB of memory per lane",
-            }),
+            Err(_) => Err(malformed(
+                "cost of Argon2id",
+                "1 lane and 1 pass at least, and 8 KiB of memory per lane",
+            )),
         }
     }
 }
@@ -198,10 +198,10 @@ impl Protection {
     fn decode(body: &[u8]) -> Result<Self, WireError> {
         let mut decoder = Decoder::new(body);
         if decoder.u8("protection")? != METHOD {
-            return Err(WireError::Malformed {
-                what: "protection",
-                expected: "method 1 (Argon2id and XChaCha20-Poly1305)",
-            });
+            return Err(malformed(
+                "protection",
+                "method 1 (Argon2id and XChaCha20-Poly1305)",
+            ));
         }
         let mut number = |what| decoder.u32(what);
         let cost = KdfCost {
@@ -257,7 +257,7 @@ impl Protection {
             memory_kib,
             passes,
             lanes,
-        } = cost.map_err(|source| Error::file(path, source))?;
+        } = cost.at(path)?;
         let params = Params::new(memory_kib, passes, lanes, None).expect("the cost was checked");
         // Not by the crate, whose memory is neither overwritten nor refused with a figure.
         let count = params.block_count();
@@ -320,7 +320,7 @@ impl Sealed {
             contents,
         );
         Ok(Self {
-            header: header.map_err(|source| Error::output(path, source))?,
+            header: header.at(path)?,
             records: [(TAG_PROTECTION, body), (TAG_SEALED, sealed)],
         })
     }
@@ -337,15 +337,14 @@ pub(crate) fn open<R: Read>(
     passphrase: &Passphrase,
     path: &Path,
 ) -> Result<Zeroizing<Vec<u8>>> {
-    let error = |source| Error::file(path, source);
-    let Some(protection) = Protection::read(&mut reader).map_err(error)? else {
+    let Some(protection) = Protection::read(&mut reader).at(path)? else {
         let message = "this secret key has no passphrase, found one";
         return Err(Error::refused(ErrorKind::NotProtected, message).at(path));
     };
     let sealed = reader.next_record(TAG_SEALED, MAX_SEALED_BYTES);
-    let mut plain = Zeroizing::new(sealed.map_err(error)?);
+    let mut plain = Zeroizing::new(sealed.at(path)?);
     let header = reader.header().clone();
-    reader.finish().map_err(error)?;
+    reader.finish().at(path)?;
     let wrong = || {
         let message = "the passphrase does not open this secret key";
         Error::refused(ErrorKind::WrongPassphrase, message).at(path)

@@ -14,15 +14,3 @@ pub(crate) fn generator() -> Result<ChaCha20Rng> {
     getrandom::fill(&mut *seed).map_err(Error::Random)?;
     Ok(ChaCha20Rng::from_seed(*seed))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rand_core::Rng;
-
-    #[test]
-    fn generators_differ() {
-        let draw = || generator().unwrap().next_u64();
-        assert_ne!(draw(), draw());
-    }
-}

@@ -1,60 +1,25 @@
 //! AES keys under FHE.
 
 use super::{
-    AesKey, EvalKey, MEMORY, SecretKey, WRAPPED_KEY, debug, fixed, in_memory, last_checksum, open,
-    read_key, write, write_watched,
+    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, open, reader,
+    set_of, write, write_watched,
 };
+use crate::error::At;
 use crate::keys::random;
 use crate::machine::memory;
-use crate::{Error, ErrorKind, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo};
+use crate::{Cancel, Error, ErrorKind, Output, Result, Set, WrapOptions, WrappedKeyInfo};
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
+use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, Mismatch, SetId, mismatch, traits};
-use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader};
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// What is wanted of `set` for an AES key of `size`: its layouts by name, each once.
-fn checked(wrapping: &WrapOptions, set: &Set, size: KeySize) -> Result<WrapOptions> {
-    let layouts = layouts(wrapping, set);
-    check_layouts(set, &layouts)?;
-    check_size(set, size)?;
-    Ok(WrapOptions {
-        layouts,
-        ..*wrapping
-    })
-}
-
-/// The layouts under `set`, each once.
-fn layouts(wrapping: &WrapOptions, set: &Set) -> Vec<Layout> {
-    let mut layouts = wrapping.layouts.clone();
-    if layouts.is_empty() {
-        let bytes = |&layout: &Layout| layout != Layout::Bits;
-        layouts.extend(set.layouts().iter().copied().filter(bytes));
-    }
-    if layouts.is_empty() {
-        layouts.extend_from_slice(set.layouts());
-    }
-    let mut seen = Vec::new();
-    layouts.retain(|&layout| {
-        !seen.contains(&layout) && {
-            seen.push(layout);
-            true
-        }
-    });
-    layouts
-}
+use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader};
+use std::fs::File;
+use std::path::Path;
 
 /// An AES key under FHE: its round keys, or what the server makes them from.
 pub struct WrappedKey {
     pub(crate) key: Box<dyn traits::WrappedKey>,
-    header: Header,
-    /// The last one of its file.
-    checksum: [u8; CHECKSUM_BYTES],
-    set: Set,
-    /// Where it was read from; of one that was made, nothing.
-    path: PathBuf,
+    origin: Origin,
 }
 
 impl WrappedKey {
@@ -70,16 +35,12 @@ impl WrappedKey {
     /// `ErrorKind::KeySize`; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand
     /// the key as asked for; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
-        let wrapping = checked(wrapping, &secret.set, aes_key.size())?;
-        let mut rng = random::generator()?;
-        let round_keys = aes_key.round_keys();
-        let file = secret.key.wrap_file(round_keys, &wrapping, &mut rng);
-        let file = file.map_err(Error::Keys)?;
+        let file = wrapped(secret, aes_key, wrapping)?;
         let header = file.header().map_err(|source| Error::Keys(source.into()))?;
         memory::check_read(&secret.set, &header)?;
         // also where a key that is opened stays in its file
         memory::check(header.file_bytes())?;
-        let file = in_memory(&*file).map_err(Error::Keys)?;
+        let file = in_memory(&*file, &Cancel::new()).map_err(Error::Keys)?;
         Self::of_slice(&file, secret.set.clone(), secret.id())
     }
 
@@ -95,12 +56,7 @@ impl WrappedKey {
         output: Output,
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<WrappedKeyInfo> {
-        let wrapping = checked(wrapping, &secret.set, aes_key.size())?;
-        let mut rng = random::generator()?;
-        let file = secret
-            .key
-            .wrap_file(aes_key.round_keys(), &wrapping, &mut rng)
-            .map_err(Error::Keys)?;
+        let file = wrapped(secret, aes_key, wrapping)?;
         write_watched(output, &*file, tick)?.commit()?;
         Ok(file.describe())
     }
@@ -119,7 +75,11 @@ impl WrappedKey {
         let path = path.as_ref();
         let output = Output::create(path, force)?;
         Self::write(secret, aes_key, wrapping, output, &mut |_, _| ())?;
-        Self::open_with(path, secret.set.clone(), secret.id())
+        Self::of_file(
+            open(path, Kind::WrappedKey)?,
+            secret.set.clone(),
+            secret.id(),
+        )
     }
 
     /// Writes it to a file.
@@ -135,64 +95,48 @@ impl WrappedKey {
     /// # Errors
     /// The first thing that is wrong with the file, another set or another secret key included.
     pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
-        Self::open_with(path.as_ref(), eval.set.clone(), eval.key_id())
+        let file = open(path.as_ref(), Kind::WrappedKey)?;
+        Self::of_file(file, eval.set().clone(), eval.key_id())
     }
 
-    pub(super) fn open_with(path: &Path, set: Set, id: KeyId) -> Result<Self> {
-        let reader = open(path, Kind::WrappedKey)?;
-        let checksum = reader.last_checksum();
-        let checksum = checksum.map_err(|source| Error::file(path, source))?;
-        Self::read(reader, path, checksum, (set, id), |params, file| {
+    /// As [`open`](Self::open), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_alone(path: impl AsRef<Path>) -> Result<Self> {
+        let file = open(path.as_ref(), Kind::WrappedKey)?;
+        let (set, id) = (set_of(&file)?, file.header().key_id());
+        Self::of_file(file, set, id)
+    }
+
+    fn of_file(file: Reader<File>, set: Set, id: KeyId) -> Result<Self> {
+        set.check_own(&file, id)?;
+        let checksum = file.last_checksum().at(file.path())?;
+        let read = Origin::read(file, set, checksum, |params, file| {
             params.open_wrapped(file)
-        })
+        });
+        read.map(|(origin, key)| Self { key, origin })
     }
 
     /// The key in `bytes`, the content of its file.
     pub(super) fn of_slice(bytes: &[u8], set: Set, id: KeyId) -> Result<Self> {
-        let path = Path::new(MEMORY);
-        let reader = Reader::from_slice(bytes, Kind::WrappedKey);
-        let reader = reader.map_err(|source| Error::file(path, source))?;
-        let checksum = last_checksum(bytes);
-        Self::read(reader, path, checksum, (set, id), |params, file| {
+        let file = reader(bytes, Kind::WrappedKey)?;
+        set.check_own(&file, id)?;
+        let read = Origin::read(file, set, last_checksum(bytes), |params, file| {
             params.read_wrapped(file.boxed())
-        })
-    }
-
-    /// Reads it by `read`, whose file ends with `checksum`.
-    fn read<R: Read + Send>(
-        reader: Reader<R>,
-        path: &Path,
-        checksum: [u8; CHECKSUM_BYTES],
-        (set, id): (Set, KeyId),
-        read: impl FnOnce(
-            Arc<dyn traits::Params>,
-            Reader<R>,
-        ) -> Result<Box<dyn traits::WrappedKey>, SchemeError>
-        + Send,
-    ) -> Result<Self> {
-        reader
-            .check_set(set.name(), set.digest())
-            .and_then(|()| reader.check_key(id))
-            .map_err(|source| Error::file(path, source))?;
-        let (header, key) = read_key(reader, path, &set, read)?;
-        Ok(Self {
-            key,
-            header,
-            checksum,
-            set,
-            path: fixed(path),
-        })
+        });
+        read.map(|(origin, key)| Self { key, origin })
     }
 
     /// Where it was read from, which no output may replace.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        &self.origin.path
     }
 
     /// Its parameter set.
     #[must_use]
     pub fn set(&self) -> &Set {
-        &self.set
+        &self.origin.set
     }
 
     /// Size of the AES key.
@@ -229,36 +173,59 @@ impl WrappedKey {
     /// Names the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
-        self.header.key_id()
+        self.origin.header.key_id()
     }
 
     /// The last checksum of its file, which covers all of it.
     pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
-        &self.checksum
+        &self.origin.checksum
     }
 
     /// Size of its file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        self.header.file_bytes()
+        self.origin.header.file_bytes()
     }
 }
 
-/// Checks that the set offers what is asked for, before anything is encrypted.
-fn check_layouts(set: &Set, layouts: &[Layout]) -> Result<()> {
-    let offered = set.layouts();
-    match layouts.iter().find(|layout| !offered.contains(layout)) {
-        None => Ok(()),
-        Some(&layout) => {
+/// The file of an AES key under FHE, if the set offers what is asked for: layouts by name, each once.
+fn wrapped<'s>(
+    secret: &'s SecretKey,
+    aes_key: &AesKey,
+    wrapping: &WrapOptions,
+) -> Result<Box<dyn WrappedFile + 's>> {
+    let (set, offered) = (&secret.set, secret.set.layouts());
+    let bytes = |layout: &&Layout| **layout != Layout::Bits;
+    let wanted: Vec<&Layout> = match &wrapping.layouts[..] {
+        [] if offered.iter().any(|layout| bytes(&layout)) => offered.iter().filter(bytes).collect(),
+        [] => offered.iter().collect(),
+        wanted => wanted.iter().collect(),
+    };
+    let mut layouts = Vec::new();
+    for &layout in wanted {
+        if !offered.contains(&layout) {
             let set = set.name();
             let mismatch = Mismatch::NoLayout {
                 layout,
                 set,
                 offered,
             };
-            Err(Error::Keys(mismatch.into()))
+            return Err(Error::Keys(mismatch.into()));
+        }
+        if !layouts.contains(&layout) {
+            layouts.push(layout);
         }
     }
+    check_size(set, aes_key.size())?;
+    let wrapping = WrapOptions {
+        layouts,
+        ..*wrapping
+    };
+    let mut rng = random::generator()?;
+    let file = secret
+        .key
+        .wrap_file(aes_key.round_keys(), &wrapping, &mut rng);
+    file.map_err(Error::Keys)
 }
 
 /// Checks that the set carries AES with a key of this size.
@@ -278,6 +245,6 @@ fn check_size(set: &Set, size: KeySize) -> Result<()> {
 
 impl fmt::Debug for WrappedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("WrappedKey", &self.set, self.key_id(), f)
+        debug("WrappedKey", self.set(), self.key_id(), f)
     }
 }

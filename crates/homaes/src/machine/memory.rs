@@ -4,6 +4,7 @@
 //! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
 //! happens.
 
+use crate::error::At;
 use crate::{Error, Result, Scheme, Set};
 use homaes_wire::{Header, Reader};
 use std::hint::black_box;
@@ -49,7 +50,7 @@ pub(crate) fn check_read(set: &Set, header: &Header) -> Result<()> {
 pub fn check_keys(paths: &[&Path]) -> Result<()> {
     let mut wanted: u64 = 0;
     for path in paths {
-        let reader = Reader::open_any(path).map_err(|source| Error::file(path, source))?;
+        let reader = Reader::open_any(path).at(path)?;
         let header = reader.header();
         if let Some(scheme) = Scheme::of_set(header.set()) {
             let bytes = scheme.memory_of_key(header.kind(), header.file_bytes());

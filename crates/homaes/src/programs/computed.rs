@@ -8,11 +8,10 @@
 //! Every ciphertext holds bytes. Numbers wider than a byte are in groups of ciphertexts, one for each byte, the lowest first.
 
 use crate::decrypt::MIN_MARGIN_BITS;
-use crate::error::{other_scheme, wrong_value};
+use crate::error::{At, malformed, other_scheme, wrong_value};
 use crate::machine::pool::Pool;
 use crate::results::meta::{TAG_BATCH, TAG_META};
 use crate::{Error, ErrorKind, EvalKey, Output, Result, SchemeError, SecretKey, Set};
-use core::fmt;
 use homaes_scheme::traits::{Input, Params, ValueCodec};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
@@ -132,14 +131,7 @@ pub struct Computed {
     records: Vec<Vec<u8>>,
 }
 
-impl fmt::Debug for Computed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Computed")
-            .field("set", &self.set)
-            .field("values", &self.values)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Computed, "Computed", set, values);
 
 impl Computed {
     /// No values yet, of what was computed with `eval`.
@@ -226,8 +218,8 @@ impl Computed {
             *self.set.digest(),
             self.key,
             contents,
-        );
-        let header = header.map_err(|source| Error::output(output.path(), source))?;
+        )
+        .at(output.path())?;
         let mut file = output.container(header)?;
         file.record(TAG_META, 0, &table)?;
         for (index, record) in (0..).zip(&self.records) {
@@ -247,14 +239,8 @@ pub struct Numbers {
     pub numbers: Zeroizing<Vec<u64>>,
 }
 
-/// Without the numbers, which are secret.
-impl fmt::Debug for Numbers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Numbers")
-            .field("meta", &self.meta)
-            .finish_non_exhaustive()
-    }
-}
+// Without the numbers, which are secret.
+debug_by!(Numbers, "Numbers", meta);
 
 impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
@@ -266,7 +252,7 @@ impl SecretKey {
     pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Computed);
-        self.values_of(reader.map_err(|source| Error::file(path, source))?.boxed())
+        self.values_of(reader.at(path)?.boxed())
     }
 
     /// As [`open_values`](Self::open_values), of the file that `read` gives from now to its end; `name` names it in errors.
@@ -280,13 +266,11 @@ impl SecretKey {
     ) -> Result<Vec<Numbers>> {
         let name = name.as_ref();
         let reader = Reader::of_read(read, None, Kind::Computed, name);
-        self.values_of(reader.map_err(|source| Error::file(name, source))?.boxed())
+        self.values_of(reader.at(name)?.boxed())
     }
 
     fn values_of(&self, reader: Input<'_>) -> Result<Vec<Numbers>> {
-        let set = reader.check_set(self.set.name(), self.set.digest());
-        let checked = set.and_then(|()| reader.check_key(self.id()));
-        checked.map_err(|source| Error::file(reader.path(), source))?;
+        self.set.check_own(&reader, self.id())?;
         let pool = Pool::new(0);
         let mut all = Vec::new();
         each_value(reader, &self.set, &mut |path, form, meta, bodies| {
@@ -350,22 +334,19 @@ type Take<'t> = &'t mut dyn FnMut(&Path, &dyn ValueCodec, &ValueMeta, Vec<Vec<u8
 /// Reads a file of this set to its end.
 fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
     let path = reader.path().to_owned();
-    let error = |source| Error::file(&path, source);
     let params = set.params();
     let records = reader.header().records();
-    let table = reader
-        .next_record(TAG_META, MAX_TABLE_BYTES)
-        .and_then(|body| decode(&body, records))
-        .map_err(error)?;
-    let form = form_of(&*params, &table).map_err(error)?;
+    let table = reader.next_record(TAG_META, MAX_TABLE_BYTES);
+    let table = table.and_then(|body| decode(&body, records)).at(&path)?;
+    let form = form_of(&*params, &table).at(&path)?;
     let mut index = 0;
     for meta in &table {
         let (mut bodies, mut held) = (Vec::new(), Vec::new());
         for _ in 0..meta.ciphertexts {
             let read = reader.next_indexed(TAG_BATCH, form.most_bytes());
-            let (found, body) = read.map_err(error)?;
+            let (found, body) = read.at(&path)?;
             if found != index {
-                return Err(error(malformed("number of a ciphertext", "in order")));
+                return Err(malformed("number of a ciphertext", "in order")).at(&path);
             }
             let bytes = form.held(&body);
             held.push(bytes.map_err(|source| meta.wrong(&path, source))?);
@@ -373,11 +354,11 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
             index += 1;
         }
         if !meta.fits(&held) {
-            return Err(error(malformed("value", CIPHERTEXTS)));
+            return Err(malformed("value", CIPHERTEXTS)).at(&path);
         }
         take(&path, form, meta, bodies)?;
     }
-    reader.finish().map_err(error)
+    reader.finish().at(&path)
 }
 
 /// The form of a set's values, which all must have.
@@ -440,8 +421,4 @@ fn decode(body: &[u8], records: u64) -> Result<Vec<ValueMeta>, WireError> {
 
 fn is_label(label: &str) -> bool {
     (1..=MAX_LABEL_BYTES).contains(&label.len()) && !label.chars().any(char::is_control)
-}
-
-fn malformed(what: &'static str, expected: &'static str) -> WireError {
-    WireError::Malformed { what, expected }
 }

@@ -54,14 +54,7 @@ pub struct Scan {
     patterns: Vec<(String, Vec<u8>)>,
 }
 
-impl core::fmt::Debug for Scan {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Scan")
-            .field("set", &self.set)
-            .field("patterns", &self.patterns.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Scan, "Scan", set);
 
 impl Scan {
     /// A search for patterns by their labels, with keys of `set`.

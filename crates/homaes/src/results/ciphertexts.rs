@@ -1,6 +1,6 @@
 //! The batches of an `.hct` file, front to back: from a path, from a [`Source`], or from any [`Read`].
 
-use crate::error::other_scheme;
+use crate::error::{At, malformed, other_scheme};
 use crate::input::part_meta::MAX_PARTS_BYTES;
 use crate::input::source::Source;
 use crate::machine::pool::Pool;
@@ -12,7 +12,7 @@ use homaes_scheme::{FieldError, Mismatch};
 use homaes_wire::{KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// FHE ciphertexts of a message, opened: what is before the batches was read and checked.
@@ -45,14 +45,7 @@ pub struct Ciphertexts<'r> {
     meta: Meta,
 }
 
-impl core::fmt::Debug for Ciphertexts<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Ciphertexts")
-            .field("path", &self.path)
-            .field("set", &self.set)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Ciphertexts<'_>, "Ciphertexts", path, set);
 
 impl<'r> Ciphertexts<'r> {
     /// Opens an `.hct` file.
@@ -61,8 +54,7 @@ impl<'r> Ciphertexts<'r> {
     /// The first thing that is wrong with the file before its batches.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let reader = Reader::open(path, Kind::Ciphertext);
-        let reader = reader.map_err(|source| Error::file(path, source))?;
+        let reader = Reader::open(path, Kind::Ciphertext).at(path)?;
         Self::of_any_set(reader.boxed())
     }
 
@@ -85,15 +77,15 @@ impl<'r> Ciphertexts<'r> {
     }
 
     fn of(read: impl Read + Send + 'r, bytes: Option<u64>, path: &Path) -> Result<Self> {
-        let reader = Reader::of_read(read, bytes, Kind::Ciphertext, path);
-        let reader = reader.map_err(|source| Error::file(path, source))?;
+        let reader = Reader::of_read(read, bytes, Kind::Ciphertext, path).at(path)?;
         Self::of_any_set(reader.boxed())
     }
 
     fn of_any_set(reader: Input<'r>) -> Result<Self> {
         let set = Set::of_file(reader.path(), reader.header().set())?;
-        let checked = reader.check_set(set.name(), set.digest());
-        checked.map_err(|source| Error::file(reader.path(), source))?;
+        reader
+            .check_set(set.name(), set.digest())
+            .at(reader.path())?;
         Self::new(reader, set)
     }
 
@@ -119,7 +111,7 @@ impl<'r> Ciphertexts<'r> {
                 }
                 Ok(meta)
             });
-        let meta = meta.map_err(|source| Error::file(&path, source))?;
+        let meta = meta.at(&path)?;
         Ok(Self {
             reader,
             path,
@@ -154,9 +146,7 @@ impl<'r> Ciphertexts<'r> {
 
     /// Refuses those of another set or another secret key.
     pub(crate) fn check(&self, set: &Set, key: KeyId) -> Result<()> {
-        let set = self.reader.check_set(set.name(), set.digest());
-        let checked = set.and_then(|()| self.reader.check_key(key));
-        checked.map_err(|source| self.error(source))
+        set.check_own(&self.reader, key)
     }
 
     /// Refuses batches of another size.
@@ -177,13 +167,7 @@ impl<'r> Ciphertexts<'r> {
         decode: impl FnOnce(&[u8]) -> Result<T, WireError>,
     ) -> Result<T> {
         let body = self.reader.next_record(tag, most);
-        body.and_then(|body| decode(&body))
-            .map_err(|source| self.error(source))
-    }
-
-    /// What is wrong with the file.
-    pub(crate) fn error(&self, source: WireError) -> Error {
-        Error::file(&self.path, source)
+        body.and_then(|body| decode(&body)).at(&self.path)
     }
 }
 
@@ -218,14 +202,7 @@ pub struct Batches<'r> {
     steps: Option<Vec<Step>>,
 }
 
-impl core::fmt::Debug for Batches<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Batches")
-            .field("path", &self.path)
-            .field("next", &self.next)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Batches<'_>, "Batches", path, next);
 
 impl Batches<'_> {
     /// What they are the encryption of.
@@ -260,20 +237,17 @@ impl Batches<'_> {
                 .next_record(TAG_STEPS, self.meta.steps_bytes())
                 .and_then(|body| self.meta.decode_steps(&body))
                 .and_then(|steps| reader.finish().map(|()| steps));
-            self.steps = Some(steps.map_err(|source| Error::file(&self.path, source))?);
+            self.steps = Some(steps.at(&self.path)?);
             return Ok(None);
         }
         let shape = self.meta.shape(index);
         let read = reader.next_indexed(TAG_BATCH, bytes(&self.set, shape));
         let body = read.and_then(|(found, body)| match found == index {
             true => Ok(body),
-            false => Err(WireError::Malformed {
-                what: "batch number",
-                expected: "batches in order",
-            }),
+            false => Err(malformed("batch number", "batches in order")),
         });
         let batch = Batch {
-            body: body.map_err(|source| Error::file(&self.path, source))?,
+            body: body.at(&self.path)?,
             index,
             shape,
             key_id: reader.header().key_id(),
@@ -313,14 +287,7 @@ pub struct Batch {
     pool: Arc<OnceLock<Pool>>,
 }
 
-impl core::fmt::Debug for Batch {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Batch")
-            .field("index", &self.index)
-            .field("shape", &self.shape)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Batch, "Batch", index, shape);
 
 impl Batch {
     /// Its number, from 0.
@@ -407,29 +374,29 @@ impl Batch {
     }
 
     /// The file, for errors.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.path.to_path_buf()
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
 /// What the first record says must be possible under the set: what follows is read by it.
 fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
     let (set, layout, level) = (&file.set, file.meta.layout, file.meta.level);
-    let content = |source| Error::content(&file.path, source);
-    if !set.layouts().contains(&layout) {
-        let mismatch = Mismatch::NoLayout {
-            layout,
-            set: set.name(),
-            offered: set.layouts(),
-        };
-        return Err(content(mismatch.into()));
-    }
-    let top = set.params().top_level();
-    if level > top {
-        let error = FieldError::new("level", level as u64, top as u64);
-        return Err(content(error.into()));
-    }
-    Ok(())
+    let (offered, top) = (set.layouts(), set.params().top_level());
+    let error: SchemeError = match offered.contains(&layout) {
+        false => {
+            let set = set.name();
+            let mismatch = Mismatch::NoLayout {
+                layout,
+                set,
+                offered,
+            };
+            mismatch.into()
+        }
+        true if level > top => FieldError::new("level", level as u64, top as u64).into(),
+        true => return Ok(()),
+    };
+    Err(error).at(&file.path)
 }
 
 /// A source, front to back.

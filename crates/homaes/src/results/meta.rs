@@ -9,6 +9,7 @@
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
 //! ```
 
+use crate::error::malformed;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Quality, Step};
@@ -297,10 +298,6 @@ pub(crate) fn encode_steps(steps: &[Step], timed: bool) -> Vec<u8> {
             .f64(if timed { step.seconds } else { 0.0 })
     };
     steps.iter().fold(Encoder::new(), add).finish()
-}
-
-fn malformed(what: &'static str, expected: &'static str) -> WireError {
-    WireError::Malformed { what, expected }
 }
 
 /// How the message is cut, which must fit the number of records.

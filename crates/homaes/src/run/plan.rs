@@ -2,9 +2,10 @@
 
 use crate::input::aes_input::AesInput;
 use crate::input::split::Split;
-use crate::results::meta::Meta;
-use crate::run::writer::Results;
-use crate::{Error, Output, Result};
+use crate::output::Container;
+use crate::results::meta::{Meta, TAG_BATCH, TAG_STEPS, encode_steps};
+use crate::run::evaluate::Evaluated;
+use crate::{Error, Output, Result, Step};
 use core::fmt;
 use homaes_aes::Layout;
 use homaes_wire::hex;
@@ -124,12 +125,42 @@ impl Plan {
         for (tag, body) in &self.front {
             file.record(*tag, 0, body)?;
         }
-        Ok(Results::new(file, 0))
+        Ok(Results { file, next: 0 })
     }
 
     /// Records before the batches.
     pub(crate) fn front_records(&self) -> u64 {
         self.front.len() as u64
+    }
+}
+
+/// A file of results whose front is written.
+pub(crate) struct Results {
+    pub(crate) file: Container,
+    /// Index of the next record of results.
+    pub(crate) next: u64,
+}
+
+impl Results {
+    /// Writes the records of a batch; the next one is made while one is written.
+    pub(crate) fn batch(&mut self, done: Evaluated<'_>) -> Result<()> {
+        let mut records = done.records;
+        let mut ready = records.next();
+        while let Some(body) = ready {
+            let body = body.map_err(|source| Error::batch(done.index, source))?;
+            let write = || self.file.record(TAG_BATCH, self.next, &body);
+            let (written, following) = rayon::join(write, || records.next());
+            written?;
+            self.next += 1;
+            ready = following;
+        }
+        Ok(())
+    }
+
+    /// Writes the last record; `timed`: with the seconds that steps took.
+    pub(crate) fn steps(&mut self, steps: &[Step], timed: bool) -> Result<()> {
+        let steps = encode_steps(steps, timed);
+        self.file.record(TAG_STEPS, 0, &steps)
     }
 }
 
@@ -160,42 +191,4 @@ pub(crate) fn front_bytes(header: &Header, front: &[(u16, Vec<u8>)]) -> Result<V
 /// An error about a file in memory.
 pub(crate) fn in_memory(source: WireError) -> Error {
     Error::file("<memory>".as_ref(), source)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use homaes_aes::KeySize;
-
-    #[test]
-    fn the_last_batch_may_be_shorter() {
-        for (bytes, records, body_bytes) in [
-            (0, 0, 0),
-            (1, 1, 10),
-            (512, 1, 320),
-            (513, 2, 330),
-            (1024 + 17, 3, 660),
-        ] {
-            let split = Split {
-                bytes,
-                blocks_per_batch: 32,
-            };
-            let meta = Meta::new(Vec::new(), KeySize::Aes128, (Layout::Bits, 1), split);
-            let last = split.batches().saturating_sub(1);
-            let lengths = [0, last].map(|batch| 10 * split.batch_blocks(batch));
-            let sum = contents(&[], &meta, lengths);
-            // the record of steps follows
-            let steps = meta.steps_bytes();
-            assert_eq!(
-                (sum.records, sum.body_bytes),
-                (records + 1, body_bytes + steps)
-            );
-            let front = [(1, vec![0; 7]), (5, vec![0; 3])];
-            let more = contents(&front, &meta, lengths);
-            assert_eq!(
-                (more.records, more.body_bytes),
-                (sum.records + 2, sum.body_bytes + 10)
-            );
-        }
-    }
 }

@@ -11,13 +11,13 @@
 //! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
 //! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
 
+use crate::error::At;
 use crate::machine::disk;
 use crate::machine::memory;
 use crate::output::{DONE, JOURNAL, PART, folder_of, refuse_own_input, spare_secret_key};
 use crate::results::meta::encode_steps;
 use crate::results::report::worst;
-use crate::run::plan::{Plan, RunId};
-use crate::run::writer::Results;
+use crate::run::plan::{Plan, Results, RunId};
 use crate::{AesInput, Error, ErrorKind, Output, Report, Result, Step, Transcipher};
 use homaes_wire::{Front, Reader, hex, unhex};
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ impl Transcipher<'_> {
         let journal = Output::resumed_as(path, how.force, false, journal_path)?;
         let (mut journal, state) = Journal::open(journal, part, &plan, (id, how))?;
         let State {
-            mut file,
+            mut results,
             mut steps,
             batches,
             lost,
@@ -135,10 +135,10 @@ impl Transcipher<'_> {
         let mut done = batches;
         let mut report = self.evaluate(&plan, batches..of, &mut |batch| {
             worst(&mut steps, &batch.steps);
-            file.batch(batch)?;
-            file.sync_data()?;
+            results.batch(batch)?;
+            results.file.sync_data()?;
             done += 1;
-            journal.add(&entry((done, &file, &steps)))?;
+            journal.add(&entry(done, &results, &steps))?;
             kept(Kept {
                 batches: done,
                 of,
@@ -146,12 +146,15 @@ impl Transcipher<'_> {
             });
             Ok(())
         })?;
-        file.steps(&steps, false)?;
+        results.steps(&steps, false)?;
+        let mut file = results.file;
         file.sync_data()?;
         journal.add(&json!({ "done": hex(&file.checksum()) }))?;
         file.commit()?;
         journal.keep(path);
-        set_times(&mut steps, &report.steps);
+        for (step, timed) in steps.iter_mut().zip(&report.steps) {
+            step.seconds = timed.seconds;
+        }
         (report.steps, report.resumed, report.batches) = (steps, batches, of);
         Ok(report)
     }
@@ -178,7 +181,7 @@ impl Transcipher<'_> {
         if !self.is_done(&journal, path, plan, id) {
             return Ok(!how.force && self.is_done(&done_path(path), path, plan, id));
         }
-        fs::rename(&journal, done_path(path)).map_err(|source| Error::io(&journal, source))?;
+        fs::rename(&journal, done_path(path)).at(&journal)?;
         Ok(true)
     }
 }
@@ -194,26 +197,19 @@ fn is_whole(path: &Path, plan: &Plan, done: &str) -> bool {
     open().is_some()
 }
 
-/// Gives steps the seconds that this run measured.
-fn set_times(steps: &mut [Step], timed: &[Step]) {
-    for (step, timed) in steps.iter_mut().zip(timed) {
-        step.seconds = timed.seconds;
-    }
-}
-
 /// The line after a batch.
-fn entry((batches, file, steps): (u64, &Results, &[Step])) -> Value {
+fn entry(batches: u64, results: &Results, steps: &[Step]) -> Value {
     json!({
         "batches": batches,
-        "records": file.records(),
-        "chain": hex(&file.checksum()),
+        "records": results.next,
+        "chain": hex(&results.file.checksum()),
         "steps": hex(&encode_steps(steps, false)),
     })
 }
 
 /// Where a run begins.
 struct State {
-    file: Results,
+    results: Results,
     steps: Vec<Step>,
     batches: u64,
     lost: u64,
@@ -235,13 +231,9 @@ impl Journal {
     ) -> Result<(Self, State)> {
         let path = journal_path(journal.path());
         let mut text = Vec::new();
-        let read = journal.written()?.read_to_end(&mut text);
-        read.map_err(|source| Error::io(&path, source))?;
+        journal.written()?.read_to_end(&mut text).at(&path)?;
         let lines = Lines::read(&text);
-        let part_bytes = part.written()?.metadata();
-        let part_bytes = part_bytes
-            .map_err(|source| Error::io(part.path(), source))?
-            .len();
+        let part_bytes = part.written()?.metadata().at(part.path())?.len();
         let foreign = match lines.all.first() {
             _ if lines.is_of(id) => None,
             Some((first, _)) if first["format"] == FORMAT => {
@@ -264,50 +256,41 @@ impl Journal {
         {
             return Err(error);
         }
-        let (last, whole) = match lines.is_of(id) {
-            true => Last::find(&lines, &part, plan)?,
-            false => (None, 0),
-        };
-        let (there, done) = match &last {
-            Some(last) => (last.front.bytes(), last.batches),
-            None => (0, 0),
-        };
-        let lost = match lines.is_of(id) {
-            true => lines.lost(done, whole),
-            false => 0,
-        };
+        let (mut last, mut lost) = (None, 0);
+        if lines.is_of(id) {
+            let whole;
+            (last, whole) = Last::find(&lines, &part, plan)?;
+            lost = lines.lost(last.as_ref().map_or(0, |last| last.batches), whole);
+        }
         if !how.ignore_space {
             let (more, of) = DISK_MARGIN;
-            let wanted = plan
-                .file_bytes()
-                .saturating_add(plan.file_bytes() / of * more);
+            let bytes = plan.file_bytes();
+            let wanted = bytes.saturating_add(bytes / of * more);
+            let there = last.as_ref().map_or(0, |last| last.front.bytes());
             disk::check(folder_of(part.path()), wanted, there)?;
         }
         let mut own = Self {
             output: journal,
             path,
         };
-        let state = match last {
+        let (results, steps, batches) = match last {
             Some(last) => {
                 own.output.cut(last.journal_bytes)?;
                 let file = part.rest_of(plan.header.clone(), Some(&last.front))?;
-                State {
-                    file: Results::new(file, last.front.records() - plan.front_records()),
-                    steps: last.steps,
-                    batches: last.batches,
-                    lost,
-                }
+                let next = last.front.records() - plan.front_records();
+                (Results { file, next }, last.steps, last.batches)
             }
             None => {
                 own.output.cut(0)?;
                 own.add(&first_line(plan, id))?;
-                State {
-                    file: plan.begin(part)?,
-                    steps: Vec::new(),
-                    batches: 0,
-                    lost,
-                }
+                (plan.begin(part)?, Vec::new(), 0)
             }
+        };
+        let state = State {
+            results,
+            steps,
+            batches,
+            lost,
         };
         Ok((own, state))
     }
@@ -316,8 +299,7 @@ impl Journal {
     fn add(&mut self, line: &Value) -> Result<()> {
         let text = line.to_string();
         let text = format!("{text} {}\n", hex(&line_checksum(text.as_bytes())));
-        let written = self.output.write_all(text.as_bytes());
-        written.map_err(|source| Error::io(&self.path, source))?;
+        self.output.write_all(text.as_bytes()).at(&self.path)?;
         self.output.sync_data()
     }
 

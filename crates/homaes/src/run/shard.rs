@@ -8,14 +8,14 @@
 //!
 //! A shard is a function of message, keys and layout: whoever computes it makes the same bytes.
 
+use crate::error::{At, malformed};
 use crate::machine::memory;
 use crate::output::Output;
 use crate::results::meta::{
     TAG_BATCH, TAG_META, TAG_STEPS, decode_steps, encode_steps, steps_bytes,
 };
 use crate::results::report::worst;
-use crate::run::plan::{Plan, RunId, in_memory};
-use crate::run::writer::Results;
+use crate::run::plan::{Plan, Results, RunId, in_memory};
 use crate::{Error, ErrorKind, Report, Result, Step, Transcipher};
 use homaes_wire::{
     Contents, Decoder, Encoder, Front, Header, Kind, RECORD_OVERHEAD, Reader, WireError, Writer,
@@ -59,8 +59,10 @@ impl ShardName {
             .finish()
     }
 
-    fn decode(body: &[u8]) -> Result<Self, WireError> {
-        let mut decoder = Decoder::new(body);
+    /// The first record of a shard.
+    pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, WireError> {
+        let body = reader.next_record(TAG_META, NAME_BYTES)?;
+        let mut decoder = Decoder::new(&body);
         let run = RunId(decoder.array("id of the run")?);
         let number = decoder.u64("number of the shard")?;
         let first = decoder.u64("first batch")?;
@@ -76,9 +78,17 @@ impl ShardName {
         })
     }
 
-    /// The first record of a shard.
-    pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, WireError> {
-        Self::decode(&reader.next_record(TAG_META, NAME_BYTES)?)
+    /// The name of shard `number` of the same run, of as many batches as this one unless the run, which has `all`, ends
+    /// before.
+    fn numbered(self, number: u64, all: u64) -> Self {
+        let first = number.saturating_mul(self.batches);
+        let batches = self.batches.min(all.saturating_sub(first));
+        Self {
+            number,
+            first,
+            batches,
+            ..self
+        }
     }
 }
 
@@ -86,15 +96,14 @@ impl Plan {
     /// The name of shard `number` of this run, of `batches` batches each.
     #[must_use]
     pub fn shard(&self, run: RunId, number: u64, batches: u64) -> ShardName {
-        let first = number.saturating_mul(batches);
-        let left = self.split.batches().saturating_sub(first);
-        ShardName {
+        let first = ShardName {
             run,
-            number,
-            first,
-            batches: batches.min(left),
+            number: 0,
+            first: 0,
+            batches,
             front: self.front_digest,
-        }
+        };
+        first.numbered(number, self.split.batches())
     }
 
     /// The blocks of a shard.
@@ -179,10 +188,11 @@ impl Transcipher<'_> {
         let (output, buffer) = Output::memory();
         let mut file = output.container(header)?;
         file.record(TAG_META, 0, &name.encode())?;
-        let mut file = Results::new(file, name.first);
-        let mut report = self.evaluate(plan, name.range(), &mut |done| file.batch(done))?;
-        file.steps(&report.steps, false)?;
-        file.commit()?;
+        let next = name.first;
+        let mut results = Results { file, next };
+        let mut report = self.evaluate(plan, name.range(), &mut |done| results.batch(done))?;
+        results.steps(&report.steps, false)?;
+        results.file.commit()?;
         let bytes = buffer.take();
         report.file_bytes = bytes.len() as u64;
         Ok((bytes, report))
@@ -200,13 +210,7 @@ pub struct Shard {
     steps: Vec<Step>,
 }
 
-impl core::fmt::Debug for Shard {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Shard")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Shard, "Shard", name);
 
 impl Shard {
     /// What the first bytes of the file of a shard, up to its first batch, say that it is; `path` names it in errors.
@@ -216,7 +220,7 @@ impl Shard {
     pub fn name_of(front: &[u8], path: &Path) -> Result<ShardName> {
         let name = Reader::of_read(front, None, Kind::Shard, path)
             .and_then(|mut reader| ShardName::read(&mut reader));
-        name.map_err(|source| Error::file(path, source))
+        name.at(path)
     }
 
     /// Reads the file of a shard; `path` names it in errors.
@@ -224,27 +228,20 @@ impl Shard {
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn read(bytes: Vec<u8>, path: &Path) -> Result<Self> {
-        let error = |source| Error::file(path, source);
-        let mut reader = Reader::from_slice(&bytes, Kind::Shard).map_err(error)?;
+        let mut reader = Reader::from_slice(&bytes, Kind::Shard).at(path)?;
         let header = reader.header().clone();
-        let name = ShardName::read(&mut reader).map_err(error)?;
+        let name = ShardName::read(&mut reader).at(path)?;
         let mut at = header.header_bytes() + RECORD_OVERHEAD + NAME_BYTES;
         let mut bodies = Vec::new();
         if header.records().checked_sub(2) != Some(name.batches) {
-            return Err(error(WireError::Malformed {
-                what: "batches",
-                expected: "as many as there are records",
-            }));
+            return Err(malformed("batches", "as many as there are records")).at(path);
         }
         for batch in name.range() {
-            let record = reader.begin_record(TAG_BATCH, u64::MAX).map_err(error)?;
+            let record = reader.begin_record(TAG_BATCH, u64::MAX).at(path)?;
             let head = record.head();
-            record.finish().map_err(error)?;
+            record.finish().at(path)?;
             if head.index != batch {
-                return Err(error(WireError::Malformed {
-                    what: "batch number",
-                    expected: "batches in order",
-                }));
+                return Err(malformed("batch number", "batches in order")).at(path);
             }
             let start = (at + RECORD_OVERHEAD) as usize - homaes_wire::CHECKSUM_BYTES;
             bodies.push(start..start + head.len as usize);
@@ -254,7 +251,7 @@ impl Shard {
             .next_record(TAG_STEPS, steps_bytes(u64::from(u8::MAX)))
             .and_then(|body| decode_steps(&body, body.len() as u64 / steps_bytes(1)))
             .and_then(|steps| reader.finish().map(|()| steps))
-            .map_err(error)?;
+            .at(path)?;
         Ok(Self {
             name,
             header,
@@ -305,15 +302,7 @@ pub struct Merge<'s> {
     left: io::Cursor<Vec<u8>>,
 }
 
-impl core::fmt::Debug for Merge<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Merge")
-            .field("run", &self.name.run)
-            .field("shards", &self.shards)
-            .field("next", &self.next)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Merge<'_>, "Merge", name, shards, next);
 
 impl<'s> Merge<'s> {
     /// The file that begins with `front` ([`Plan::front`]), whose batches are in shards of `shard_batches` each.
@@ -322,10 +311,10 @@ impl<'s> Merge<'s> {
     /// [`Error::File`] if `front` is not the front of a file of results.
     pub fn new(front: Vec<u8>, run: RunId, shard_batches: u64, fetch: Fetch<'s>) -> Result<Self> {
         let malformed = || {
-            in_memory(WireError::Malformed {
-                what: "front of the results",
-                expected: "a header and the records before the batches",
-            })
+            in_memory(malformed(
+                "front of the results",
+                "a header and the records before the batches",
+            ))
         };
         let (header, whole) = Front::of_any(&front, Kind::Ciphertext).map_err(in_memory)?;
         let rest = header.records().checked_sub(whole.records());
@@ -371,14 +360,7 @@ impl<'s> Merge<'s> {
     /// The name that shard `number` must have.
     #[must_use]
     pub fn shard(&self, number: u64) -> ShardName {
-        let first = number.saturating_mul(self.name.batches);
-        let left = self.batches.saturating_sub(first);
-        ShardName {
-            number,
-            first,
-            batches: self.name.batches.min(left),
-            ..self.name
-        }
+        self.name.numbered(number, self.batches)
     }
 
     /// The next bytes of the file; none at its end.

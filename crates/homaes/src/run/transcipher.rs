@@ -210,10 +210,39 @@ impl<'k> Transcipher<'k> {
             bridge.check_level(level)?;
         }
         let split = message.split(self.set().blocks_per_batch(layout));
-        let meta = self.meta(&message, (layout, level), split);
-        let front = self.front(&meta);
-        let batch_bytes = self.batch_bytes(&meta);
-        let header = self.header(&meta, &front, batch_bytes)?;
+        // results are of this layout and level, unless they cross
+        let (size, parts) = (self.wrapped.key_size(), message.meta());
+        let (meta, user) = match self.bridge {
+            None => (Meta::new(parts, size, (layout, level), split), None),
+            Some(bridge) => {
+                let blocks_per_batch = bridge.blocks_per_record();
+                let split = Split {
+                    blocks_per_batch,
+                    ..split
+                };
+                let meta = Meta::new(parts, size, (Layout::Bits, 1), split);
+                (meta, bridge.user())
+            }
+        };
+        let mut front = vec![(TAG_META, meta.encode())];
+        front.extend(meta.encode_parts().map(|body| (TAG_PARTS, body)));
+        front.extend(user.map(|body| (TAG_TARGET, body)));
+        let last = meta.split.batches().saturating_sub(1);
+        let batch_bytes = [0, last].map(|batch| match self.bridge {
+            None => self.set().params().batch_bytes(meta.shape(batch)),
+            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
+        });
+        let (kind, set, id) = match self.bridge {
+            None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
+            Some(bridge) => bridge.results(),
+        };
+        let contents = contents(&front, &meta, batch_bytes);
+        let header = Header::new(kind, set.name(), *set.digest(), id, contents);
+        let header = match meta.has_parts() {
+            true => header.map(Header::newest),
+            false => header,
+        };
+        let header = header.map_err(in_memory)?;
         let front_digest = blake3::hash(&front_bytes(&header, &front)?).into();
         Ok(Plan {
             message,
@@ -264,11 +293,11 @@ impl<'k> Transcipher<'k> {
         if output.is_file() {
             disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
         }
-        let mut file = plan.begin(output)?;
+        let mut results = plan.begin(output)?;
         let all = 0..plan.split.batches();
-        let report = self.evaluate(&plan, all, &mut |done| file.batch(done))?;
-        file.steps(&report.steps, !self.reproducible)?;
-        file.commit()?;
+        let report = self.evaluate(&plan, all, &mut |done| results.batch(done))?;
+        results.steps(&report.steps, !self.reproducible)?;
+        results.file.commit()?;
         Ok(report)
     }
 
@@ -349,7 +378,7 @@ impl<'k> Transcipher<'k> {
 
     /// The circuit of a layout, prepared once.
     fn circuit(&self, layout: Layout) -> Result<&(dyn Circuit + 'k)> {
-        let place = &self.circuits[index(layout)];
+        let place = &self.circuits[layout as usize];
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
@@ -367,62 +396,6 @@ impl<'k> Transcipher<'k> {
     fn output_level(&self, layout: Layout) -> Result<usize> {
         let level = self.wrapped.output_level(layout);
         level.ok_or_else(|| not_wrapped(layout, self.wrapped.layouts()))
-    }
-
-    /// What is written of the message, whose results are of this layout and level unless they cross.
-    fn meta(&self, message: &AesInput, results: (Layout, usize), split: Split) -> Meta {
-        let (size, parts) = (self.wrapped.key_size(), message.meta());
-        match self.bridge {
-            None => Meta::new(parts, size, results, split),
-            Some(bridge) => {
-                let blocks_per_batch = bridge.blocks_per_record();
-                let split = Split {
-                    blocks_per_batch,
-                    ..split
-                };
-                Meta::new(parts, size, (Layout::Bits, 1), split)
-            }
-        }
-    }
-
-    /// The records before the batches, with their tags.
-    fn front(&self, meta: &Meta) -> Vec<(u16, Vec<u8>)> {
-        let target = self.bridge.and_then(BridgeKey::user);
-        let more = [(TAG_PARTS, meta.encode_parts()), (TAG_TARGET, target)];
-        let more = more
-            .into_iter()
-            .filter_map(|(tag, body)| Some((tag, body?)));
-        std::iter::once((TAG_META, meta.encode()))
-            .chain(more)
-            .collect()
-    }
-
-    /// Length of the record of a batch, and of the last one.
-    fn batch_bytes(&self, meta: &Meta) -> [u64; 2] {
-        [0, meta.split.batches().saturating_sub(1)].map(|batch| match self.bridge {
-            None => self.set().params().batch_bytes(meta.shape(batch)),
-            Some(bridge) => bridge.record_bytes(meta.shape(batch)),
-        })
-    }
-
-    /// The header of the file of results.
-    fn header(
-        &self,
-        meta: &Meta,
-        front: &[(u16, Vec<u8>)],
-        batch_bytes: [u64; 2],
-    ) -> Result<Header> {
-        let (kind, set, id) = match self.bridge {
-            None => (Kind::Ciphertext, self.set(), self.eval.key_id()),
-            Some(bridge) => bridge.results(),
-        };
-        let contents = contents(front, meta, batch_bytes);
-        let header = Header::new(kind, set.name(), *set.digest(), id, contents);
-        let header = header.map_err(in_memory)?;
-        Ok(match meta.has_parts() {
-            true => header.newest(),
-            false => header,
-        })
     }
 
     fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
@@ -452,13 +425,6 @@ fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
     Error::Keys(Mismatch::NotWrapped { layout, held }.into())
 }
 
-/// Cost of a packed batch and of a sliced one, in one unit; `bench --layout` measures their ratio.
-const PACKED_BATCH_COST: u64 = 1;
-const SLICED_BATCH_COST: u64 = 10;
-
-/// Of a batch of bits: eight times the ciphertexts of a sliced one, with more products for each.
-const BITS_BATCH_COST: u64 = 10 * SLICED_BATCH_COST;
-
 /// The layout of least cost for a message of `blocks`, among layouts with their blocks per batch; of equal ones the one
 /// with larger batches.
 fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option<Layout> {
@@ -470,20 +436,13 @@ fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option
     best.map(|(layout, _)| layout)
 }
 
+/// What a batch costs, by `bench --layout`. One of bits has eight times the ciphertexts of a sliced one, with more products
+/// for each.
 const fn batch_cost(layout: Layout) -> u64 {
     match layout {
-        Layout::Packed => PACKED_BATCH_COST,
-        Layout::Sliced => SLICED_BATCH_COST,
-        Layout::Bits => BITS_BATCH_COST,
-    }
-}
-
-/// Place of a layout in [`Layout::ALL`].
-fn index(layout: Layout) -> usize {
-    match layout {
-        Layout::Packed => 0,
-        Layout::Sliced => 1,
-        Layout::Bits => 2,
+        Layout::Packed => 1,
+        Layout::Sliced => 10,
+        Layout::Bits => 100,
     }
 }
 
@@ -515,7 +474,7 @@ mod tests {
     #[test]
     fn every_layout_has_its_place() {
         for (place, layout) in Layout::ALL.into_iter().enumerate() {
-            assert_eq!(index(layout), place);
+            assert_eq!(layout as usize, place);
         }
     }
 }

@@ -61,8 +61,8 @@ fn nonce_and_tag_are_read_from_the_file() {
     let nonce = core::array::from_fn(|i| i as u8);
     assert_eq!((part.mode(), part.bytes()), (Mode::Gcm { nonce }, 20));
     let part = part.with_aad(vec![1]).unwrap();
-    assert_eq!(part.public.tag.unwrap()[..], bytes[32..]);
-    assert_eq!(part.public.aad, [1]);
+    assert_eq!(part.tag.unwrap()[..], bytes[32..]);
+    assert_eq!(part.aad, [1]);
     let (before, blocks) = part.read(1, 1).unwrap();
     assert_eq!(before.unwrap()[..], bytes[12..28]);
     assert_eq!(blocks[0][..4], bytes[28..32]);

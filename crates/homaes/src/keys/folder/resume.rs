@@ -6,6 +6,7 @@
 //! An evaluation key of an older version has another header and is begun anew.
 
 use super::{KeyFolder, KeyStep, KeyTick, commit, exists, id_of};
+use crate::error::At;
 use crate::keys::random;
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others, write_rest,
@@ -54,8 +55,12 @@ impl KeyFolder {
             }
         };
         let path = unfinished_path(&eval_path);
-        let header = key.key.eval_file(seed).map_err(Error::Keys)?.header();
-        let header = header.map_err(|source| Error::output(&path, source))?;
+        let header = key
+            .key
+            .eval_file(seed)
+            .map_err(Error::Keys)?
+            .header()
+            .at(&path)?;
         let front = Front::of(eval.written()?, &header);
         // records are of use with the seed they were made from
         let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
@@ -90,7 +95,7 @@ fn go_back(folder: &Path) -> Result<()> {
     let made = id_of(&unfinished_path(&eval), Kind::EvalKey).ok();
     let private = File::open(&own).is_ok_and(|file| !readable_by_others(&file));
     match private && secret.is_some() && secret == made {
-        true => fs::rename(&own, &unfinished).map_err(|source| Error::io(&own, source)),
+        true => fs::rename(&own, &unfinished).at(&own),
         false => Ok(()),
     }
 }
@@ -121,7 +126,7 @@ fn unfinished_secret(
         Err(WireError::Io { source, .. }) => return Err(Error::io(path, source)),
         Err(_) => return Ok(None),
     }
-    let reader = open(output.written()?).map_err(|source| Error::file(path, source))?;
+    let reader = open(output.written()?).at(path)?;
     let key = match lock {
         None => SecretKey::of_reader(reader, path),
         Some((passphrase, _)) => SecretKey::unlock_reader(reader, path, passphrase),

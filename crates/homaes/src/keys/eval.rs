@@ -1,0 +1,119 @@
+//! The evaluation key.
+
+use super::{Origin, WRAPPED_KEY, WrappedKey, debug, last_checksum, made, open, reader, set_of};
+use crate::error::At;
+use crate::{Cancel, Error, Result, Set};
+use core::fmt;
+use homaes_aes::Layout;
+use homaes_scheme::{Gpus, Mismatch, traits};
+use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind};
+use std::any::Any;
+use std::path::Path;
+
+/// The server's key: evaluates, and decrypts nothing.
+pub struct EvalKey {
+    pub(crate) key: Box<dyn traits::EvalKey>,
+    origin: Origin,
+}
+
+impl EvalKey {
+    /// Reads a `.hek` file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = open(path, Kind::EvalKey)?;
+        let (set, checksum) = (set_of(&file)?, file.last_checksum().at(path)?);
+        let read = Origin::read(file, set, checksum, |params, file| params.open_eval(file));
+        read.map(|(origin, key)| Self { key, origin })
+    }
+
+    /// The key in `bytes`, the content of a `.hek` file, which are not kept.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let file = reader(bytes, Kind::EvalKey)?;
+        let (set, checksum) = (set_of(&file)?, last_checksum(bytes));
+        let read = Origin::read(file, set, checksum, |params, file| {
+            params.read_eval(file.boxed())
+        });
+        read.map(|(origin, key)| Self { key, origin })
+    }
+
+    /// The set that the header of a `.hek` file names.
+    ///
+    /// # Errors
+    /// [`Error::File`]; `ErrorKind::UnknownSetInFile`.
+    pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
+        set_of(&open(path.as_ref(), Kind::EvalKey)?)
+    }
+
+    /// Where it was read from, which no output may replace.
+    pub(crate) fn path(&self) -> &Path {
+        &self.origin.path
+    }
+
+    /// Its parameter set.
+    #[must_use]
+    pub fn set(&self) -> &Set {
+        &self.origin.set
+    }
+
+    /// Names the secret key it was made with.
+    #[must_use]
+    pub fn key_id(&self) -> KeyId {
+        self.origin.header.key_id()
+    }
+
+    /// The key as the crate of its scheme has it, to compute on results with: a `homaes_bgv::EvalKey`, a
+    /// `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a `homaes_dghv::EvalKey`; `None` if it is of another scheme.
+    #[must_use]
+    pub fn of_scheme<K: Any>(&self) -> Option<&K> {
+        let key: &dyn Any = &*self.key;
+        key.downcast_ref()
+    }
+
+    /// The last checksum of its file, which covers all of it.
+    pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
+        &self.origin.checksum
+    }
+
+    /// Size of its file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.origin.header.file_bytes()
+    }
+
+    /// Checks that both were made for one set with one secret key.
+    pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
+        wrapped.check_of(self.set().id(), self.key_id())
+    }
+
+    /// AES under both, which must match, in `layout`; with the current thread pool.
+    pub(crate) fn circuit<'k>(
+        &'k self,
+        wrapped: &'k WrappedKey,
+        layout: Layout,
+        gpus: Gpus<'k>,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn traits::Circuit + 'k>> {
+        let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
+        let other_set = || {
+            let mismatch = Mismatch::OtherSet {
+                what: WRAPPED_KEY,
+                found: wrapped.set().name(),
+                expected: self.set().name(),
+            };
+            Error::Keys(mismatch.into())
+        };
+        circuit.ok_or_else(other_set)?.map_err(made)
+    }
+}
+
+impl fmt::Debug for EvalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug("EvalKey", self.set(), self.key_id(), f)
+    }
+}
