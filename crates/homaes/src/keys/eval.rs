@@ -68,7 +68,8 @@ impl EvalKey {
     }
 
     /// The key as the crate of its scheme has it, to compute on results with: a `homaes_bgv::EvalKey`, a
-    /// `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a `homaes_dghv::EvalKey`; `None` if it is of another scheme.
+    /// `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a `homaes_dghv::EvalKey`; `None` if it is of another
+    /// scheme.
     #[must_use]
     pub fn of_scheme<K: Any>(&self) -> Option<&K> {
         let key: &dyn Any = &*self.key;

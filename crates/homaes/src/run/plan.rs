@@ -30,7 +30,8 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// A run: its message, how that is cut, and the file of its results. Made by [`Transcipher::plan`](crate::Transcipher::plan).
+/// A run: its message, how that is cut, and the file of its results. Made by
+/// [`Transcipher::plan`](crate::Transcipher::plan).
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) message: AesInput,
