@@ -54,7 +54,7 @@ impl<'e, E: BitEval> Bitwise<'e, E> {
             Direction::Decrypt => &sbox::INVERSE,
         };
         let inputs = bytes.into_iter().map(|a| a.each_ref()).collect();
-        slp::evaluate(self.eval, program, inputs, &|_| {})
+        slp::evaluate(self.eval, program, inputs)
     }
 
     /// MixColumns, or its inverse, on the bytes of one column, row 0 first.

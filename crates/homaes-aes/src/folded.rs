@@ -146,7 +146,6 @@ pub struct FoldedBits<'e, E: BitEval, const P: usize = 18> {
     core: &'static Core<P>,
     /// per direction, the matrices of a round and of the last round
     matrices: [[BitMatrix; 2]; 2],
-    passed: Box<dyn Fn(usize) + Sync + 'e>,
 }
 
 impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
@@ -157,15 +156,7 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
             eval,
             core,
             matrices: Direction::ALL.map(both),
-            passed: Box::new(|_| ()),
         }
-    }
-
-    /// The same, calling `passed` after each pass with the number of products relinearised.
-    #[must_use]
-    pub fn observed(self, passed: impl Fn(usize) + Sync + 'e) -> Self {
-        let passed = Box::new(passed);
-        Self { passed, ..self }
     }
 
     /// Depth of a round.
@@ -213,7 +204,7 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
         let (bytes, rest) = s.as_chunks::<8>();
         assert!(bytes.len() == 16 && rest.is_empty());
         let inputs = bytes.iter().map(<[E::Bit; 8]>::each_ref).collect();
-        let begun = begin(self.eval, &self.core.program, inputs, &*self.passed)?;
+        let begun = begin(self.eval, &self.core.program, inputs)?;
         let mut begun: Vec<Option<Begun<'_, E, 8, P>>> = begun.into_iter().map(Some).collect();
         let matrix = &self.matrices[usize::from(dir == Direction::Decrypt)][usize::from(!mix)];
         let mut sums = Vec::with_capacity(128);
@@ -225,10 +216,7 @@ impl<'e, E: BitEval, const P: usize> FoldedBits<'e, E, P> {
             let products: Vec<&E::Product> = products.iter().flatten().collect();
             sums.extend(self.eval.sums(&products, &matrix.rows));
         }
-        let count = sums.len();
-        let state = self.eval.relinearize_all(sums)?;
-        (self.passed)(count);
-        Ok(state)
+        self.eval.relinearize_all(sums)
     }
 }
 

@@ -116,8 +116,7 @@ impl<const I: usize, const O: usize> Program<I, O> {
     }
 }
 
-/// Evaluates one copy of `program` per entry of `inputs`, slot by slot, to bits. Calls `passed` after each pass with
-/// the number of products relinearised.
+/// Evaluates one copy of `program` per entry of `inputs`, slot by slot, to bits.
 ///
 /// Cost per copy: one `and` per [`Gate::And`], one sum per other gate, one `not` per [`Gate::Xnor`], and one
 /// relinearisation per product that is read as a bit.
@@ -128,10 +127,9 @@ pub fn evaluate<E: BitEval, const I: usize, const O: usize>(
     view: &E,
     program: &Program<I, O>,
     inputs: Vec<[&E::Bit; I]>,
-    passed: &dyn Fn(usize),
 ) -> Result<Vec<[E::Bit; O]>, E::Error> {
     let plan = Plan::new(program, Form::Bit);
-    let mut copies = run(view, program, &plan, inputs, plan.stages, passed)?;
+    let mut copies = run(view, program, &plan, inputs, plan.stages)?;
     let outputs = copies.iter_mut().map(|copy| {
         let bits = program
             .outputs
@@ -143,7 +141,7 @@ pub fn evaluate<E: BitEval, const I: usize, const O: usize>(
 }
 
 /// Runs one copy of `program` per entry of `inputs` up to the stage after the last pass. All outputs must be
-/// products. `passed` as in [`evaluate`].
+/// products.
 ///
 /// # Panics
 /// If an output is a bit: an input, a complement, or a sum with a bit.
@@ -154,10 +152,9 @@ pub fn begin<'a, E: BitEval, const I: usize, const O: usize>(
     view: &'a E,
     program: &'a Program<I, O>,
     inputs: Vec<[&'a E::Bit; I]>,
-    passed: &dyn Fn(usize),
 ) -> Result<Vec<Begun<'a, E, I, O>>, E::Error> {
     let plan = Arc::new(Plan::new(program, Form::Product));
-    let copies = run(view, program, &plan, inputs, plan.stages - 1, passed)?;
+    let copies = run(view, program, &plan, inputs, plan.stages - 1)?;
     let begun = copies.into_iter().map(|wires| Begun {
         program,
         plan: Arc::clone(&plan),
@@ -196,7 +193,6 @@ fn run<'a, E: BitEval, const I: usize, const O: usize>(
     plan: &Plan,
     inputs: Vec<[&'a E::Bit; I]>,
     stages: usize,
-    passed: &dyn Fn(usize),
 ) -> Result<Vec<Wires<'a, E>>, E::Error> {
     let wires = inputs.iter().map(|inputs| Wires::new(view, plan, inputs));
     let mut copies: Vec<_> = wires.collect();
@@ -211,8 +207,7 @@ fn run<'a, E: BitEval, const I: usize, const O: usize>(
             due.iter().map(take).collect::<Vec<_>>()
         });
         let products: Vec<E::Product> = products.collect();
-        let count = products.len();
-        if count == 0 {
+        if products.is_empty() {
             continue;
         }
         let mut bits = view.relinearize_all(products)?.into_iter();
@@ -222,7 +217,6 @@ fn run<'a, E: BitEval, const I: usize, const O: usize>(
                 wires.put(wire, bit, plan);
             }
         }
-        passed(count);
     }
     Ok(copies)
 }

@@ -2,12 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use homaes_aes::interp::count::{CountBits, Tally};
+use homaes_aes::interp::count::{Count, Tally};
 use homaes_aes::slp::tower::{Core, DEPTH_3, DEPTH_4};
 use homaes_aes::slp::{Gate, Program, begin, evaluate, sbox};
-use homaes_aes::{
-    BitEval, Bitwise, Depth, Direction, EvalError, KeySize, RoundKeys, Sliced, cipher, clear, state,
-};
+use homaes_aes::{BitEval, Bitwise, Depth, Direction, EvalError};
 use proptest::prelude::*;
 
 const SBOXES: [(Direction, &str, Program<8, 8>); 2] = [
@@ -16,8 +14,8 @@ const SBOXES: [(Direction, &str, Program<8, 8>); 2] = [
 ];
 
 fn tally(program: &Program<8, 8>) -> Tally {
-    let e = CountBits::new(1);
-    evaluate(&e, program, vec![[&0; 8]], &|_| {}).unwrap();
+    let e = Count::new(1);
+    evaluate(&e, program, vec![[&0; 8]]).unwrap();
     e.tally()
 }
 
@@ -27,20 +25,18 @@ fn one<E: BitEval, const I: usize, const O: usize>(
     program: &Program<I, O>,
     inputs: &[E::Bit; I],
 ) -> Result<[E::Bit; O], E::Error> {
-    let mut copies = evaluate(view, program, vec![inputs.each_ref()], &|_| {})?;
+    let mut copies = evaluate(view, program, vec![inputs.each_ref()])?;
     assert_eq!(copies.len(), 1);
     Ok(copies.remove(0))
 }
 
 /// The products of 16 copies, and the relinearisations of each pass.
 fn passes<const P: usize>(core: &Core<P>) -> (u64, Vec<usize>) {
-    let e = CountBits::new(1);
-    let passes = std::sync::Mutex::new(Vec::new());
-    let passed = |n| passes.lock().unwrap().push(n);
-    for copy in begin(&e, &core.program, vec![[&0; 8]; 16], &passed).unwrap() {
+    let e = Count::new(1);
+    for copy in begin(&e, &core.program, vec![[&0; 8]; 16]).unwrap() {
         assert_eq!(copy.finish().unwrap(), [core.program.depth(); P]);
     }
-    (e.tally().products, passes.into_inner().unwrap())
+    (e.tally().products, e.tally().passes)
 }
 
 /// ANDs by the level of their operands.
@@ -72,19 +68,16 @@ fn towers_cost_what_their_table_says() {
 
 #[test]
 fn copies_in_lockstep_share_passes() {
-    let e = CountBits::new(1);
-    let passes = std::sync::Mutex::new(Vec::new());
-    let passed = |n| passes.lock().unwrap().push(n);
-    evaluate(&e, &sbox::FORWARD, vec![[&0; 8]; 16], &passed).unwrap();
-    assert_eq!(*passes.lock().unwrap(), [16 * 4, 16 * 3, 16 * 4, 16 * 8]);
-    assert_eq!(e.tally().passes, 4);
+    let e = Count::new(1);
+    evaluate(&e, &sbox::FORWARD, vec![[&0; 8]; 16]).unwrap();
+    assert_eq!(e.tally().passes, [16 * 4, 16 * 3, 16 * 4, 16 * 8]);
 }
 
 #[test]
 #[should_panic(expected = "an output is a bit, expected a product")]
 fn begin_rejects_programs_that_end_in_bits() {
-    let e = CountBits::new(1);
-    let _ = begin(&e, &sbox::FORWARD, vec![[&0; 8]], &|_| {});
+    let e = Count::new(1);
+    let _ = begin(&e, &sbox::FORWARD, vec![[&0; 8]]);
 }
 
 #[test]
@@ -101,7 +94,7 @@ fn sbox_programs_cost_what_their_table_says() {
 #[test]
 fn a_column_costs_sums_only() {
     for (dir, sums) in [(Direction::Encrypt, 116), (Direction::Decrypt, 176)] {
-        let e = CountBits::new(1);
+        let e = Count::new(1);
         Bitwise::new(&e).mix_column(dir, [&[0; 8]; 4]);
         let t = e.tally();
         assert_eq!((t.sums, t.products, t.relinearisations), (sums, 0, 0));
@@ -116,8 +109,6 @@ struct Live {
     relinearised: AtomicUsize,
     /// sums of products of different depths
     uneven: AtomicUsize,
-    /// whether the tasks of a layer run side by side
-    threads: bool,
 }
 
 struct Item<'e>(&'e Live, bool, Depth);
@@ -185,22 +176,6 @@ impl<'e> BitEval for Alive<'e> {
         self.0.relinearised.fetch_add(1, Relaxed);
         Ok(p)
     }
-
-    fn each<S: Send, T: Send>(
-        &self,
-        items: Vec<S>,
-        task: impl Fn(S) -> Result<T, EvalError> + Sync,
-    ) -> Result<Vec<T>, EvalError> {
-        let task = &task;
-        if !self.0.threads {
-            return items.into_iter().map(task).collect();
-        }
-        std::thread::scope(|scope| {
-            let run = |item| scope.spawn(move || task(item));
-            let threads: Vec<_> = items.into_iter().map(run).collect();
-            threads.into_iter().map(|t| t.join().unwrap()).collect()
-        })
-    }
 }
 
 /// Bounds the live bits and products, the eight inputs included; only products of equal depth are added.
@@ -216,32 +191,6 @@ fn few_items_are_alive_at_once() {
         assert_eq!(live.uneven.load(Relaxed), 0, "{name}");
         drop((inputs, outputs));
         assert_eq!(live.now.load(Relaxed), 0);
-    }
-}
-
-#[test]
-fn the_tasks_of_a_layer_may_run_side_by_side() {
-    let threads = true;
-    let live = Live {
-        threads,
-        ..Live::default()
-    };
-    let view = Alive(&live);
-    let rounds = Sliced(Bitwise::new(&view));
-    for size in KeySize::ALL {
-        let keys = RoundKeys::expand(&vec![0xc3; size.key_bytes()]).unwrap();
-        for dir in Direction::ALL {
-            let schedule = keys.schedule(dir);
-            let lift = |&key| rounds.public(&[key]);
-            let lifted: Vec<_> = schedule.as_slice().iter().map(lift).collect();
-            let block = [0x1d; 16];
-            let found = cipher(&rounds, dir, rounds.public(&[block]), &lifted).unwrap();
-            let value = |bits: &[Item<'_>; 8]| bits.each_ref().map(|bit| vec![bit.1]);
-            let found = found.each_ref().map(|byte| state::from_bits(&value(byte)));
-            let trace = clear::trace(dir, block, &keys);
-            let found = state::from_sliced(&found);
-            assert_eq!(found.first(), trace.last(), "{size:?} {dir:?}");
-        }
     }
 }
 

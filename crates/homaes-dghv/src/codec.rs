@@ -133,8 +133,8 @@ impl Records for EvalKeyFile<'_> {
     }
 }
 
-/// Sizes of the files of a set, without making them: secret (the largest), evaluation key, and wrapped key of the largest
-/// AES key.
+/// Sizes of the files of a set, without making them: secret (the largest), evaluation key, and wrapped key of the
+/// largest AES key.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let [primes, q0] = SecretKey::body_bytes(params);
     let secret = Contents::default().record((primes + q0) as u64);

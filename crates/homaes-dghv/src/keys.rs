@@ -186,12 +186,6 @@ impl SecretKey {
     pub(crate) fn x0(&self) -> &[u64] {
         &self.x0
     }
-
-    /// Whether all p_j are prime: for keys from elsewhere; a second for a thousand of them.
-    pub fn primes_are_prime(&self) -> bool {
-        let primes = self.crt.primes().par_iter();
-        primes.all(|p| draw::is_prime_number(p.words()))
-    }
 }
 
 impl Drop for SecretKey {

@@ -1,7 +1,8 @@
 //! Scale-invariant DGHV over the integers, and bit-sliced AES on it. **No parameter set of this crate is secure.**
 //!
-//! Follows Coron, Lepoint, Tibouchi, *Scale-Invariant Fully Homomorphic Encryption over the Integers* (PKC 2014; "CLT14"). The sets are the instances of its Table 1, which lattice reduction
-//! breaks at 2^36 to 2^73 processor cycles ([`homaes_scheme::agcd`]); the crate is for reading beside the paper and for measuring.
+//! Follows Coron, Lepoint, Tibouchi, *Scale-Invariant Fully Homomorphic Encryption over the Integers* (PKC 2014;
+//! "CLT14"). The sets are the instances of its Table 1, which lattice reduction breaks at 2^36 to 2^73 processor cycles
+//! ([`homaes_scheme::agcd`]); the crate is for reading beside the paper and for measuring.
 //!
 //! # From the paper to the code
 //!
@@ -18,19 +19,26 @@
 //! | Table 1 | [`paper`] |
 //! | AES, §5.2 | [`Aes`], [`homaes_scheme::bits`] |
 //!
-//! Letters that the code adds: π = Π p_j²; D = δη, bits from one z_i to the next; η' and ω of [`sets::Digits`]. A product of ciphertexts is of type II: it can be added to others, and is converted
-//! to type I before it is multiplied or decrypted.
+//! Letters that the code adds: π = Π p_j²; D = δη, bits from one z_i to the next; η' and ω of [`sets::Digits`]. A
+//! product of ciphertexts is of type II: it can be added to others, and is converted to type I before it is multiplied
+//! or decrypted.
 //!
 //! # Departures
 //!
-//! - Conversion computes modulo 2^η' with η' < η and digits of hundreds of bits, with signs. The key and its distribution stay those of the paper for n = ⌈η'/ω⌉ digits. A conversion adds
-//!   more noise, 2^(ρ+ω), and then a round costs half as many bits: in Toy 532 bits and 26 a round, with the paper's digits 137 and 46. The key is six (Toy) to eight times (Medium) smaller. The sets `dghv/…-paper` have the paper's digits, ω = 64 without signs and η' = η.
-//! - σ is x0·τ for a random real τ in [0, 1) with Θ·D + γ bits. So ⌊σ·2^(iD)⌋ modulo x0 is x0 times the fraction of τ·2^(iD), and the result of a conversion comes out modulo x0.
-//! - Products are reduced modulo x0 before they are converted, and z has κ = γ + η' bits and a few limbs after the point, for the paper's 2γ + 2.
+//! - Conversion computes modulo 2^η' with η' < η and digits of hundreds of bits, with signs. The key and its
+//!   distribution stay those of the paper for n = ⌈η'/ω⌉ digits. A conversion adds more noise, 2^(ρ+ω), and then a
+//!   round costs half as many bits: in Toy 532 bits and 26 a round, with the paper's digits 137 and 46. The key is six
+//!   (Toy) to eight times (Medium) smaller. The sets `dghv/…-paper` have the paper's digits, ω = 64 without signs and
+//!   η' = η.
+//! - σ is x0·τ for a random real τ in [0, 1) with Θ·D + γ bits. So ⌊σ·2^(iD)⌋ modulo x0 is x0 times the fraction of
+//!   τ·2^(iD), and the result of a conversion comes out modulo x0.
+//! - Products are reduced modulo x0 before they are converted, and z has κ = γ + η' bits and a few limbs after the
+//!   point, for the paper's 2γ + 2.
 //! - q0 has prime factors of 1024 bits, for the paper's λ² (Definition 3).
 //! - The order of indices: z_0 … z_(ℓ-1) are solved for, and exponents of σ begin at 0.
 //! - Corrections have 2ηℓ + 128 bits. §5.1 says ηℓ, but residues modulo p_j² need 2η bits each; the rest hides π.
-//! - A public key has as many encryptions of 0 as factors of [`Params::factor_bits`] bits ask for. With the table's τ = Θ they would have more bits than a prime.
+//! - A public key has as many encryptions of 0 as factors of [`Params::factor_bits`] bits ask for. With the table's τ =
+//!   Θ they would have more bits than a prime.
 //! - Linear layers act on type II ciphertexts, so that an S-box takes 18 conversions wherever its outputs go.
 //!
 //! # Example

@@ -87,7 +87,6 @@ pub struct NoiseModel {
     slots: f64,
     rho: f64,
     eta: f64,
-    theta: f64,
     floor_log2: f64,
     mean: f64,
     deviation: f64,
@@ -105,7 +104,6 @@ impl NoiseModel {
             slots: set.slots as f64,
             rho,
             eta,
-            theta,
             floor_log2: hypot_log2(elements, rounding),
             // twice the mean Θ/4 of r*
             mean: if digits.signed { 0.0 } else { theta / 2.0 },
@@ -167,48 +165,28 @@ impl NoiseModel {
     pub fn capacity_bits(&self, noise: Noise) -> f64 {
         self.eta + LEAST_QUARTER - noise.r_log2
     }
-
-    /// Lemma 1, worst case: bits of r and of r* after converting a type II ciphertext with `bits` bits of noise, at
-    /// least η + ρ + log2(ηΘ). The lemma is for single bits as digits.
-    pub fn lemma_1(&self, bits: f64) -> (f64, f64) {
-        (bits - self.eta + 5.0, self.theta.log2())
-    }
-
-    /// Conclusion of §3.2, worst case: bits of r after `levels` consecutive multiplications, starting where Lemma 1
-    /// does.
-    pub fn worst_case(&self, levels: usize) -> f64 {
-        let start = self.rho + (self.eta * self.theta).log2() + 5.0;
-        start + levels as f64 * (self.theta.log2() + 9.0)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sets;
+
+    /// Conclusion of CLT14 §3.2, worst case: bits of r after `levels` consecutive multiplications, starting from the
+    /// least noise that Lemma 1 takes.
+    fn worst_case(set: &ParamSet, levels: usize) -> f64 {
+        let [rho, eta, theta] = [set.rho, set.eta, set.theta].map(|x| x as f64);
+        let start = rho + (eta * theta).log2() + 5.0;
+        start + levels as f64 * (theta.log2() + 9.0)
+    }
 
     /// Which instances fit their primes in the worst case, as docs/papers.md and SECURITY.md say.
     #[test]
     fn the_worst_case_fits_few_instances() {
         let fits = |levels: usize| {
-            let instances = [
-                sets::TOY,
-                sets::SMALL,
-                sets::MEDIUM,
-                sets::LARGE,
-                sets::EXTRA,
-            ];
-            instances.map(|set| {
-                NoiseModel::new(&set).worst_case(levels) <= set.eta as f64 + LEAST_QUARTER
-            })
+            crate::paper::INSTANCES
+                .map(|set| worst_case(set, levels) <= set.eta as f64 + LEAST_QUARTER)
         };
         assert_eq!(fits(40), [true, true, true, true, false]);
         assert_eq!(fits(56), [true, false, false, false, false]);
-        // one conversion of the least noise of the lemma, and the product before it
-        let model = NoiseModel::new(&sets::TOY);
-        let least = model.eta + model.rho + (model.eta * model.theta).log2();
-        let (r, r_star) = model.lemma_1(least);
-        assert!((r - model.worst_case(0)).abs() < 1e-9);
-        assert_eq!(r_star, model.theta.log2());
     }
 }

@@ -19,6 +19,17 @@ macro_rules! array {
 }
 pub(crate) use array;
 
+/// Methods of one expression each, for the traits of vectors.
+macro_rules! inlined {
+    ($($f:ident($($args:tt)*) $(-> $out:ty)? = $body:expr;)*) => {$(
+        #[inline(always)]
+        fn $f($($args)*) $(-> $out)? {
+            $body
+        }
+    )*};
+}
+pub(crate) use inlined;
+
 /// Numbers per vector.
 pub(crate) const LANES: usize = 8;
 
@@ -105,14 +116,22 @@ impl Mul for Portable {
 impl Lanes for Portable {
     type Word = [u64; LANES];
 
-    #[inline(always)]
-    fn load(from: &[f64; LANES]) -> Self {
-        Self(*from)
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [f64; LANES]) {
-        *to = self.0;
+    inlined! {
+        load(from: &[f64; LANES]) -> Self = Self(*from);
+        store(self, to: &mut [f64; LANES]) = *to = self.0;
+        mul_add(self, b: Self, c: Self) -> Self = each(|i| self.0[i].mul_add(b.0[i], c.0[i]));
+        neg_mul_add(self, b: Self, c: Self) -> Self = each(|i| (-self.0[i]).mul_add(b.0[i], c.0[i]));
+        transpose(x: [Self; LANES]) -> [Self; LANES] = core::array::from_fn(|j| each(|i| x[i].0[j]));
+        load_word(from: &[u64; LANES]) -> Self::Word = *from;
+        store_word(x: Self::Word, to: &mut [u64; LANES]) = *to = x;
+        add_word(a: Self::Word, b: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i].wrapping_add(b[i]));
+        sub_word(a: Self::Word, b: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i].wrapping_sub(b[i]));
+        and_word(a: Self::Word, b: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i] & b[i]);
+        or_word(a: Self::Word, b: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i] | b[i]);
+        shr_word(a: Self::Word, count: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i] >> count[i]);
+        shl_word(a: Self::Word, count: Self::Word) -> Self::Word = core::array::from_fn(|i| a[i] << count[i]);
+        from_bits(a: Self::Word) -> Self = each(|i| f64::from_bits(a[i]));
+        to_bits(self) -> Self::Word = self.0.map(f64::to_bits);
     }
 
     #[inline(always)]
@@ -121,76 +140,11 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        each(|i| self.0[i].mul_add(b.0[i], c.0[i]))
-    }
-
-    #[inline(always)]
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        each(|i| (-self.0[i]).mul_add(b.0[i], c.0[i]))
-    }
-
-    #[inline(always)]
-    fn transpose(x: [Self; LANES]) -> [Self; LANES] {
-        core::array::from_fn(|j| each(|i| x[i].0[j]))
-    }
-
-    #[inline(always)]
     fn prefetch(_: &[f64; 2 * LANES]) {}
-
-    #[inline(always)]
-    fn load_word(from: &[u64; LANES]) -> Self::Word {
-        *from
-    }
-
-    #[inline(always)]
-    fn store_word(x: Self::Word, to: &mut [u64; LANES]) {
-        *to = x;
-    }
 
     #[inline(always)]
     fn splat_word(x: u64) -> Self::Word {
         [x; LANES]
-    }
-
-    #[inline(always)]
-    fn add_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i].wrapping_add(b[i]))
-    }
-
-    #[inline(always)]
-    fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i].wrapping_sub(b[i]))
-    }
-
-    #[inline(always)]
-    fn and_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i] & b[i])
-    }
-
-    #[inline(always)]
-    fn or_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i] | b[i])
-    }
-
-    #[inline(always)]
-    fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i] >> count[i])
-    }
-
-    #[inline(always)]
-    fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word {
-        core::array::from_fn(|i| a[i] << count[i])
-    }
-
-    #[inline(always)]
-    fn from_bits(a: Self::Word) -> Self {
-        each(|i| f64::from_bits(a[i]))
-    }
-
-    #[inline(always)]
-    fn to_bits(self) -> Self::Word {
-        self.0.map(f64::to_bits)
     }
 }
 

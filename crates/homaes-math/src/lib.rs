@@ -61,3 +61,6 @@ pub use modulus::{Modulus, Shoup};
 pub use ring::{GaloisMap, Ring};
 pub use simd::{BACKEND_NAMES, BACKEND_VARIABLE, Backend, Vectors};
 pub use transform::Transform;
+
+#[cfg(test)]
+mod tests;

@@ -93,22 +93,6 @@ pub fn add_products(a: &mut [u64], b: &[u64], c: &[u64]) {
     }
 }
 
-/// a -= b·c; returns the borrow out of `a`.
-pub fn sub_product(a: &mut [u64], b: &[u64], c: u64) -> u64 {
-    let (low, high) = a.split_at_mut(b.len());
-    let mut carry = 0;
-    for (a, &b) in low.iter_mut().zip(b) {
-        let (product, upper) = b.carrying_mul(c, carry);
-        let (difference, borrow) = a.overflowing_sub(product);
-        (*a, carry) = (difference, upper + u64::from(borrow));
-    }
-    for a in high {
-        let (difference, borrow) = a.overflowing_sub(carry);
-        (*a, carry) = (difference, u64::from(borrow));
-    }
-    carry
-}
-
 /// a^-1 modulo 2^64 for odd a.
 pub fn inverse_of_word(a: u64) -> u64 {
     // Newton's iteration doubles the correct low bits

@@ -137,23 +137,22 @@ fn by_limbs(
 mod tests {
     use super::*;
     use crate::prime::largest_primes;
-    use crate::simd::Backend;
+    use crate::tests::{limb, on_each};
 
     /// Both twins give the same words on every backend, up to the edge of what the first axis leaves.
     #[test]
     fn sums_by_columns_are_those_by_limbs() {
         for m in [255, 771, 3855, 4369, 65535] {
-            for backend in Backend::available() {
-                let ring = Ring::with_backend(m, backend).unwrap();
+            on_each(m, |ring| {
                 let prime = |below| largest_primes(below, ring.modulus_step(), 1);
                 for p in [1 << 47, 1 << 30].into_iter().flat_map(prime) {
-                    let transform = Transform::new(&ring, p).unwrap();
+                    let transform = Transform::new(ring, p).unwrap();
                     for digits in [0, 1, 4, 9] {
-                        twins(&ring, &transform, digits, true);
-                        twins(&ring, &transform, digits, false);
+                        twins(ring, &transform, digits, true);
+                        twins(ring, &transform, digits, false);
                     }
                 }
-            }
+            });
         }
     }
 
@@ -165,14 +164,7 @@ mod tests {
     fn twins(ring: &Ring, transform: &Transform, digits: usize, product: bool) {
         let (n, m) = (ring.n(), transform.modulus());
         let p = m.p();
-        let limb = |bound: u64, seed: u64| -> Vec<u64> {
-            let word = |i: u64| match i % 89 {
-                0 => bound - 1,
-                1 => 0,
-                _ => (i + 1).wrapping_mul(seed * 2 + 0x9e37_79b9_7f4a_7c15) % bound,
-            };
-            (0..n as u64).map(word).collect()
-        };
+        let limb = |bound, seed| limb(n, bound, seed);
         let inputs = (0..4 * OUTPUTS as u64).map(|k| limb(2 * p, 100 + k));
         let inputs: Vec<Vec<u64>> = inputs.collect();
         let (map, scale) = (&ring.frobenius(3), m.shoup(p - 2));

@@ -98,15 +98,14 @@ fn m_mul3(m: &Modulus, a: u64, b: u64, c: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Backend;
+    use crate::tests::on_each;
 
     #[test]
     fn conversion_is_exact_and_centred() {
         let sources = [16_776_961u64, 335_539_201, 6_666_190_840_321].map(Modulus::new);
         let targets = [419_424_001u64, 131_311_739_216_641].map(Modulus::new);
         let x: i128 = sources.iter().map(|m| i128::from(m.p())).product();
-        for backend in Backend::available() {
-            let ring = Ring::with_backend(255, backend).unwrap();
+        on_each(255, |ring| {
             let n = ring.n();
             let values: Vec<i128> = (0..n as i128)
                 .map(|i| match i {
@@ -123,16 +122,16 @@ mod tests {
             let prepared = sources.iter().enumerate().map(|(i, m)| {
                 let stored = values.iter().map(|&v| m.to_stored(residue(v, m)));
                 let mut y: Vec<u64> = stored.collect();
-                conv.prepare_in_place(&ring, i, &mut y);
+                conv.prepare_in_place(ring, i, &mut y);
                 y
             });
             let (prepared, mut v) = (prepared.collect::<Vec<_>>(), vec![0; n]);
             let mut all: Vec<&[u64]> = prepared.iter().map(Vec::as_slice).collect();
-            conv.quotient(&ring, &all, &mut v);
+            conv.quotient(ring, &all, &mut v);
             all.push(&v);
             for (j, m) in targets.iter().enumerate() {
                 let mut out = vec![0; n];
-                conv.combine(&ring, j, &all, &mut out);
+                conv.combine(ring, j, &all, &mut out);
                 for (o, &c) in out.iter().zip(&values) {
                     let mut r = (3 * c).rem_euclid(x);
                     if r > x / 2 {
@@ -142,6 +141,6 @@ mod tests {
                     assert_eq!(m.from_stored(*o), residue(5 * r, m), "c = {c}");
                 }
             }
-        }
+        });
     }
 }

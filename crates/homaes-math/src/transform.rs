@@ -457,34 +457,11 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Backend;
-
-    /// Moduli are above 2^16.
-    const P17: u64 = 77_521;
-    const P24: u64 = 16_776_961;
-    const P47: u64 = 131_311_739_216_641;
-    /// The largest prime of the shipped sets.
-    const SPECIAL: u64 = 140_737_437_991_681;
-
-    fn pseudo(n: usize, p: u64) -> Vec<u64> {
-        let mut x = 88_172_645_463_325_252u64;
-        let next = |_| {
-            x ^= x << 13;
-            x ^= x >> 7;
-            x ^= x << 17;
-            x % p
-        };
-        (0..n).map(next).collect()
-    }
+    use crate::tests::{PRIMES, SPECIAL, limb, same_on_each};
 
     /// Runs `f` on every backend; all give the same.
     fn on_all<T: PartialEq>(m: u64, p: u64, f: impl Fn(&Ring, &Transform) -> T) {
-        let outs = Backend::available().map(|backend| {
-            let ring = Ring::with_backend(m, backend).unwrap();
-            f(&ring, &Transform::new(&ring, p).unwrap())
-        });
-        let outs: Vec<T> = outs.collect();
-        assert!(outs.windows(2).all(|w| w[0] == w[1]), "m {m} p {p}");
+        same_on_each(m, |ring| f(ring, &Transform::new(ring, p).unwrap()));
     }
 
     fn canonical(t: &Transform, words: &[u64]) -> Vec<u64> {
@@ -515,20 +492,17 @@ mod tests {
     #[test]
     fn equals_naive_evaluation_and_inverts() {
         for m in [3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535] {
-            for p in [P24, P47, SPECIAL] {
+            for &p in &PRIMES[1..] {
                 on_all(m, p, |ring, t| {
-                    let a = pseudo(ring.n(), p);
+                    let a = limb(ring.n(), p, 1);
                     let (mut b, mut halves) = (a.clone(), by_rows(ring, t, &a));
                     t.forward(&mut b);
                     t.forward_columns(&mut halves);
                     assert!(b == halves);
                     let out = canonical(t, &b);
                     for f in [0, 1, ring.n() / 3, ring.n() - 1] {
-                        assert_eq!(
-                            out[f],
-                            naive(ring, t.modulus(), &a, f),
-                            "m {m} p {p} at {f}"
-                        );
+                        let want = naive(ring, t.modulus(), &a, f);
+                        assert_eq!(out[f], want, "m {m} p {p} at {f}");
                     }
                     t.inverse(&mut b);
                     assert_eq!(canonical(t, &b), a, "m {m} p {p}");
@@ -553,11 +527,12 @@ mod tests {
 
     #[test]
     fn fused_ends_are_those_of_kernels() {
-        let all = [15, 17, 255, 3855, 65535].map(|m| [P24, P47, SPECIAL].map(|p| (m, p)));
-        for (m, p) in all.into_iter().flatten().chain([(255, P17)]) {
+        let all = [15, 17, 255, 3855, 65535].map(|m| [1, 2, 3].map(|i| (m, PRIMES[i])));
+        // a modulus hardly above 2^16
+        for (m, p) in all.into_iter().flatten().chain([(255, 77_521)]) {
             on_all(m, p, |ring, t| {
                 let modulus = t.modulus();
-                let inputs = [pseudo(ring.n(), 2 * p), vec![2 * p - 1; ring.n()]];
+                let inputs = [limb(ring.n(), 2 * p, 1), vec![2 * p - 1; ring.n()]];
                 let source: Vec<u64> = inputs[0].iter().rev().copied().collect();
                 let mut outs = Vec::new();
                 for (input, c) in inputs.iter().zip([p - 1, p / 3]) {

@@ -104,8 +104,6 @@ mod tests {
     fn the_noise_of_no_set_runs_away() {
         fn settled<A: Arithmetic>(set: &sets::ParamSet) -> bool {
             let params = Params::<A>::new(set).unwrap();
-            let carried = carried(&params, 0.0, 1.0 - LOG2_P_FAIL);
-            println!("{}: {carried:?}", set.name);
             settles(&params, -LOG2_P_FAIL)
         }
         for set in sets::ALL {

@@ -7,8 +7,9 @@
 //! | | 2 | 0, 1, 2, … | polynomials ζ in order of digits: modulo all primes in order |
 //! | wrapped key, batch | | | [`bits`]: without a seed, elements modulo the primes of the level |
 //!
-//! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length. A ciphertext of NTRU has no uniform half,
-//! so nothing in these files is expanded from a seed. The seed in an evaluation key lets whoever has the secret key draw the same errors again.
+//! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length. A
+//! ciphertext of NTRU has no uniform half, so nothing in these files is expanded from a seed. The seed in an evaluation
+//! key lets whoever has the secret key draw the same errors again.
 
 use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};

@@ -1,7 +1,9 @@
-//! NTRU after López-Alt, Tromer and Vaikuntanathan, and bit-sliced AES on it. **No parameter set of this crate is secure.**
+//! NTRU after López-Alt, Tromer and Vaikuntanathan, and bit-sliced AES on it. **No parameter set of this crate is
+//! secure.**
 //!
-//! Follows Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039; "DHS14"). Lattice reduction finds the
-//! secret keys of its parameters in polynomial time ([`homaes_scheme::ntru`]); the crate is for reading beside the paper and for measuring.
+//! Follows Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039; "DHS14").
+//! Lattice reduction finds the secret keys of its parameters in polynomial time ([`homaes_scheme::ntru`]); the crate is
+//! for reading beside the paper and for measuring.
 //!
 //! # From the paper to the code
 //!
@@ -14,7 +16,7 @@
 //! | Decrypt: c f mod 2 | [`SecretKey::decrypt`], of products [`SecretKey::decrypt_product`] under f² |
 //! | Eval, Relinearize, §2 | [`Bits`], merged with the modulus switch: `rns::relinearize`, and `prime_power` for the paper's form, on one page `tests/reference.rs` |
 //! | one key for all levels, as q_{i+1} divides q_i, §4 | `prime_power`; `rns::chain` |
-//! | noise, §5 | [`noise`] for these variants, [`paper`] for the paper's equations and tables |
+//! | noise, §5 | [`noise`] for these variants, `tests/paper.rs` for the paper's equations and tables |
 //! | AES, §6 | [`Aes`], [`homaes_scheme::bits`] |
 //!
 //! | variant | moduli | relinearisation | set |
@@ -25,11 +27,12 @@
 //!
 //! # Departures
 //!
-//! - Small polynomials are sampled and rounded in the normal basis, ζ times the powerful basis of Z\[X\]/Φ_m, not in powers of X: products of small
-//!   polynomials are sixteen times smaller there for m = 65535.
-//! - Digits of the residue sets are residues, centred. One special prime keeps their noise down: without it, 31 bits a level leave so little that noise runs away in the third
-//!   round.
-//! - Linear layers act on products before they are relinearised, so that an S-box takes 18 relinearisations wherever its outputs go.
+//! - Small polynomials are sampled and rounded in the normal basis, ζ times the powerful basis of Z\[X\]/Φ_m, not in
+//!   powers of X: products of small polynomials are sixteen times smaller there for m = 65535.
+//! - Digits of the residue sets are residues, centred. One special prime keeps their noise down: without it, 31 bits a
+//!   level leave so little that noise runs away in the third round.
+//! - Linear layers act on products before they are relinearised, so that an S-box takes 18 relinearisations wherever
+//!   its outputs go.
 //! - Small polynomials are centred binomial of variance 1, bounded by B = 2 as in the paper's Figure 1.
 //!
 //! # Example
@@ -70,7 +73,6 @@ mod codec;
 mod error;
 mod keys;
 pub mod noise;
-pub mod paper;
 mod params;
 mod prime_power;
 mod rns;

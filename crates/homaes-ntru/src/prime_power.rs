@@ -144,12 +144,8 @@ impl PrimePower {
 
     /// Adds Σ x·y modulo auxiliary primes, canonical; y canonical.
     fn add_product(&self, out: &mut Poly, x: &Poly, y: &Poly) {
-        for (i, (out, (x, y))) in out
-            .limbs
-            .iter_mut()
-            .zip(x.limbs.iter().zip(&y.limbs))
-            .enumerate()
-        {
+        let pairs = x.limbs.iter().zip(&y.limbs);
+        for (i, (out, (x, y))) in out.limbs.iter_mut().zip(pairs).enumerate() {
             let m = self.context.modulus(i);
             let factors = lots(x).iter().zip(lots(y));
             for (out, (x, y)) in lots_mut(out).iter_mut().zip(factors) {
@@ -408,12 +404,8 @@ impl Arithmetic for PrimePower {
 
     fn sum_of_products(&self, _: usize, a: &Poly, b: &Poly) -> Poly {
         let mut out = Poly::scratch(self.n(), a.limbs.len());
-        for (i, (out, (a, b))) in out
-            .limbs
-            .iter_mut()
-            .zip(a.limbs.iter().zip(&b.limbs))
-            .enumerate()
-        {
+        let pairs = a.limbs.iter().zip(&b.limbs);
+        for (i, (out, (a, b))) in out.limbs.iter_mut().zip(pairs).enumerate() {
             kernel::add(self.context.ring(), self.context.modulus(i), a, b, out);
         }
         out
@@ -426,22 +418,14 @@ impl Arithmetic for PrimePower {
             let sources: Vec<&[u64]> = products.iter().map(|p| &p.limbs[i][..]).collect();
             let mut out = Poly::scratch(n, rows.len()).limbs.into_words();
             let mut sums: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[..]).collect();
+            let (ring, m) = (self.context.ring(), self.context.modulus(i));
             meter.time(Stage::Elementwise, || {
-                kernel::sums(
-                    self.context.ring(),
-                    self.context.modulus(i),
-                    &sources,
-                    rows,
-                    &mut sums,
-                );
+                kernel::sums(ring, m, &sources, rows, &mut sums);
             });
             out
         });
         let sums = transposed(limbs.collect(), rows.len()).into_iter();
-        sums.map(|limbs| Poly {
-            limbs: limbs.into(),
-        })
-        .collect()
+        sums.map(|limbs| limbs.into_iter().collect()).collect()
     }
 
     fn relinearize(
@@ -522,13 +506,8 @@ impl Arithmetic for PrimePower {
     }
 
     fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Wide {
-        let mut masked = self.masked(h, s, noise);
-        self.element(
-            &Meter::default(),
-            level,
-            &self.level(level).small,
-            &mut masked,
-        )
+        let (mut masked, crt) = (self.masked(h, s, noise), &self.level(level).small);
+        self.element(&Meter::default(), level, crt, &mut masked)
     }
 
     fn encryption_drop(&self) -> f64 {

@@ -31,6 +31,14 @@ pub struct Residues {
     limbs: Vec<Limb>,
 }
 
+impl FromIterator<Limb> for Residues {
+    fn from_iter<T: IntoIterator<Item = Limb>>(limbs: T) -> Self {
+        Self {
+            limbs: limbs.into_iter().collect(),
+        }
+    }
+}
+
 /// A polynomial of the evaluation key, in evaluation form, canonical.
 pub enum KeyPart {
     /// modulo all primes
@@ -87,9 +95,7 @@ impl Rns {
             let at = place(i).expect("a prime of the higher level");
             a.limbs[at].clone()
         });
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     /// `noise + h·s` modulo the primes of `basis`, canonical.
@@ -132,9 +138,7 @@ impl Rns {
             x.iter_mut().for_each(|x| *x = m.from_stored(*x));
             x
         });
-        SecretPoly(Poly {
-            limbs: limbs.collect(),
-        })
+        SecretPoly(limbs.collect())
     }
 
     fn limb_bytes(&self, basis: &[usize]) -> u64 {
@@ -229,9 +233,7 @@ impl Arithmetic for Rns {
         let limbs = a.limbs.iter().zip(&b.limbs).zip(self.basis(level));
         let limbs =
             limbs.map(|((a, b), &i)| a.plus(self.context.ring(), self.context.modulus(i), b));
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     fn lower(&self, meter: &Meter, from: usize, to: usize, a: &Residues) -> Residues {
@@ -271,9 +273,7 @@ impl Arithmetic for Rns {
                 Limb::of(self.variant, ring, m, out)
             })
         });
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     fn sum_of_products(&self, level: usize, a: &Residues, b: &Residues) -> Residues {
@@ -336,9 +336,7 @@ impl Arithmetic for Rns {
         let limbs = quotients.collect::<Option<Vec<Words>>>()?;
         Some(Secret {
             f,
-            h: Poly {
-                limbs: limbs.into(),
-            },
+            h: limbs.into_iter().collect(),
         })
     }
 
@@ -462,9 +460,7 @@ impl Rns {
                 words,
             )
         });
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     fn words(&self, a: &Residues) -> Poly {
@@ -472,9 +468,7 @@ impl Rns {
             .limbs
             .iter()
             .map(|l| l.clone().into_words(self.context.ring()));
-        Poly {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     fn take_words(
@@ -489,9 +483,7 @@ impl Rns {
             input.residues_into(what, self.context.modulus(i).p(), &mut limb)?;
             Ok(limb)
         });
-        Ok(Poly {
-            limbs: limbs.collect::<Result<_>>()?,
-        })
+        limbs.collect()
     }
 }
 

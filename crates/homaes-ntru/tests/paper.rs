@@ -3,10 +3,81 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use homaes_ntru::paper::*;
+use formulas::*;
 use homaes_ntru::{Arithmetic, Params, PrimePower, Rns, sets};
 use homaes_scheme::bits::BitScheme;
 use std::path::Path;
+
+/// The paper's formulas. All logarithms are binary.
+mod formulas {
+    /// Bound B on the coefficients of g, s, e and f', as in Figure 1.
+    const B: f64 = 2.0;
+    /// 6B² + 2B
+    const KEYS: f64 = 6.0 * B * B + 2.0 * B;
+    /// (2B + 1)² B²
+    const PRODUCT: f64 = (2.0 * B + 1.0) * (2.0 * B + 1.0) * B * B;
+
+    /// The Hermite factor δ of a vector of length q/4 in the NTRU lattice: δ^2n = √q/4 (Table 1).
+    pub(crate) fn hermite_factor(n: f64, log_q: f64) -> f64 {
+        ((log_q / 2.0 - 2.0) / (2.0 * n)).exp2()
+    }
+
+    /// log of the attack's seconds by Lindner and Peikert's rule.
+    pub(crate) fn log_seconds(delta: f64) -> f64 {
+        1.8 / delta.log2() - 110.0
+    }
+
+    /// The largest log q for Hermite factor δ, as in Figure 1: without the 4 of [`hermite_factor`].
+    pub(crate) fn log_modulus(n: f64, delta: f64) -> f64 {
+        4.0 * n * delta.log2()
+    }
+
+    /// Bytes of one evaluation key per level: log q_i polynomials of n coefficients of log q_i = i·`cut` bits.
+    pub(crate) fn key_bytes_per_level(n: f64, cut: f64, levels: u32) -> f64 {
+        let bits = (1..=levels).map(|i| n * (f64::from(i) * cut).powi(2));
+        bits.sum::<f64>() / 8.0
+    }
+
+    /// Bytes of the single key for all levels, if q_i = p^i (§4).
+    pub(crate) fn key_bytes(n: f64, log_q: f64) -> f64 {
+        n * log_q * log_q / 8.0
+    }
+
+    /// Bits to cut per level in the worst case (equation 2).
+    pub(crate) fn worst_cut(n: f64, log_q: f64) -> f64 {
+        (n * n * KEYS * log_q + n.powi(3) * PRODUCT).log2()
+    }
+
+    /// Bits to cut per level in the average case (equation 4), with one sum per level and α = 6.
+    pub(crate) fn average_cut(n: f64, log_q: f64) -> f64 {
+        (n * KEYS * log_q + 6.0 * n.powf(1.5) * PRODUCT).log2()
+    }
+
+    /// Consecutive multiplications for log q bits, `cut` bits each; one modulus of `cut` bits remains.
+    pub(crate) fn levels(log_q: f64, cut: f64) -> f64 {
+        (log_q / cut).floor() - 1.0
+    }
+
+    /// log of the noise of relinearisation after `cut` bits are cut, with `sums` ciphertexts added before and after:
+    /// the first term of equation 3 with n for n², as in the average case.
+    pub(crate) fn relinearisation_noise(n: f64, log_q: f64, sums: f64, cut: f64) -> f64 {
+        (sums * sums * n * KEYS * log_q).log2() - cut
+    }
+
+    /// log of the norm above which noise grows from level to level: there the second term, n^1.5 (2B + 1)² B² / 2^cut,
+    /// is B.
+    pub(crate) fn largest_stable_norm(n: f64, cut: f64) -> f64 {
+        cut - (n.powf(1.5) * PRODUCT / (B * B)).log2()
+    }
+
+    /// log of the probability that one of n normal coefficients exceeds α standard deviations (§5).
+    pub(crate) fn log_failure(n: f64, alpha: f64) -> f64 {
+        // erfc(x) ≈ exp(-x²)/(x √π), x = α/√2
+        let x = alpha / 2f64.sqrt();
+        let tail = (-x * x).exp() / (x * std::f64::consts::PI.sqrt());
+        (n * tail).log2()
+    }
+}
 
 fn gib(bytes: f64) -> f64 {
     bytes / 1024f64.powi(3)
@@ -151,7 +222,7 @@ fn figure() -> String {
     for (log_n, (log_q, worst, worst_levels, average, average_levels)) in (12..).zip(printed) {
         let n = f64::from(1 << log_n);
         let modulus = log_modulus(n, 1.0066);
-        let cuts = [worst_cut(n, modulus), average_cut(n, modulus, 1.0, 6.0)];
+        let cuts = [worst_cut(n, modulus), average_cut(n, modulus)];
         assert!((modulus - log_q).abs() / log_q < 0.004);
         assert!(
             (cuts[0] - worst).abs() < 0.6 && (cuts[1] - average).abs() < 0.9,

@@ -125,7 +125,7 @@ impl Circuit {
         let state: Vec<Form> = state.collect();
         let bytes = state.as_chunks::<8>().0.iter();
         let inputs = bytes.map(|s| s.each_ref()).collect();
-        let begun = slp::begin(&tracer, &core.program, inputs, &|_| ()).expect("nothing fails");
+        let begun = slp::begin(&tracer, &core.program, inputs).expect("nothing fails");
         let products: Vec<Sum> = begun
             .into_iter()
             .flat_map(|copy| copy.finish().expect("nothing fails"))

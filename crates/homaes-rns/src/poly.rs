@@ -13,19 +13,23 @@ pub struct Poly {
     pub limbs: Limbs,
 }
 
+impl FromIterator<Words> for Poly {
+    fn from_iter<T: IntoIterator<Item = Words>>(limbs: T) -> Self {
+        Self {
+            limbs: limbs.into_iter().collect(),
+        }
+    }
+}
+
 impl Poly {
     /// Arbitrary content, to be overwritten: `limbs` limbs of `n` words.
     pub fn scratch(n: usize, limbs: usize) -> Self {
-        Self {
-            limbs: (0..limbs).map(|_| Words::scratch(n)).collect(),
-        }
+        (0..limbs).map(|_| Words::scratch(n)).collect()
     }
 
     /// Zero modulo `limbs` primes.
     pub fn zeroed(n: usize, limbs: usize) -> Self {
-        Self {
-            limbs: (0..limbs).map(|_| Words::zeroed(n)).collect(),
-        }
+        (0..limbs).map(|_| Words::zeroed(n)).collect()
     }
 
     /// Reduces the signed integer polynomial `coefficients` modulo the primes `basis`, in evaluation form.
@@ -43,9 +47,7 @@ impl Poly {
             t.forward(&mut limb);
             limb
         });
-        Self {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     /// Makes the limbs modulo the primes `basis` canonical.

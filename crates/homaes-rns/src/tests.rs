@@ -26,9 +26,7 @@ fn poly(rns: &RnsContext, basis: &[usize], integers: &[i64]) -> Poly {
         let residues: Vec<i64> = integers.iter().map(residue).collect();
         Poly::from_signed(rns, &[i], &residues).limbs.remove(0)
     });
-    Poly {
-        limbs: limbs.collect(),
-    }
+    limbs.collect()
 }
 
 fn coefficients(rns: &RnsContext, prime: usize, limb: &Words) -> Vec<u64> {

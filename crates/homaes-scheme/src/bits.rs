@@ -1,8 +1,8 @@
 //! The frame of schemes on bits, NTRU and DGHV: AES on 128 ciphertexts, one for each bit of a block, by
 //! [`homaes_aes::FoldedBits`].
 //!
-//! A scheme implements [`BitScheme`], [`BitSecret`] and [`BitEvalKey`] for its parameters and keys. The frame makes of
-//! them the traits of [`crate::traits`], states, wrapped keys and their files.
+//! A scheme implements [`BitScheme`], [`BitSecret`] and [`BitEvalKey`] for its parameters and keys. The frame adds
+//! the traits of [`crate::traits`], states, wrapped keys and their files.
 //!
 //! | record | tag | index | body |
 //! |---|---|---|---|
@@ -80,7 +80,7 @@ pub trait BitScheme: Any + Send + Sync + Sized {
     /// Counts and times of an evaluation.
     type Meter: Default + Send + Sync;
 
-    /// What the set says about itself.
+    /// The card of the set.
     fn card(&self) -> SetCard;
 
     /// The set as files and errors name it.
@@ -185,7 +185,7 @@ pub trait BitScheme: Any + Send + Sync + Sized {
     /// Names what is wrong with it.
     fn read_eval(self: &Arc<Self>, file: Input<'_>) -> Result<Self::EvalKey>;
 
-    /// The same, and most of it may stay in the file.
+    /// Like [`read_eval`](Self::read_eval), but most of it may stay in the file.
     ///
     /// # Errors
     /// Names what is wrong with it.
@@ -193,7 +193,7 @@ pub trait BitScheme: Any + Send + Sync + Sized {
         self.read_eval(file.boxed())
     }
 
-    /// What a meter stands at.
+    /// The current values of a meter.
     fn reading(meter: &Self::Meter) -> Reading;
 }
 

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Cancel(Arc<AtomicBool>);
 
 /// A run was ended by [`Cancel::cancel`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
 pub struct Cancelled;
 
 impl Cancel {
@@ -56,11 +57,3 @@ impl fmt::Debug for Cancel {
         f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
     }
 }
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cancelled")
-    }
-}
-
-impl std::error::Error for Cancelled {}

@@ -1,4 +1,4 @@
-//! What schemes refuse or find wrong: each one's own errors, and those that are the same for all.
+//! Errors of schemes: those of one scheme, and those common to all.
 
 use crate::{Cancelled, Detail, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
@@ -17,7 +17,7 @@ pub enum SchemeError {
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// Multiplications are to be left on an output that has no levels.
+    /// Multiplications are wanted on an output that has no levels.
     #[error(
         "{wanted} multiplications left, expected none: results of set {set} have no levels, because they can be bootstrapped"
     )]
@@ -27,7 +27,7 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
-    /// The server is to expand the AES key, which the set has no circuit for.
+    /// The set has no circuit for key expansion by the server.
     #[error("key expansion by the server, expected by the client: set {set} has no circuit for it")]
     ClientExpands {
         /// The set.

@@ -1,11 +1,11 @@
-//! Kinds of errors, with which programs decide what to do, and what every error of a scheme says of itself.
+//! Kinds of errors, for programs to act on, and the trait of scheme errors.
 
 use homaes_aes::Direction;
 use homaes_wire::{Kind, WireError};
 use std::error::Error;
 use std::{fmt, io};
 
-/// What went wrong. The message of an error has the details.
+/// The kind of an error. Its message has the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -196,7 +196,7 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// What the container of a file found and expected, if it says so.
+    /// The value found and the one expected, if the error has them.
     #[must_use]
     #[rustfmt::skip] // a table
     pub fn of_wire(error: &WireError) -> Option<[Self; 2]> {
@@ -252,10 +252,10 @@ impl From<f64> for Detail {
 
 /// An error of a scheme.
 pub trait Failure: Error + Send + Sync + 'static {
-    /// What went wrong.
+    /// Its kind.
     fn kind(&self) -> ErrorKind;
 
-    /// What was found and expected, if the error says so.
+    /// The value found and the one expected, if the error has them.
     fn details(&self) -> Option<[Detail; 2]> {
         None
     }

@@ -40,7 +40,7 @@ impl<'a> SetId<'a> {
 /// One record of a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What the body is.
+    /// The kind of body.
     pub tag: u16,
     /// Which one of several with this tag.
     pub index: u64,

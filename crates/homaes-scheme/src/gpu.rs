@@ -8,15 +8,15 @@ use std::sync::Arc;
 pub struct Gpu {
     /// Its number, from 0.
     pub number: usize,
-    /// What it is called.
+    /// Its model name.
     pub name: String,
     /// Its memory.
     pub memory_bytes: u64,
-    /// What the kernels compute with, and how fast it does that.
+    /// The arithmetic of the kernels, and its speed.
     pub arithmetic: String,
 }
 
-/// Is told, in a line, why GPUs are not used, or not any more.
+/// Receives a line that says why GPUs are not used, or no longer.
 pub type Warn<'k> = Arc<dyn Fn(&str) + Send + Sync + 'k>;
 
 /// A GPU that is ready, and the device that its scheme computes with.
@@ -24,16 +24,16 @@ pub type Started = (Arc<Gpu>, Box<dyn Any + Send + Sync>);
 
 /// GPUs that batches are evaluated on.
 pub struct Gpus<'k> {
-    /// Those that are ready.
+    /// The GPUs that are ready.
     pub all: Vec<Started>,
-    /// Whether the processor does what they fail at.
+    /// Whether the processor takes over when one fails.
     pub falls_back: bool,
-    /// Is told why.
+    /// Receives the reason.
     pub warn: Warn<'k>,
 }
 
 impl Gpus<'_> {
-    /// None.
+    /// No GPUs.
     #[must_use]
     pub fn none() -> Self {
         Self {

@@ -1,22 +1,22 @@
-//! What the FHE schemes have in common beside AES itself and the container of files.
+//! Common parts of the FHE schemes, besides AES itself and the container of files.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`mod@file`] | a key as a list of records, each made on its own |
-//! | [`read`] | reading records back, with one wording of what is wrong with them |
-//! | [`expansion`] | who runs the AES key schedule |
+//! | [`mod@file`] | a key as a list of records, each generated on its own |
+//! | [`read`] | reading records back, with common errors |
+//! | [`expansion`] | whether client or server runs the AES key schedule |
 //! | [`KeyRecords`] | records of a key that are unpacked when they are used |
 //! | [`cancel`] | ending a run from outside |
-//! | [`Decrypted`] | what a decryption found |
-//! | [`WrappedKeyInfo`] | what a wrapped key holds |
+//! | [`Decrypted`] | the result of a decryption |
+//! | [`WrappedKeyInfo`] | the contents of a wrapped key |
 //! | [`meter`] | counts and times of an evaluation |
 //! | [`failure`] | kinds of errors |
 //! | [`Owner`] | the set and the key that ciphertexts belong to |
 //! | [`mismatch`] | keys, ciphertexts and choices that do not go together |
-//! | [`signs`] | public plaintexts that nobody can make large |
+//! | [`signs`] | random signs, which keep public plaintexts small |
 //! | [`params`] | how a set describes itself: name, purpose, security, sizes |
 //! | [`bits`] | the frame of schemes on bits |
-//! | [`traits`] | what a scheme does for the library; [`SchemeError`] is how it fails |
+//! | [`traits`] | the interface of a scheme to the library; [`SchemeError`] has its errors |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
 #![forbid(unsafe_code)]
@@ -55,9 +55,9 @@ pub use meter::Reading;
 pub use mismatch::Mismatch;
 pub use owner::Owner;
 pub use params::{
-    CardError, DigestBuilder, Estimate, MAX_LOG2_P_FAIL, MAX_NAME_BYTES, MIN_SECURE_BITS,
-    Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd, log2_p_any, lwe,
-    ntru, rlwe,
+    CardError, CardFault, DigestBuilder, Estimate, MAX_LOG2_P_FAIL, MAX_NAME_BYTES,
+    MIN_SECURE_BITS, Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd,
+    log2_p_any, lwe, ntru, rlwe,
 };
 pub use quality::Quality;
 pub use read::FieldError;

@@ -1,4 +1,4 @@
-//! Counts and times of what an evaluation does, collected while it runs.
+//! Counts and times of an evaluation, collected while it runs.
 
 use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ impl<const C: usize, const S: usize> Counters<C, S> {
         self.counts[at].fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Runs `f` and books its time to a stage; that costs tens of nanoseconds.
+    /// Runs `f` and adds its time to a stage, which costs tens of nanoseconds.
     ///
     /// # Panics
     /// If there is no such stage.
@@ -41,7 +41,7 @@ impl<const C: usize, const S: usize> Counters<C, S> {
         out
     }
 
-    /// What the counters stand at, with their names.
+    /// The current values, with their names.
     #[must_use]
     pub fn read(&self, counts: [&'static str; C], stages: [&'static str; S]) -> Reading {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -58,10 +58,10 @@ impl<const C: usize, const S: usize> Counters<C, S> {
     }
 }
 
-/// What the counters of a scheme stood at.
+/// Values of a scheme's counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// What was counted, such as transforms.
+    /// Counts, for example of transforms.
     pub counts: Vec<(&'static str, u64)>,
     /// Wall-clock seconds by stage, summed over threads.
     pub seconds: Vec<(&'static str, f64)>,
@@ -74,7 +74,7 @@ impl Reading {
         found(&self.counts, name)
     }
 
-    /// What came after `before`, an earlier reading of the same counters.
+    /// The increase since `before`, an earlier reading of the same counters.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let counts = self.counts.iter();

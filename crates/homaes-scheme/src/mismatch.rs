@@ -36,7 +36,7 @@ pub enum Mismatch {
         layout: Layout,
         /// The set.
         set: &'static str,
-        /// What it offers.
+        /// The layouts it offers.
         offered: &'static [Layout],
     },
     /// A wrapped key was not made for a layout.
@@ -44,7 +44,7 @@ pub enum Mismatch {
     NotWrapped {
         /// Layout asked for.
         layout: Layout,
-        /// What it holds.
+        /// The layouts it holds.
         held: Vec<Layout>,
     },
     /// A set has too few levels.
@@ -92,7 +92,7 @@ impl Mismatch {
         }
     }
 
-    /// What was found and expected.
+    /// The value found and the one expected.
     #[must_use]
     pub fn details(&self) -> Option<[Detail; 2]> {
         match self {
@@ -107,7 +107,7 @@ impl Mismatch {
     }
 }
 
-/// Whether `what`, of the set and the secret key `found`, goes with objects of `expected`.
+/// Checks that `what`, of the set and the secret key `found`, goes with objects of `expected`.
 ///
 /// # Errors
 /// [`Mismatch::OtherSet`] if the digests of the sets differ, otherwise [`Mismatch::OtherKey`] if the keys do.
@@ -133,7 +133,7 @@ pub fn check(
     Ok(())
 }
 
-/// Whether `found` blocks, bytes or bits go into a batch of `expected`.
+/// Checks that `found` blocks, bytes or bits fit a batch of `expected`.
 ///
 /// # Errors
 /// [`Mismatch::TooMany`].

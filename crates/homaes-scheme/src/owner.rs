@@ -1,4 +1,4 @@
-//! What ciphertexts belong to.
+//! The parameter set and key of a ciphertext.
 
 use crate::file::SetId;
 use crate::mismatch::Mismatch;
@@ -17,7 +17,7 @@ enum Key {
     /// public bytes, and a record without its file
     Any,
     One(KeyId),
-    /// made of what belongs to two keys: of no use with either
+    /// a combination under two keys, of no use with either
     Mixed([KeyId; 2]),
 }
 
@@ -31,7 +31,7 @@ impl Owner {
         }
     }
 
-    /// Of what is made of both; they are of one set.
+    /// The owner of a combination of both, which are of one set.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         let key = match (self.key, other.key) {
@@ -43,7 +43,7 @@ impl Owner {
         Self { key, ..self }
     }
 
-    /// Of what is of no use at all.
+    /// An owner that fits no key.
     #[must_use]
     pub fn nowhere(self) -> Self {
         let key = Key::Mixed([KeyId([0; 16]), KeyId([0xff; 16])]);
@@ -56,7 +56,7 @@ impl Owner {
         self.set == name_and_front(set)
     }
 
-    /// Whether `what`, whose owner this is, is of the set.
+    /// Checks that `what`, which has this owner, is of the set.
     ///
     /// # Errors
     /// [`Mismatch::OtherSet`].
@@ -71,7 +71,7 @@ impl Owner {
         }
     }
 
-    /// Whether `what`, whose owner this is, can be used with the secret key called `expected`.
+    /// Checks that `what`, which has this owner, can be used with the secret key called `expected`.
     ///
     /// # Errors
     /// [`Mismatch::OtherKey`].

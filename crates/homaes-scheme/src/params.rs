@@ -1,8 +1,9 @@
-//! How a parameter set describes itself: its name, purpose, security and sizes. No scheme code.
+//! Descriptions of parameter sets: name, purpose, security and sizes. No scheme code.
 //!
-//! - [`SetCard`]: what `homaes params --json` prints for one set; [`SetCard::check`] holds its claim against its estimates.
-//! - [`rlwe`]: hardness of ring-LWE, read off results of `tools/estimate`; [`lwe`]: the same for LWE and GLWE with binary
-//!   secrets; [`ntru`]: what breaks NTRU with large moduli; [`agcd`]: what breaks DGHV.
+//! - [`SetCard`]: what `homaes params --json` prints for one set; [`SetCard::check`] holds its claim against its
+//!   estimates.
+//! - [`rlwe`]: hardness of ring-LWE, read off results of `tools/estimate`; [`lwe`]: the same for LWE and GLWE with
+//!   binary secrets; [`ntru`]: what breaks NTRU with large moduli; [`agcd`]: what breaks DGHV.
 //! - [`DigestBuilder`]: the 32 bytes by which a file says which numbers it was made with.
 //!
 //! The invariant: a [`Purpose::Secure`] set claims at least [`MIN_SECURE_BITS`], at most the smallest estimate over
@@ -18,7 +19,9 @@ pub mod ntru;
 pub mod rlwe;
 mod table;
 
-pub use card::{CardError, MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard, log2_p_any};
+pub use card::{
+    CardError, CardFault, MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard, log2_p_any,
+};
 pub use digest::DigestBuilder;
 pub use estimate::{Estimate, Published, SecretWeight};
 pub use name::{MAX_NAME_BYTES, SetName, SetNameError};

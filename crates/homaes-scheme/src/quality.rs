@@ -33,7 +33,7 @@ impl Quality {
         }
     }
 
-    /// The worse of what was seen so far, if anything, and this.
+    /// The worse of `new` and the worst so far, if there is one.
     #[must_use]
     pub fn worst_of(seen: Option<Self>, new: Self) -> Self {
         seen.map_or(new, |seen| seen.worst(new))

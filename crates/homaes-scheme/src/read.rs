@@ -3,20 +3,20 @@
 use crate::{Expansion, SetId};
 use homaes_aes::{Direction, KeySize};
 use homaes_wire::{Contents, Decoder, Encoder, Header, Reader, WireError};
-use std::fmt;
 use std::io::Read;
 
 /// Bytes of a seed.
 pub const SEED_BYTES: u64 = 32;
 
 /// A field of a record has a value outside its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {what}: found {found}, expected {expected}")]
 pub struct FieldError {
     /// Which field.
     pub what: &'static str,
     /// The value found.
     pub found: u64,
-    /// What it should be.
+    /// The value expected.
     pub expected: u64,
 }
 
@@ -31,19 +31,6 @@ impl FieldError {
         }
     }
 }
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            what,
-            found,
-            expected,
-        } = self;
-        write!(f, "record {what}: found {found}, expected {expected}")
-    }
-}
-
-impl std::error::Error for FieldError {}
 
 /// Checks that a file belongs to the set.
 ///
@@ -76,7 +63,7 @@ where
 /// The next record, which must have this tag, this index and `len` bytes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If its tag, its index or its length is another.
 pub fn record<R: Read, E>(
     r: &mut Reader<R>,
     tag: u16,

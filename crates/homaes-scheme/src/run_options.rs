@@ -5,9 +5,9 @@ use crate::Cancel;
 /// Sees the number of a round and the state after it.
 pub type Observe<'o, S> = &'o mut dyn FnMut(usize, &S);
 
-/// How an evaluation runs: what ends it, and who sees its states.
+/// How an evaluation is cancelled and observed.
 pub struct RunOptions<'o, S: ?Sized> {
-    /// Ends it when thrown.
+    /// Ends the evaluation when thrown.
     pub cancel: Cancel,
     /// Sees the state after every round, 0 being that after the first AddRoundKey.
     pub observe: Option<Observe<'o, S>>,
@@ -22,7 +22,7 @@ impl<'o, S: ?Sized> RunOptions<'o, S> {
         }
     }
 
-    /// Shows a state to who observes.
+    /// Shows a state to the observer.
     pub fn show(&mut self, round: usize, state: &S) {
         if let Some(observe) = &mut self.observe {
             observe(round, state);
@@ -30,7 +30,7 @@ impl<'o, S: ?Sized> RunOptions<'o, S> {
     }
 }
 
-/// Nothing ends it, and nobody sees the states.
+/// Without cancelling and without an observer.
 impl<S: ?Sized> Default for RunOptions<'_, S> {
     fn default() -> Self {
         Self {

@@ -1,14 +1,16 @@
 //! Signs of public plaintexts.
 
-/// Gives the coefficients 0 and 1 of the plaintext of public `bytes` signs, which decryption modulo 2 does not see.
+/// Negates coefficients of the plaintext of public `bytes` pseudorandomly; the plaintext modulo 2 is unchanged.
 ///
-/// The noise of public bytes that are added to a state is their plaintext, in some schemes times the secret. Whoever chooses the bytes, of a counter or of an ECB file, could choose them so that the plaintext is
-/// as large as n/π at an embedding of a ring of degree n, where √n is usual. So every 1 has a sign that is drawn from a hash of all the bytes.
+/// Public bytes that are added to a state have their plaintext as noise, in some schemes times the secret. Chosen bytes,
+/// such as a counter or an ECB file, could make the plaintext as large as n/π at an embedding of a ring of degree n,
+/// instead of the usual √n. So a hash of all the bytes decides the sign of every coefficient.
 pub fn randomize_signs(bytes: &[u8], coefficients: &mut [i64]) {
     apply(&of(bytes, coefficients.len()), coefficients);
 }
 
-/// The signs that [`randomize_signs`] gives `n` coefficients: bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated.
+/// The signs that [`randomize_signs`] gives `n` coefficients: bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is
+/// negated.
 pub fn of(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut signs = vec![0; n.div_ceil(8)];
     let mut hasher = blake3::Hasher::new_derive_key("homaes: signs of a public plaintext");

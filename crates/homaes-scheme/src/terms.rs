@@ -1,11 +1,11 @@
 //! Words about a scheme.
 
-/// What the noise figures of a scheme are.
+/// Words for the noise figures of a scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoiseTerms {
     /// Name of [`Quality::noise_bits`](crate::Quality::noise_bits).
     pub noise: &'static str,
-    /// What that and [`Quality::capacity_bits`](crate::Quality::capacity_bits) are, in sentences.
+    /// The meaning of that and of [`Quality::capacity_bits`](crate::Quality::capacity_bits), in sentences.
     pub meaning: &'static str,
 }
 
@@ -14,13 +14,13 @@ pub struct NoiseTerms {
 pub struct Variant {
     /// The word on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
     /// The set to take for data that matter.
     pub default_set: &'static str,
 }
 
-/// What a scheme's speed is measured by.
+/// The operation that a scheme's speed is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReferenceOp {

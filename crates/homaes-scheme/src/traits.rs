@@ -1,4 +1,4 @@
-//! What a scheme is to the library: traits that its crate implements and that `homaes` uses as trait objects.
+//! The interface of a scheme to the library: its crate implements these traits, and `homaes` uses trait objects.
 //!
 //! A [`SchemeEntry`] has its name, its parameter sets, and words for them.
 //!
@@ -7,16 +7,16 @@
 //! | [`Params`] | the scheme's parameters | sizes, layouts, making and reading keys |
 //! | [`SecretKey`] | its secret key | wrapping, decrypting, the file of the evaluation key |
 //! | [`EvalKey`] | its evaluation key | a circuit together with a wrapped key |
-//! | [`WrappedKey`] | its wrapped key | what it holds |
+//! | [`WrappedKey`] | its wrapped key | its contents |
 //! | [`Circuit`] | AES under both keys | runs batches |
-//! | [`ValueCodec`] | the scheme's parameters, if programs compute with them | files of what they computed |
+//! | [`ValueCodec`] | the scheme's parameters, if programs compute with them | files of computed values |
 //!
 //! The order of calls, and what `homaes` checks before each:
 //!
 //! | call | by | before |
 //! |---|---|---|
 //! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
-//! | `read_…` and `open_…` of [`Params`] | all that open keys | kind, set and digest, and for wrapped keys the key id |
+//! | `read_…` and `open_…` of [`Params`] | all commands that open keys | kind, set and digest, and for wrapped keys the key id |
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
@@ -35,13 +35,13 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-/// Result of what a scheme does.
+/// Result of a scheme's operations.
 pub type Result<T, E = SchemeError> = core::result::Result<T, E>;
 
 /// A key file, open.
 pub type Input<'r> = Reader<Box<dyn Read + Send + 'r>>;
 
-/// The scheme's own type of a state or a key that the library hands back.
+/// The scheme's own type behind a state or key that the library hands back.
 ///
 /// # Panics
 /// If it is of another scheme.
@@ -64,9 +64,9 @@ pub struct SchemeEntry {
     pub params: ParamsOf,
     /// Its ways of evaluating AES, if there is more than one.
     pub variants: &'static [Variant],
-    /// What its noise figures are.
+    /// Words for its noise figures.
     pub noise_terms: NoiseTerms,
-    /// What its speed is measured by.
+    /// The operation that its speed is compared with.
     pub reference_op: ReferenceOp,
     /// Whether each multiplication takes a level; otherwise nothing runs out.
     pub has_levels: bool,
@@ -104,7 +104,7 @@ impl SchemeEntry {
     }
 }
 
-/// What must be known of a batch to read its record.
+/// The facts about a batch that reading its record needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Layout of the state.
@@ -117,7 +117,7 @@ pub struct Shape {
 
 /// Checked parameters.
 pub trait Params: Any + Send + Sync {
-    /// What the set says about itself.
+    /// The card of the set.
     fn card(&self) -> SetCard;
 
     /// Digest of the numbers that define the set.
@@ -148,7 +148,7 @@ pub trait Params: Any + Send + Sync {
     /// [`batch_bytes`](Self::batch_bytes).
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)>;
 
-    /// How files have what programs compute, if there is a form for it.
+    /// The file format of values that programs compute, if there is one.
     fn values(&self) -> Option<&dyn ValueCodec> {
         None
     }
@@ -190,13 +190,13 @@ pub trait Params: Any + Send + Sync {
         self.read_wrapped(file.boxed())
     }
 
-    /// What a wrapped key holds: of a large one by its first record and its length.
+    /// The contents of a wrapped key; a scheme with large keys reads only the first record and the length.
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
         Ok(self.read_wrapped(file)?.describe())
     }
 }
 
-/// What programs compute under a set, as files have it: each ciphertext holds bytes.
+/// The file format of values that programs compute: each ciphertext holds bytes.
 pub trait ValueCodec: Sync {
     /// The name of the form.
     fn form(&self) -> &'static str;
@@ -267,7 +267,7 @@ pub trait EvalKey: Any + Send + Sync {
 
 /// The file of a wrapped key.
 pub trait WrappedFile: Records {
-    /// What it holds.
+    /// Its contents.
     fn describe(&self) -> WrappedKeyInfo;
 }
 
@@ -276,7 +276,7 @@ pub trait WrappedKey: WrappedFile + Any + Send + Sync {}
 
 impl<K: WrappedFile + Any + Send + Sync> WrappedKey for K {}
 
-/// The bodies of a batch's records in order, made when they are asked for, with the thread pool of who asks.
+/// The bodies of a batch's records in order, computed on demand with the caller's thread pool.
 pub type BatchRecords<'c> = Box<dyn Iterator<Item = Result<Vec<u8>>> + Send + 'c>;
 
 /// The result of a batch.
@@ -285,7 +285,7 @@ pub struct Finished<'c> {
     pub records: BatchRecords<'c>,
     /// How far it is from failing.
     pub quality: Quality,
-    /// What made it, unless the processor did.
+    /// The GPU that computed it; `None` for the processor.
     pub gpu: Option<Arc<Gpu>>,
 }
 
@@ -306,7 +306,7 @@ impl Finished<'_> {
 pub trait Circuit: Send + Sync {
     /// AES of public blocks, at most a full batch, in the direction of the wrapped key, plus `mask`, which is empty or
     /// as long; `step` is called after each round, 0 for the key addition, with the scheme's own form of the state.
-    /// Where a GPU fails and the processor takes over, rounds begin again.
+    /// If a GPU fails and the processor takes over, rounds begin again.
     fn run(
         &self,
         input: &[Block],
@@ -320,7 +320,7 @@ pub trait Circuit: Send + Sync {
         0
     }
 
-    /// What its kernels have counted so far.
+    /// The counts of its kernels so far.
     fn meter(&self) -> Reading {
         Reading::default()
     }

@@ -1,9 +1,9 @@
-//! What an AES key is wrapped for.
+//! Options for wrapping an AES key.
 
 use crate::{Expansion, SchemeError};
 use homaes_aes::{Direction, Layout};
 
-/// What to make of an AES key.
+/// How to wrap an AES key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrapOptions {
     /// Direction of the cipher that the server is to run: [`Mode::direction`](homaes_aes::Mode::direction).

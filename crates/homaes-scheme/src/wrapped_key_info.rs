@@ -1,9 +1,9 @@
-//! What a wrapped key holds.
+//! The contents of a wrapped key.
 
 use crate::Expansion;
 use homaes_aes::{Direction, KeySize, Layout};
 
-/// What a wrapped key holds.
+/// The contents of a wrapped key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKeyInfo {
     /// Size of the AES key.
@@ -18,7 +18,7 @@ pub struct WrappedKeyInfo {
 }
 
 impl WrappedKeyInfo {
-    /// One that the client has expanded.
+    /// A key that the client has expanded.
     #[must_use]
     pub fn expanded(
         key_size: KeySize,

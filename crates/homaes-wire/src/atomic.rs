@@ -1,10 +1,10 @@
 //! Output that appears whole or not at all.
 //!
-//! On Linux a file has no name until it is complete (`O_TMPFILE`), so a killed process leaves nothing. Other systems, and
-//! file systems without such files, use `.NAME.homaes-tmp-NUMBER` in the target folder.
+//! On Linux a file has no name until it is complete (`O_TMPFILE`), so a killed process leaves nothing. Other systems,
+//! and file systems without such files, use `.NAME.homaes-tmp-NUMBER` in the target folder.
 //!
-//! Without leave to overwrite, the last step fails if the name was taken meanwhile: a hard link, or a rename that does
-//! not replace.
+//! Unless it may overwrite, the last step is a hard link or a rename that does not replace: it fails if the name was
+//! taken meanwhile.
 
 use crate::WireError;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Stands between the name of the file to be and a number, in a temporary name.
+/// The part of a temporary name between the final name and a number.
 const MARK: &str = "homaes-tmp-";
 
 /// Digits of that number.
@@ -30,7 +30,7 @@ const DIGITS: usize = 16;
 /// Longer names are left out of the temporary name, which must stay below the usual limit of 255 bytes.
 const MAX_NAME: usize = 200;
 
-/// Temporary names in use, where files cannot do without.
+/// Temporary names in use, on file systems that need them.
 static NAMED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn named() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -38,9 +38,10 @@ fn named() -> MutexGuard<'static, Vec<PathBuf>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of every [`AtomicFile`] alive in this process, where they have names.
+/// Removes the named temporary files of every [`AtomicFile`] alive in this process.
 ///
-/// For a program that is about to exit on a signal. It takes a lock: call it from a thread, not inside a signal handler.
+/// For a program that is about to exit on a signal. It takes a lock: call it from a thread, not inside a signal
+/// handler.
 pub fn cleanup_all() {
     for path in named().drain(..) {
         // Nobody is left to tell if this fails.
@@ -48,7 +49,7 @@ pub fn cleanup_all() {
     }
 }
 
-/// How an output may be made.
+/// Options of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutputOptions {
     /// Replace an existing file.
@@ -59,7 +60,7 @@ pub struct OutputOptions {
     pub private: bool,
 }
 
-/// A file without its name until [`commit`](Self::commit); dropped before, it is gone.
+/// A file that gets its name on [`commit`](Self::commit). If it is dropped before, nothing remains.
 ///
 /// Writing is buffered, and the buffer is zeroised.
 pub struct AtomicFile {
@@ -69,7 +70,7 @@ pub struct AtomicFile {
     force: bool,
     /// Whether it keeps the temporary name when it is dropped.
     keep: bool,
-    /// Mode bits it gets with its name, where they are not those it is written under.
+    /// Mode bits to set with the final name, if they differ from those while writing.
     mode: Option<u32>,
     file: File,
     buffer: Zeroizing<Vec<u8>>,
@@ -86,7 +87,7 @@ impl AtomicFile {
         Self::create_by(target, options, unnamed)
     }
 
-    /// As [`create`](Self::create), with what opens a file without a name.
+    /// As [`create`](Self::create), with the function that opens a file without a name.
     fn create_by(
         target: &Path,
         options: OutputOptions,
@@ -117,13 +118,13 @@ impl AtomicFile {
         })
     }
 
-    /// As [`create`](Self::create), under the name that `unfinished` gives, in the folder of the file. It stays when the file
-    /// is not committed: opened again, it holds what was [`written`](Self::written) then. Writing begins where
-    /// [`cut`](Self::cut) says.
+    /// As [`create`](Self::create), under the name that `unfinished` gives, in the folder of the file. Without a commit
+    /// the file stays there, and the next call opens it with its [`written`](Self::written) bytes. Writing begins
+    /// where [`cut`](Self::cut) says.
     ///
     /// # Errors
-    /// As [`create`](Self::create); if another process has it open; if what is there is no regular file, or not this user's
-    /// own under one name, or for a private file accessible to others: who made it could read what is written.
+    /// As [`create`](Self::create); if another process has it open; if the file there is not regular, belongs to
+    /// another user or has a second name; if a private one is accessible to others, who could read the output.
     pub fn resume_as(
         target: &Path,
         options: OutputOptions,
@@ -159,8 +160,8 @@ impl AtomicFile {
         })
     }
 
-    /// The file itself for reading, from its beginning; [`cut`](Self::cut) says where writing goes on. Another file that takes the
-    /// temporary name meanwhile is not read.
+    /// The file itself for reading, from its beginning; [`cut`](Self::cut) says where writing goes on. Another file
+    /// that takes the temporary name meanwhile is not read.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -172,7 +173,7 @@ impl AtomicFile {
         file.map_err(|source| self.error(source))
     }
 
-    /// Gives up all but the first `bytes` of what is there, and goes on writing after them.
+    /// Keeps only the first `bytes` of the file, and continues writing after them.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -185,7 +186,7 @@ impl AtomicFile {
         cut.map(|_| ())
     }
 
-    /// Where the file will be.
+    /// The final path.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
@@ -207,7 +208,7 @@ impl AtomicFile {
             .map_err(|source| self.error(source))
     }
 
-    /// As [`sync`](Self::sync), without what the folder says of the file but its length: cheaper, between two steps of a long run.
+    /// As [`sync`](Self::sync), but without metadata other than the length: cheaper, between two steps of a long run.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -220,8 +221,8 @@ impl AtomicFile {
     /// Writes everything to the disk and gives the file its name.
     ///
     /// # Errors
-    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if another
-    /// file has come to be under the temporary name.
+    /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if
+    /// another file has come to be under the temporary name.
     pub fn commit(mut self) -> Result<(), WireError> {
         if self.force && self.temporary.is_none() {
             // a file without a name can take a new one only
@@ -257,21 +258,21 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// An error of the file as long as it has not got its name.
+    /// An error of the file before it has its final name.
     fn error(&self, source: io::Error) -> WireError {
         WireError::io(self.temporary.as_ref().unwrap_or(&self.target), source)
     }
 
     fn flush_buffer(&mut self) -> io::Result<()> {
         let result = self.file.write_all(&self.buffer);
-        // Also after an error: what was written in part must not be written again.
+        // also after an error, or the part that was written would be written again
         self.buffer.as_mut_slice().zeroize();
         self.buffer.clear();
         result
     }
 }
 
-/// Without what is to be written, which may be secret.
+/// Without the content, which may be secret.
 impl fmt::Debug for AtomicFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AtomicFile")
@@ -303,13 +304,13 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if self.keep {
-            // The next run looks how far that is.
+            // the next run checks how much of it is whole
             let _ = self.flush_buffer();
         }
         let Some(path) = &self.temporary else {
             return;
         };
-        // there is nothing to go on with in an empty one
+        // an empty file is of no use to the next run
         let goes = !self.keep || self.file.metadata().is_ok_and(|found| found.len() == 0);
         // after a rename the name may be another process's
         if goes && is_at(&self.file, path) {
@@ -334,7 +335,7 @@ fn unnamed(_: &Path, _: u32) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Gives a file without a name this one, unless it is taken.
+/// Names a file that has no name, unless the name is taken.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
@@ -352,7 +353,7 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Where the system shows an open file, with or without a name.
+/// The path by which the system shows an open file, with or without a name.
 #[cfg(target_os = "linux")]
 fn own_path(file: &impl std::os::fd::AsRawFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
@@ -464,7 +465,7 @@ fn most(private: bool, replaced: Option<&fs::Metadata>) -> u32 {
     most
 }
 
-/// Makes the file, or opens the one that is there if its content is this user's own business. It allows no more than `most` then.
+/// Creates the file, or opens the one that is there if nobody else can use it, with at most the mode bits `most`.
 fn open_unfinished(path: &Path, private: bool, most: u32) -> io::Result<File> {
     match open_options(most).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -526,7 +527,7 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
     }
 }
 
-/// The file that will be there, and what is known of the one to replace; or an error if it may not be replaced.
+/// The final path, and the metadata of the file to replace; an error if it may not be replaced.
 fn resolve(target: &Path, force: bool) -> Result<(PathBuf, Option<fs::Metadata>), WireError> {
     let error = |source| WireError::io(target, source);
     match fs::symlink_metadata(target) {

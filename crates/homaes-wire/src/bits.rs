@@ -36,7 +36,7 @@ pub fn pack_bits(values: &[u64], bits: u32, out: &mut Vec<u8>) {
             full.copy_from_slice(&word.to_le_bytes());
             rest = after;
             filled -= 64;
-            // The part of the value that did not fit; all of it did if nothing is left over.
+            // the part of the value that did not fit
             word = value >> (bits - filled);
         }
     }
@@ -94,7 +94,8 @@ pub fn unpack_bits(bytes: &[u8], bits: u32, out: &mut [u64]) -> Result<(), WireE
     Ok(())
 }
 
-/// Unpacks values from the front, eight at a time, which take `bits` bytes, as long as eight bytes can be read at the place of each; how many.
+/// Unpacks values from the front, eight at a time (`bits` bytes), while eight bytes can be read at the place of each;
+/// the number unpacked.
 fn unpack_groups(bytes: &[u8], bits: u32, out: &mut [u64]) -> usize {
     const GROUP: usize = 8;
     // a value and up to seven bits before it
@@ -120,7 +121,7 @@ fn unpack_groups(bytes: &[u8], bits: u32, out: &mut [u64]) -> usize {
 /// The 64 bits from bit `shift` < 8 on.
 fn window(part: &[u8; 9], shift: usize) -> u64 {
     let low = u64::from_le_bytes(*part.first_chunk().expect("9 bytes hold 8"));
-    // Two steps, since shift 0 would move by 64 bits in one.
+    // two steps, as shift 0 would move by 64 bits in one
     (low >> shift) | (u64::from(part[8]) << 1 << (63 - shift))
 }
 
@@ -135,7 +136,7 @@ mod tests {
         out
     }
 
-    /// One bit at a time, as the format states it.
+    /// Packs bit by bit, as the format states it.
     fn reference(values: &[u64], bits: u32) -> Vec<u8> {
         let mut out = vec![0; packed_len(values.len(), bits)];
         for (i, value) in values.iter().enumerate() {
@@ -157,57 +158,30 @@ mod tests {
 
     #[test]
     fn damage_is_found() {
-        let mut out = [0; 3];
-        let error = |bytes: &[u8], bits, out: &mut [u64]| {
-            unpack_bits(bytes, bits, out).unwrap_err().to_string()
-        };
-        assert_eq!(
-            error(&[0x21, 0x13], 4, &mut out),
-            "packed values is malformed, expected zero bits after the last value"
-        );
-        assert_eq!(
-            error(&[0x21], 4, &mut out),
-            "packed values has 1 bytes, expected 2"
-        );
-        assert_eq!(
-            error(&[0x21, 3, 0], 4, &mut out),
-            "packed values has 3 bytes, expected 2"
-        );
-        assert_eq!(
-            error(&[0; 24], 64, &mut out),
-            "bits per packed value is 64, expected at most 63"
-        );
-        assert!(unpack_bits(&[], 0, &mut out).is_err());
+        for (bytes, bits, message) in [
+            (
+                &[0x21, 0x13][..],
+                4,
+                "packed values is malformed, expected zero bits after the last value",
+            ),
+            (&[0x21], 4, "packed values has 1 bytes, expected 2"),
+            (&[0x21, 3, 0], 4, "packed values has 3 bytes, expected 2"),
+            (
+                &[0; 24],
+                64,
+                "bits per packed value is 64, expected at most 63",
+            ),
+        ] {
+            let error = unpack_bits(bytes, bits, &mut [0; 3]).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+        assert!(unpack_bits(&[], 0, &mut [0; 3]).is_err());
     }
 
     #[test]
     #[should_panic(expected = "does not fit")]
     fn large_values_are_refused() {
         packed(&[3, 16], 4);
-    }
-
-    /// Run with `--ignored --nocapture` for the speed on this machine.
-    #[test]
-    #[ignore = "a measurement, not a test"]
-    fn speed() {
-        for bits in [30, 50, 60] {
-            let values: Vec<u64> = (0..1u64 << 20)
-                .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits))
-                .collect();
-            let mut out = Vec::with_capacity(packed_len(values.len(), bits));
-            let mut back = vec![0; values.len()];
-            let time = |f: &mut dyn FnMut()| {
-                let start = std::time::Instant::now();
-                (0..20).for_each(|_| f());
-                20.0 * packed_len(1 << 20, bits) as f64 / start.elapsed().as_secs_f64() / 1e9
-            };
-            let pack = time(&mut || {
-                out.clear();
-                pack_bits(&values, bits, &mut out);
-            });
-            let unpack = time(&mut || unpack_bits(&out, bits, &mut back).unwrap());
-            println!("{bits} bits: pack {pack:.2} GB/s, unpack {unpack:.2} GB/s of packed bytes");
-        }
     }
 
     proptest! {

@@ -1,10 +1,10 @@
-//! Where copies are kept that can be made again.
+//! The folder of copies that can be made again.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The user's folder for what can be made again: `$HOMAES_CACHE`, else `homaes` in the user's folder of caches; `None`
+/// The user's folder for files that can be made again: `$HOMAES_CACHE`, else `homaes` in the user's folder of caches; `None`
 /// if the environment names neither.
 #[must_use]
 pub fn cache_folder() -> Option<PathBuf> {
@@ -22,7 +22,7 @@ fn cache_folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
     } else if cfg!(target_os = "macos") {
         home().map(|home| home.join("Library/Caches"))
     } else {
-        // a relative one is invalid after the XDG Base Directory Specification
+        // relative ones are invalid by the XDG Base Directory Specification
         let named = set("XDG_CACHE_HOME").map(PathBuf::from);
         let named = named.filter(|folder| folder.is_absolute());
         named.or_else(|| home().map(|home| home.join(".cache")))

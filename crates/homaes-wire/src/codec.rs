@@ -57,9 +57,9 @@ impl Encoder {
         self.u64(value.to_bits())
     }
 
-    /// Appends a figure of noise, log2 of something or a count of bits, rounded upwards to a multiple of 2^-16: what `log2` and `exp2` give
-    /// differs in the last bits between C libraries, and files must not. What is above a multiple by 2^-26 or less counts as that multiple, for the
-    /// same reason: exact powers of two stay where they are.
+    /// Appends a figure of noise, a logarithm or a count of bits, rounded up to a multiple of 2^-16: `log2` and `exp2`
+    /// differ in the last bits between C libraries, and files must not. A value at most 2^-26 above a multiple becomes
+    /// that multiple, for the same reason: exact powers of two stay.
     pub fn noise(self, value: f64) -> Self {
         self.f64(rounded_up(value))
     }
@@ -113,7 +113,7 @@ impl core::fmt::Debug for Encoder {
     }
 }
 
-/// Reads a record body from front to back. Every length is held against the bytes left before anything is allocated.
+/// Reads a record body from front to back. Every length is checked against the bytes left before anything is allocated.
 ///
 /// `what` names the value in errors.
 #[derive(Clone)]
@@ -289,7 +289,7 @@ impl<'b> Decoder<'b> {
     /// Takes as many residues as `values` holds, as [`residues`](Self::residues) does, without memory of its own.
     ///
     /// # Errors
-    /// As there.
+    /// As [`residues`](Self::residues).
     pub fn residues_into(
         &mut self,
         what: &'static str,
@@ -333,7 +333,7 @@ impl core::fmt::Debug for Decoder<'_> {
     }
 }
 
-/// The next multiple of 2^-16, unless the value is above the one before by 2^-26 or less.
+/// The next multiple of 2^-16, or the previous one if that is at most 2^-26 below.
 fn rounded_up(value: f64) -> f64 {
     // adding 0 takes the sign of a zero away
     (value * 65536.0 - 1.0 / 1024.0).ceil() / 65536.0 + 0.0

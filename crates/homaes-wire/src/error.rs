@@ -4,7 +4,7 @@ use crate::kind::{KeyId, Kind, hex};
 use std::io;
 use std::path::PathBuf;
 
-/// What is wrong, with what was found and what was expected.
+/// A fault of a file, with the value found and the one expected.
 ///
 /// The message of [`WireError::Io`] includes that of its source, because the cause is what a user needs.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,7 @@ pub enum WireError {
         /// Its tag as found.
         tag: u16,
     },
-    /// A file that was verified is no longer what it was ([`Stored`](crate::Stored)).
+    /// A file changed after it was verified ([`Stored`](crate::Stored)).
     #[error("{}: record {record} changed while the file was in use", path.display())]
     Changed {
         /// The file.
@@ -210,106 +210,6 @@ impl WireError {
         Self::Io {
             path: path.into(),
             source,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages() {
-        let key = |byte| KeyId([byte; 16]);
-        let cases: [(WireError, &str); 12] = [
-            (
-                WireError::io(
-                    "a/b.hct",
-                    io::Error::new(io::ErrorKind::NotFound, "no such file"),
-                ),
-                "a/b.hct: no such file",
-            ),
-            (
-                WireError::AlreadyExists { path: "o".into() },
-                "o: file already exists",
-            ),
-            (
-                WireError::TooShort {
-                    found: 0,
-                    expected: 93,
-                },
-                "file has 0 bytes, expected at least 93 for a header",
-            ),
-            (
-                WireError::NotHomaes {
-                    found: *b"\x7fELF\x02\x01\x01\0",
-                    expected: crate::MAGIC,
-                },
-                "not a homaes file: it starts with \"\\x7fELF\\x02\\x01\\x01\\x00\", expected \"HOMAES\\r\\n\"",
-            ),
-            (
-                WireError::NewerVersion {
-                    found: 2,
-                    expected: 1,
-                },
-                "format version 2 is newer than this program, which reads up to version 1",
-            ),
-            (
-                WireError::WrongKind {
-                    found: Kind::EvalKey,
-                    expected: Kind::Ciphertext,
-                },
-                "wrong kind of file: found evaluation key (.hek), expected FHE ciphertexts (.hct)",
-            ),
-            (
-                WireError::Truncated {
-                    found: 7,
-                    expected: 9,
-                },
-                "file is truncated: found 7 bytes, expected 9",
-            ),
-            (
-                WireError::OtherDigest {
-                    set: "bgv/a".into(),
-                    found: [1; 32],
-                    expected: [0xff; 32],
-                },
-                "parameter set bgv/a has changed: digest 01010101…, expected ffffffff…",
-            ),
-            (
-                WireError::OtherKey {
-                    found: key(1),
-                    expected: key(0xab),
-                },
-                "file belongs to key 01010101010101010101010101010101, expected abababababababababababababababab",
-            ),
-            (
-                WireError::RecordTooLong {
-                    record: 3,
-                    tag: 2,
-                    found: 10,
-                    expected: 5,
-                },
-                "record 3 (tag 2) has 10 bytes, expected at most 5",
-            ),
-            (
-                WireError::ValueTruncated {
-                    what: "level",
-                    found: 1,
-                    expected: 4,
-                },
-                "level needs 4 bytes, only 1 are left",
-            ),
-            (
-                WireError::Malformed {
-                    what: "note",
-                    expected: "UTF-8",
-                },
-                "note is malformed, expected UTF-8",
-            ),
-        ];
-        for (error, message) in cases {
-            assert_eq!(error.to_string(), message);
         }
     }
 }

@@ -24,7 +24,7 @@ pub const MAX_SET_NAME_BYTES: usize = 64;
 
 const MIN_HEADER_BYTES: u64 = (HEADER_FIXED_BYTES + 1 + CHECKSUM_BYTES) as u64;
 
-/// How many records a file will have, and how many bytes their bodies take together.
+/// The number of records of a file, and the bytes of their bodies.
 ///
 /// The header announces the length of the file, so a writer adds up its records before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +104,7 @@ impl Header {
         })
     }
 
-    /// The same for a file of the newest version, [`VERSION`].
+    /// This header for a file of the newest version, [`VERSION`].
     #[must_use]
     pub fn newest(self) -> Self {
         let version = VERSION;
@@ -117,7 +117,7 @@ impl Header {
         self.version
     }
 
-    /// What the file holds.
+    /// Kind of file.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -198,7 +198,7 @@ impl Header {
         }
     }
 
-    /// The same from the start of a part of a file, however long the file is.
+    /// Reads a header from the start of a part of a file, of any length.
     pub(crate) fn read_any(
         input: &mut impl Read,
         expected: Kind,
@@ -213,38 +213,32 @@ impl Header {
         expected: Option<Kind>,
         path: &Path,
     ) -> Result<(Self, Checksum), WireError> {
-        if size < MIN_HEADER_BYTES {
-            return Err(WireError::TooShort {
-                found: size,
-                expected: MIN_HEADER_BYTES,
-            });
-        }
-        let mut bytes = vec![0; HEADER_FIXED_BYTES];
-        let filled = fill(input, &mut bytes);
-        let filled = filled.map_err(|source| WireError::io(path, source))?;
-        if filled < bytes.len() {
-            return Err(WireError::TooShort {
-                found: filled as u64,
-                expected: MIN_HEADER_BYTES,
-            });
-        }
+        let mut bytes = Vec::new();
+        let mut extend = |bytes: &mut Vec<u8>, len: usize, expected: u64| {
+            let start = bytes.len();
+            bytes.resize(len, 0);
+            let filled = match size < expected {
+                true => {
+                    return Err(WireError::TooShort {
+                        found: size,
+                        expected,
+                    });
+                }
+                false => fill(input, &mut bytes[start..]),
+            };
+            let found = start + filled.map_err(|source| WireError::io(path, source))?;
+            match found < len {
+                true => Err(WireError::TooShort {
+                    found: found as u64,
+                    expected,
+                }),
+                false => Ok(()),
+            }
+        };
+        extend(&mut bytes, HEADER_FIXED_BYTES, MIN_HEADER_BYTES)?;
         let (kind, name_len) = check_start(&bytes, expected)?;
-        let header_bytes = (HEADER_FIXED_BYTES + name_len + CHECKSUM_BYTES) as u64;
-        if size < header_bytes {
-            return Err(WireError::TooShort {
-                found: size,
-                expected: header_bytes,
-            });
-        }
-        bytes.resize(HEADER_FIXED_BYTES + name_len + CHECKSUM_BYTES, 0);
-        let filled = fill(input, &mut bytes[HEADER_FIXED_BYTES..]);
-        let filled = filled.map_err(|source| WireError::io(path, source))?;
-        if filled < bytes.len() - HEADER_FIXED_BYTES {
-            return Err(WireError::TooShort {
-                found: (HEADER_FIXED_BYTES + filled) as u64,
-                expected: header_bytes,
-            });
-        }
+        let header_bytes = HEADER_FIXED_BYTES + name_len + CHECKSUM_BYTES;
+        extend(&mut bytes, header_bytes, header_bytes as u64)?;
         let (checked, checksum) = bytes
             .split_last_chunk()
             .expect("the header ends with its checksum");
@@ -256,11 +250,6 @@ impl Header {
 
     /// The fields of a header whose checksum is right; a faulty writer may still have filled them with nonsense.
     fn from_checked(kind: Kind, bytes: &[u8]) -> Result<Self, WireError> {
-        let array = |at: usize| {
-            *bytes[at..]
-                .first_chunk()
-                .expect("the fixed part holds all fields")
-        };
         let name = &bytes[HEADER_FIXED_BYTES..];
         if !valid_set_name(name) {
             return Err(WireError::HeaderCorrupted);
@@ -271,16 +260,10 @@ impl Header {
             set: core::str::from_utf8(name)
                 .expect("a valid name is ASCII")
                 .to_owned(),
-            digest: *bytes[12..]
-                .first_chunk()
-                .expect("the fixed part holds all fields"),
-            key_id: KeyId(
-                *bytes[44..]
-                    .first_chunk()
-                    .expect("the fixed part holds all fields"),
-            ),
-            records: u64::from_le_bytes(array(60)),
-            file_bytes: u64::from_le_bytes(array(68)),
+            digest: field(bytes, 12),
+            key_id: KeyId(field(bytes, 44)),
+            records: u64::from_le_bytes(field(bytes, 60)),
+            file_bytes: u64::from_le_bytes(field(bytes, 68)),
         };
         let least = header
             .records
@@ -295,7 +278,7 @@ impl Header {
 
 /// Checks magic, version and kind; gives the kind and the length of the set name.
 fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), WireError> {
-    let found = *fixed.first_chunk().expect("the fixed part holds the magic");
+    let found = field(fixed, 0);
     if found != MAGIC {
         return Err(WireError::NotHomaes {
             found,
@@ -303,7 +286,7 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
         });
     }
     let newest = |expected| match version(fixed) {
-        // There never was an older version.
+        // there never was an older version
         0 => Err(WireError::HeaderCorrupted),
         found if found <= expected => Ok(()),
         found => Err(WireError::NewerVersion { found, expected }),
@@ -325,10 +308,17 @@ fn check_start(fixed: &[u8], expected: Option<Kind>) -> Result<(Kind, usize), Wi
 
 /// The version field.
 fn version(bytes: &[u8]) -> u16 {
-    u16::from_le_bytes([bytes[8], bytes[9]])
+    u16::from_le_bytes(field(bytes, 8))
 }
 
-/// Reads as many bytes as `into` has, or all there are; how many that is.
+/// The field that begins at byte `at`.
+fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    *bytes[at..]
+        .first_chunk()
+        .expect("the fixed part holds all fields")
+}
+
+/// Fills `into` as far as `input` goes; the number of bytes read.
 pub(crate) fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {

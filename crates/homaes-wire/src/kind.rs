@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What a file holds.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Secret key.
@@ -15,7 +15,7 @@ pub enum Kind {
     Ciphertext = 4,
     /// FHE ciphertexts of some batches of a run: a shard.
     Shard = 5,
-    /// What programs computed on results.
+    /// Values that programs computed on results.
     Computed = 6,
     /// Key from one scheme to another.
     BridgeKey = 8,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What the file holds, in words.
+    /// The kind in words.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {

@@ -56,10 +56,10 @@ pub const RECORD_OVERHEAD: u64 = RECORD_HEAD_BYTES as u64 + CHECKSUM_BYTES as u6
 /// Bytes of tag, index and length.
 const RECORD_HEAD_BYTES: usize = 18;
 
-/// What a record says about itself before its body.
+/// The head of a record, before its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHead {
-    /// What the body is.
+    /// The kind of body.
     pub tag: u16,
     /// Which one of several with the same tag.
     pub index: u64,

@@ -1,8 +1,10 @@
 //! Reading a file as a stream, each record checked at its end.
 
+mod front;
 mod record;
 mod stored;
 
+pub use front::Front;
 pub use record::RecordReader;
 pub use stored::Stored;
 
@@ -13,7 +15,7 @@ use crate::{
 };
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -69,7 +71,7 @@ impl Reader<File> {
 
     fn open_file(path: &Path, expected: Option<Kind>) -> Result<Self, WireError> {
         let error = |source| WireError::io(path, source);
-        // Asked before opening: opening a pipe would wait for its writer.
+        // checked before opening: opening a pipe would wait for its writer
         if !fs::metadata(path).map_err(error)?.is_file() {
             return Err(error(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -80,7 +82,8 @@ impl Reader<File> {
         Self::of_file(file, path, expected)
     }
 
-    /// Reads a file that is open, from its beginning; `path` is for messages. It may be of any kind if none is expected.
+    /// Reads a file that is open, from its beginning; `path` is for messages. It may be of any kind if none is
+    /// expected.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -89,10 +92,9 @@ impl Reader<File> {
         let size = size.map_err(|source| WireError::io(path, source))?;
         Self::new(file, size, expected, path.to_owned())
     }
-}
 
-impl Reader<File> {
-    /// The last bytes of the file: the checksum of its last record, which covers all of it. Reading shows whether it is right.
+    /// The last bytes of the file: the checksum of its last record, which covers all of it. Reading shows whether it is
+    /// right.
     ///
     /// # Errors
     /// [`WireError::Io`].
@@ -114,10 +116,10 @@ pub fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, at)
 }
 
-/// The same, for one thread at a time.
+/// [`read_exact_at`] for one thread at a time.
 ///
 /// # Errors
-/// As there.
+/// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
 #[cfg(not(unix))]
 pub fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
     let place = file.stream_position()?;
@@ -127,8 +129,8 @@ pub fn read_exact_at(mut file: &File, into: &mut [u8], at: u64) -> io::Result<()
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads a file of the expected kind from where its bytes come one after the other; `name` is for messages. It has `bytes` if that is known;
-    /// otherwise [`finish`](Self::finish) shows whether it ends where its header says.
+    /// Reads a file of the expected kind from where its bytes come one after the other; `name` is for messages. It has
+    /// `bytes` if that is known; otherwise [`finish`](Self::finish) shows whether it ends where its header says.
     ///
     /// # Errors
     /// As [`Reader::open`].
@@ -147,30 +149,21 @@ impl<R: Read> Reader<R> {
 }
 
 impl<'b> Reader<&'b [u8]> {
-    /// Reads a file of the expected kind from memory.
+    /// Reads a file of the expected kind from memory, or of any kind if none is expected.
     ///
     /// # Errors
     /// As [`Reader::open`].
-    pub fn from_slice(bytes: &'b [u8], expected: Kind) -> Result<Self, WireError> {
-        Self::new(
-            bytes,
-            bytes.len() as u64,
-            Some(expected),
-            PathBuf::from("<memory>"),
-        )
-    }
-
-    /// Reads a file of any kind from memory.
-    ///
-    /// # Errors
-    /// As [`Reader::open_any`].
-    pub fn from_slice_any(bytes: &'b [u8]) -> Result<Self, WireError> {
-        Self::new(bytes, bytes.len() as u64, None, PathBuf::from("<memory>"))
+    pub fn from_slice(
+        bytes: &'b [u8],
+        expected: impl Into<Option<Kind>>,
+    ) -> Result<Self, WireError> {
+        let size = bytes.len() as u64;
+        Self::new(bytes, size, expected.into(), PathBuf::from("<memory>"))
     }
 }
 
 impl<'r, R: Read + Send + 'r> Reader<R> {
-    /// The same reader of a type that does not name its input.
+    /// The same reader, with its input behind a trait object.
     #[must_use]
     pub fn boxed(self) -> Reader<Box<dyn Read + Send + 'r>> {
         Reader {
@@ -185,106 +178,7 @@ impl<'r, R: Read + Send + 'r> Reader<R> {
     }
 }
 
-/// The front of a file that was not written to its end: the header and whole records.
-#[derive(Debug, Clone)]
-pub struct Front {
-    /// at most those that the header announces
-    pub(crate) records: u64,
-    /// the header included
-    bytes: u64,
-    /// Bytes of the bodies.
-    pub(crate) body_bytes: u64,
-    pub(crate) previous: Checksum,
-}
-
-impl Front {
-    /// Number of records.
-    #[must_use]
-    pub fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// Bytes, the header included.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The checksum of its last record, or of the header: it covers everything before it.
-    #[must_use]
-    pub fn checksum(&self) -> [u8; CHECKSUM_BYTES] {
-        self.previous
-    }
-
-    /// What is whole of what `input` gives, if it begins with this header. Every checksum is verified.
-    #[must_use]
-    pub fn of(input: impl Read, header: &Header) -> Option<Self> {
-        Self::walk(input, header, |_| ())
-    }
-
-    /// As [`of`](Self::of); `each` sees the front that ends with the header, and with each whole record.
-    #[must_use]
-    pub fn walk(input: impl Read, header: &Header, mut each: impl FnMut(&Self)) -> Option<Self> {
-        let mut reader = as_if_whole(input, header)?;
-        let mut front = Self {
-            records: 0,
-            bytes: header.header_bytes(),
-            body_bytes: 0,
-            previous: reader.previous,
-        };
-        loop {
-            each(&front);
-            let len = match reader.begin_any() {
-                Ok(Some(record)) => record.head().len,
-                _ => return Some(front),
-            };
-            if reader.close().is_err() {
-                return Some(front);
-            }
-            front.records += 1;
-            front.bytes += RECORD_OVERHEAD + len;
-            front.body_bytes += len;
-            front.previous = reader.previous;
-        }
-    }
-
-    /// The header, and what is whole, of the front of a file whose header is not known.
-    ///
-    /// # Errors
-    /// What is wrong with the header.
-    pub fn of_any(bytes: &[u8], kind: Kind) -> Result<(Header, Self), WireError> {
-        let path = Path::new("<memory>");
-        let (header, _) = Header::read_any(&mut &bytes[..], kind, path)?;
-        let front = Self::of(bytes, &header).ok_or(WireError::HeaderCorrupted)?;
-        Ok((header, front))
-    }
-
-    /// The body of the first record of what `input` gives, at most `most` bytes, if it is whole and follows this header.
-    #[must_use]
-    pub fn first_body(input: impl Read, header: &Header, most: u64) -> Option<Vec<u8>> {
-        let mut reader = as_if_whole(input, header)?;
-        let tag = {
-            let record = reader.begin_any().ok()??;
-            if record.head().len > most {
-                return None;
-            }
-            record.head()
-        };
-        let mut body = vec![0; tag.len as usize];
-        reader.body(&mut body).ok()?;
-        reader.close().ok()?;
-        Some(body)
-    }
-}
-
-/// Reads as if the file were whole: where it ends, reading fails.
-fn as_if_whole<R: Read>(input: R, header: &Header) -> Option<Reader<BufReader<R>>> {
-    let (size, kind) = (header.file_bytes(), Some(header.kind()));
-    let reader = Reader::new(BufReader::new(input), size, kind, PathBuf::new());
-    reader.ok().filter(|reader| reader.header == *header)
-}
-
-/// Without what is read, which may be secret.
+/// Without the content, which may be secret.
 impl<R> fmt::Debug for Reader<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
@@ -305,7 +199,7 @@ impl<R: Read> Reader<R> {
         Ok(Self::after(input, header, checksum, path))
     }
 
-    /// Goes on after the header.
+    /// Starts after the header.
     fn after(input: R, header: Header, previous: Checksum, path: PathBuf) -> Self {
         Self {
             input,
@@ -324,13 +218,13 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Where the bytes come from.
+    /// The source of the bytes.
     #[must_use]
     pub fn input(&self) -> &R {
         &self.input
     }
 
-    /// Gives back where the bytes come from.
+    /// Gives the source of the bytes back.
     #[must_use]
     pub fn into_input(self) -> R {
         self.input
@@ -443,7 +337,8 @@ impl<R: Read> Reader<R> {
         self.begin(None)
     }
 
-    /// Ends reading: skips and checks nothing but a begun record, and requires that no record and no byte is left, and that the input ends.
+    /// Ends reading: skips and checks nothing but a begun record, and requires that no record and no byte is left, and
+    /// that the input ends.
     ///
     /// # Errors
     /// [`WireError::RecordCount`] or [`WireError::TrailingBytes`].
@@ -451,7 +346,7 @@ impl<R: Read> Reader<R> {
         self.finished().map(drop)
     }
 
-    /// As [`finish`](Self::finish); where the bytes came from.
+    /// As [`finish`](Self::finish); gives the source of the bytes back.
     fn finished(mut self) -> Result<R, WireError> {
         self.close()?;
         let (found, expected) = (self.header.records(), self.next);
@@ -496,7 +391,7 @@ impl<R: Read> Reader<R> {
         }
         let record = self.next;
         if self.left < RECORD_OVERHEAD {
-            // Earlier records were longer than the header's count allows.
+            // earlier records were longer than the header's count allows
             let found = self.header.file_bytes();
             return Err(WireError::Truncated {
                 found,
@@ -587,7 +482,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// `len` as far as memory goes.
+/// `len`, or the largest length in memory.
 fn clamped(len: u64) -> usize {
     usize::try_from(len).unwrap_or(usize::MAX)
 }

@@ -86,7 +86,7 @@ impl<W: Write> Writer<W> {
         &self.header
     }
 
-    /// Where the bytes go.
+    /// The output.
     pub fn output(&mut self) -> &mut W {
         &mut self.output
     }

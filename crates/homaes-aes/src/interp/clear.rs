@@ -132,12 +132,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_values_are_padded_with_zeros() {
-        assert_eq!(ClearBytes::new(3).public(&[7]), [7, 0, 0]);
-        assert_eq!(ClearBits::new(2).public(&[true]), [true, false]);
-    }
-
-    #[test]
     #[should_panic(expected = "3 values for 2 slots")]
     fn more_values_than_slots_panic() {
         ClearBytes::new(2).public(&[0; 3]);

@@ -1,14 +1,13 @@
-//! Counting evaluators: an item is its depth, and every operation is counted.
+//! A counting evaluator: an item is its depth, and every operation is counted.
 //!
 //! A run needs no keys and tells which keys and how much depth a real run needs. With
-//! [`with_levels`](CountBytes::with_levels), a circuit that is too deep fails as it would on the backend. `refresh`
-//! is counted and changes no depth.
+//! [`with_levels`](Count::with_levels), a circuit that is too deep fails as it would on the backend. `refresh` is
+//! counted and changes no depth.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::Depth;
-use crate::error::{EvalError, Result};
+use crate::error::{Depth, EvalError, Result};
 use crate::view::{BitEval, ByteEval, PackedEval};
 
 /// The operations of a circuit.
@@ -29,8 +28,8 @@ pub struct Tally {
     pub frobenius: u64,
     /// permutations of slots
     pub permutations: u64,
-    /// calls of `relinearize_all`: passes over the relinearisation key
-    pub passes: u64,
+    /// products in each call of `relinearize_all`: passes over the relinearisation key
+    pub passes: Vec<usize>,
     /// calls of `refresh`
     pub refreshes: u64,
     /// depths passed to `refresh`
@@ -43,27 +42,47 @@ pub struct Tally {
     pub permutations_used: BTreeSet<[usize; 16]>,
 }
 
-/// A tally, and the number of levels if it is limited.
-#[derive(Debug, Default)]
-struct Ledger {
+/// All three views, counted. Depth is in products or ANDs.
+#[derive(Debug)]
+pub struct Count {
+    slots: usize,
     tally: Mutex<Tally>,
     levels: Option<Depth>,
 }
 
-impl Ledger {
+impl Count {
+    /// A fresh counter for items of `slots` slots.
+    pub fn new(slots: usize) -> Self {
+        Self {
+            slots,
+            tally: Mutex::default(),
+            levels: None,
+        }
+    }
+
+    /// The same counter with `levels` levels.
+    pub fn with_levels(mut self, levels: Depth) -> Self {
+        self.levels = Some(levels);
+        self
+    }
+
+    /// The operations so far.
+    pub fn tally(&self) -> Tally {
+        self.open().clone()
+    }
+
     /// Every update leaves the tally consistent, so a poisoned lock does no harm.
     fn open(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn deepen(&self, depth: Depth) -> Result<Depth> {
-        let left = self.levels.map_or(1, |levels| levels - depth.min(levels));
-        if left == 0 {
-            return Err(EvalError::OutOfDepth { needed: 1, left });
-        }
-        let mut tally = self.open();
-        tally.depth = tally.depth.max(depth + 1);
-        Ok(depth + 1)
+    fn public_of(&self, values: usize) -> Depth {
+        assert!(
+            values <= self.slots,
+            "{values} values for {} slots",
+            self.slots
+        );
+        0
     }
 
     fn sum(&self, a: Depth, b: Depth) -> Depth {
@@ -72,49 +91,31 @@ impl Ledger {
     }
 
     fn product(&self, a: Depth, b: Depth) -> Result<Depth> {
-        self.open().products += 1;
-        self.deepen(a.max(b))
+        let depth = a.max(b);
+        let mut tally = self.open();
+        tally.products += 1;
+        let left = self.levels.map_or(1, |levels| levels - depth.min(levels));
+        if left == 0 {
+            return Err(EvalError::OutOfDepth { needed: 1, left });
+        }
+        tally.depth = tally.depth.max(depth + 1);
+        Ok(depth + 1)
     }
 
-    fn relinearize(&self, p: Depth) -> Depth {
+    fn relinearized(&self, p: Depth) -> Result<Depth> {
         self.open().relinearisations += 1;
-        p
+        Ok(p)
     }
 
-    fn refresh(&self, depth: Depth) {
+    fn refreshed(&self, depth: Depth) -> Result<()> {
         let mut tally = self.open();
         tally.refreshes += 1;
         tally.refresh_depths.insert(depth);
+        Ok(())
     }
 }
 
-/// The byte and packed views, counted. Depth is in products.
-#[derive(Debug)]
-pub struct CountBytes {
-    slots: usize,
-    ledger: Ledger,
-}
-
-impl CountBytes {
-    /// A fresh counter for items of `slots` slots.
-    pub fn new(slots: usize) -> Self {
-        let ledger = Ledger::default();
-        Self { slots, ledger }
-    }
-
-    /// The same counter with `levels` levels.
-    pub fn with_levels(mut self, levels: Depth) -> Self {
-        self.ledger.levels = Some(levels);
-        self
-    }
-
-    /// The operations so far.
-    pub fn tally(&self) -> Tally {
-        self.ledger.open().clone()
-    }
-}
-
-impl ByteEval for CountBytes {
+impl ByteEval for Count {
     type Error = EvalError;
     type Byte = Depth;
     type Product = Depth;
@@ -124,85 +125,52 @@ impl ByteEval for CountBytes {
     }
 
     fn public(&self, v: &[u8]) -> Depth {
-        assert!(
-            v.len() <= self.slots,
-            "{} bytes for {} slots",
-            v.len(),
-            self.slots
-        );
-        0
+        self.public_of(v.len())
     }
 
     fn add(&self, a: &Depth, b: &Depth) -> Depth {
-        self.ledger.sum(*a, *b)
+        self.sum(*a, *b)
     }
 
     fn scale(&self, a: &Depth, _c: u8) -> Depth {
-        self.ledger.open().scalings += 1;
+        self.open().scalings += 1;
         *a
     }
 
     fn frobenius(&self, a: &Depth, k: u32) -> Result<Depth> {
-        let mut tally = self.ledger.open();
+        let mut tally = self.open();
         tally.frobenius += 1;
         tally.frobenius_used.insert(k);
         Ok(*a)
     }
 
     fn mul(&self, a: &Depth, b: &Depth) -> Result<Depth> {
-        self.ledger.product(*a, *b)
+        self.product(*a, *b)
     }
 
     fn add_product(&self, a: Depth, b: &Depth) -> Depth {
-        self.ledger.sum(a, *b)
+        self.sum(a, *b)
     }
 
     fn relinearize(&self, p: Depth) -> Result<Depth> {
-        Ok(self.ledger.relinearize(p))
+        self.relinearized(p)
     }
 
     fn refresh(&self, _items: &mut [Depth], depth: Depth) -> Result<()> {
-        self.ledger.refresh(depth);
-        Ok(())
+        self.refreshed(depth)
     }
 }
 
-impl PackedEval for CountBytes {
+impl PackedEval for Count {
     fn permute(&self, a: &Depth, p: &[usize; 16]) -> Result<Depth> {
-        let mut tally = self.ledger.open();
+        let mut tally = self.open();
         tally.permutations += 1;
         tally.permutations_used.insert(*p);
         Ok(*a)
     }
 }
 
-/// The bit view, counted. Depth is in ANDs.
-#[derive(Debug)]
-pub struct CountBits {
-    slots: usize,
-    ledger: Ledger,
-}
-
-impl CountBits {
-    /// A fresh counter for items of `slots` slots.
-    pub fn new(slots: usize) -> Self {
-        let ledger = Ledger::default();
-        Self { slots, ledger }
-    }
-
-    /// The same counter with `levels` levels.
-    pub fn with_levels(mut self, levels: Depth) -> Self {
-        self.ledger.levels = Some(levels);
-        self
-    }
-
-    /// The operations so far.
-    pub fn tally(&self) -> Tally {
-        self.ledger.open().clone()
-    }
-}
-
-impl BitEval for CountBits {
+impl BitEval for Count {
     type Error = EvalError;
     type Bit = Depth;
     type Product = Depth;
@@ -212,45 +180,38 @@ impl BitEval for CountBits {
     }
 
     fn public(&self, v: &[bool]) -> Depth {
-        assert!(
-            v.len() <= self.slots,
-            "{} bits for {} slots",
-            v.len(),
-            self.slots
-        );
-        0
+        self.public_of(v.len())
     }
 
     fn xor(&self, a: &Depth, b: &Depth) -> Depth {
-        self.ledger.sum(*a, *b)
+        self.sum(*a, *b)
     }
 
     fn not(&self, a: Depth) -> Depth {
-        self.ledger.open().complements += 1;
+        self.open().complements += 1;
         a
     }
 
     fn and(&self, a: &Depth, b: &Depth) -> Result<Depth> {
-        self.ledger.product(*a, *b)
+        self.product(*a, *b)
     }
 
     fn xor_product(&self, a: Depth, b: &Depth) -> Depth {
-        self.ledger.sum(a, *b)
+        self.sum(a, *b)
     }
 
     fn relinearize(&self, p: Depth) -> Result<Depth> {
-        Ok(self.ledger.relinearize(p))
+        self.relinearized(p)
     }
 
     fn relinearize_all(&self, products: Vec<Depth>) -> Result<Vec<Depth>> {
-        let mut tally = self.ledger.open();
-        tally.passes += 1;
+        let mut tally = self.open();
+        tally.passes.push(products.len());
         tally.relinearisations += products.len() as u64;
         Ok(products)
     }
 
     fn refresh(&self, _items: &mut [Depth], depth: Depth) -> Result<()> {
-        self.ledger.refresh(depth);
-        Ok(())
+        self.refreshed(depth)
     }
 }

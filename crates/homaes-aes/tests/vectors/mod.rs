@@ -12,7 +12,7 @@
     reason = "each test binary uses a part of this module"
 )]
 
-use homaes_aes::{Block, Direction};
+use homaes_aes::{Block, Direction, KeySize};
 use std::collections::BTreeSet;
 
 /// The mode of operation of a [`Vector`].
@@ -164,6 +164,29 @@ pub fn block_calls(direction: Direction, key_bytes: usize) -> BTreeSet<KeyedCall
         calls.filter_map(move |c| Some((key.clone(), c.input, c.output.try_into().ok()?)))
     });
     calls.collect()
+}
+
+/// Compares every `step`-th of the [`block_calls`] of AES of at most `rounds` rounds with what `run` makes of batches
+/// of at most `slots` of them; the number of calls.
+pub fn check_calls(
+    (rounds, slots, step): (usize, usize, usize),
+    run: impl Fn(Direction, KeySize, &[KeyedCall]) -> Vec<Block>,
+) -> usize {
+    let mut count = 0;
+    for direction in Direction::ALL {
+        let sizes = KeySize::ALL.into_iter();
+        for size in sizes.filter(|size| size.rounds() <= rounds) {
+            let calls = block_calls(direction, size.key_bytes()).into_iter();
+            let calls: Vec<KeyedCall> = calls.step_by(step).collect();
+            count += calls.len();
+            for calls in calls.chunks(slots) {
+                for (call, found) in calls.iter().zip(run(direction, size, calls)) {
+                    assert_eq!(found, call.2, "{direction:?} {call:?}");
+                }
+            }
+        }
+    }
+    count
 }
 
 /// The examples of RFC 3686 under CTR; the longest ends within a block. Encryption only.

@@ -111,44 +111,37 @@ impl Plain {
 fn conversions_are_those_of_the_paper() {
     for set in [&sets::SINGLE, &sets::MICRO, &sets::MICRO_PAPER] {
         let mut rng = rng(5);
-        let params = Params::new(set).unwrap();
-        let secret = SecretKey::generate(&params, &mut rng).unwrap();
-        let key = EvalKey::generate(&secret, &mut rng).unwrap();
-        let plain = Plain::new(&secret, &key);
+        let w = World::new(set);
+        let plain = Plain::new(&w.secret, &w.eval);
         let meter = Meter::default();
-        let bits = Bits::new(&key, &meter);
+        let bits = Bits::new(&w.eval, &meter);
         for round in 0..5u64 {
             let [x, y] = [round, 3 * round + 1]
-                .map(|x| secret.encrypt(&bits_of(x, set.slots), &mut rng).unwrap());
+                .map(|x| w.secret.encrypt(&bits_of(x, set.slots), &mut rng).unwrap());
             let product = bits.and(&x, &y).unwrap();
             let c = big(&product.words) % &plain.x0;
-            let expected = plain.convert(&params, &c);
+            let expected = plain.convert(&w.params, &c);
             let fast = bits.relinearize(product).unwrap();
             let found = big(&fast.words) % &plain.x0;
             let forth = (&found + &plain.x0 - &expected) % &plain.x0;
             let back = (&expected + &plain.x0 - &found) % &plain.x0;
-            let most = set.digits.word + 2 + params.terms().ilog2() as usize;
+            let most = set.digits.word + 2 + w.params.terms().ilog2() as usize;
             let distance = forth.min(back).bits() as usize;
             assert!(distance <= most, "{}: {distance} bits", set.name);
             assert!(most < set.rho + set.digits.word);
             let mut by_the_book = fast.clone();
             by_the_book.words = words(&expected, fast.words.len());
-            let both = [fast, by_the_book].map(|c| found_bits(&secret, &c));
+            let both = [fast, by_the_book].map(|c| super::found(&w.secret.decrypt(&c).unwrap()));
             assert_eq!(both[0], both[1]);
         }
     }
 }
 
-fn found_bits(secret: &SecretKey, c: &Ciphertext) -> Vec<bool> {
-    found(&secret.decrypt(c).unwrap())
-}
-
 /// A fresh ciphertext is the bit times (p_j - 1)/2 modulo each p_j², up to ρ bits of noise.
 #[test]
 fn fresh_ciphertexts_decrypt_under_all_primes() {
+    let World { params, secret, .. } = World::new(&sets::MICRO);
     let mut rng = rng(6);
-    let params = Params::new(&sets::MICRO).unwrap();
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let c = secret.encrypt(&[true, false, true], &mut rng).unwrap();
     let value = big(&c.words);
     for (j, prime) in secret.crt().primes().iter().enumerate() {

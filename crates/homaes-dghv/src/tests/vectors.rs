@@ -6,12 +6,11 @@ use crate::element::{compressed, half_prime};
 use crate::eval_key::bytes_of_words;
 use homaes_aes::{Block, KeySize};
 use homaes_scheme::bits::{BITS, Head};
-use rayon::prelude::*;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
 
-use nist::{KeyedCall as Call, block_calls};
+use nist::{KeyedCall as Call, check_calls};
 
 /// A wrapped key with the key of call b in slot b.
 fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> WrappedKey {
@@ -38,27 +37,13 @@ fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> Wrapp
 /// Checks every `step`-th call, for all key sizes of the set.
 fn vectors(set: &sets::ParamSet, step: usize) -> usize {
     let w = World::new(set);
-    let mut count = 0;
-    for direction in Direction::ALL {
-        let sizes = KeySize::ALL.into_iter();
-        for size in sizes.filter(|size| size.rounds() <= set.rounds) {
-            let calls = block_calls(direction, size.key_bytes()).into_iter();
-            let calls: Vec<Call> = calls.step_by(step).collect();
-            count += calls.len();
-            let batches = calls.par_chunks(w.params.slots());
-            batches.for_each(|calls| {
-                let wrapped = wrap(&w, direction, size, calls);
-                let aes = Aes::new(&w.eval, &wrapped).unwrap();
-                let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
-                let state = aes.evaluate_with(&inputs, RunOptions::default());
-                let found = state.unwrap().decrypt(&w.secret).unwrap().blocks;
-                for (call, found) in calls.iter().zip(found.iter()) {
-                    assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
-                }
-            });
-        }
-    }
-    count
+    check_calls((set.rounds, set.slots, step), |direction, size, calls| {
+        let wrapped = wrap(&w, direction, size, calls);
+        let aes = Aes::new(&w.eval, &wrapped).unwrap();
+        let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
+        let state = aes.evaluate_with(&inputs, RunOptions::default()).unwrap();
+        state.decrypt(&w.secret).unwrap().blocks.to_vec()
+    })
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! x·w - Q·p is between -p and p, and lazy after adding p.
 
 use super::word_lanes::{LANES, Lanes, MOST_TERMS};
-use crate::float_lanes::Lanes as Reals;
+use crate::float_lanes::{Lanes as Reals, inlined};
 use crate::modulus::{MASK, Modulus, Shoup};
 
 /// Eight words, with products in numbers of the type `R`.
@@ -88,29 +88,19 @@ impl<R: Reals> Lanes for ByDoubles<R> {
     /// sums of the low parts plus [`MIDDLE`] and of the high parts plus 2^104, as words that are the bits of numbers
     type Sum = [R::Word; 2];
 
-    #[inline(always)]
-    fn load(from: &[u64; LANES]) -> Self {
-        Self(R::load_word(from))
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [u64; LANES]) {
-        R::store_word(self.0, to);
-    }
-
-    #[inline(always)]
-    fn splat(x: u64) -> Self {
-        Self(R::splat_word(x))
-    }
-
-    #[inline(always)]
-    fn plus(self, b: Self) -> Self {
-        Self(R::add_word(self.0, b.0))
-    }
-
-    #[inline(always)]
-    fn minus(self, b: Self) -> Self {
-        Self(R::sub_word(self.0, b.0))
+    inlined! {
+        load(from: &[u64; LANES]) -> Self = Self(R::load_word(from));
+        store(self, to: &mut [u64; LANES]) = R::store_word(self.0, to);
+        splat(x: u64) -> Self = Self(R::splat_word(x));
+        plus(self, b: Self) -> Self = Self(R::add_word(self.0, b.0));
+        minus(self, b: Self) -> Self = Self(R::sub_word(self.0, b.0));
+        and(self, b: Self) -> Self = Self(R::and_word(self.0, b.0));
+        or(self, b: Self) -> Self = Self(R::or_word(self.0, b.0));
+        shr(self, count: Self) -> Self = Self(R::shr_word(self.0, count.0));
+        shl(self, count: Self) -> Self = Self(R::shl_word(self.0, count.0));
+        permute(self, index: Self) -> Self = Self(R::permute_word(self.0, index.0));
+        splat_factor(c: Shoup) -> [R; 2] = [R::splat(c.w as f64), R::splat(c.q as f64 + 0.5)];
+        times(self, c: [R; 2], k: &Prime<R>) -> Self = words(self.residue(c, k) + k.lift);
     }
 
     #[inline(always)]
@@ -118,26 +108,6 @@ impl<R: Reals> Lanes for ByDoubles<R> {
         let less = self.minus(b);
         let negative = Self::splat(0).minus(less.shr(Self::splat(63)));
         less.plus(b.and(negative))
-    }
-
-    #[inline(always)]
-    fn and(self, b: Self) -> Self {
-        Self(R::and_word(self.0, b.0))
-    }
-
-    #[inline(always)]
-    fn or(self, b: Self) -> Self {
-        Self(R::or_word(self.0, b.0))
-    }
-
-    #[inline(always)]
-    fn shr(self, count: Self) -> Self {
-        Self(R::shr_word(self.0, count.0))
-    }
-
-    #[inline(always)]
-    fn shl(self, count: Self) -> Self {
-        Self(R::shl_word(self.0, count.0))
     }
 
     #[inline(always)]
@@ -154,11 +124,6 @@ impl<R: Reals> Lanes for ByDoubles<R> {
         let high = Self(high.to_bits()).minus(Self::splat(TWO_104.to_bits()));
         let negative = Self(low.to_bits()).shr(Self::splat(63));
         c.plus(high.minus(negative))
-    }
-
-    #[inline(always)]
-    fn permute(self, index: Self) -> Self {
-        Self(R::permute_word(self.0, index.0))
     }
 
     #[inline(always)]
@@ -191,11 +156,6 @@ impl<R: Reals> Lanes for ByDoubles<R> {
     }
 
     #[inline(always)]
-    fn splat_factor(c: Shoup) -> [R; 2] {
-        [R::splat(c.w as f64), R::splat(c.q as f64 + 0.5)]
-    }
-
-    #[inline(always)]
     fn load_factor([w, q]: &[[u64; LANES]; 2]) -> [R; 2] {
         [
             Self::load(w).real(),
@@ -212,11 +172,6 @@ impl<R: Reals> Lanes for ByDoubles<R> {
             inverse: R::splat(1.0 / p),
             unstored: Self::splat_factor(m.shoup(m.from_stored(1))),
         }
-    }
-
-    #[inline(always)]
-    fn times(self, c: [R; 2], k: &Prime<R>) -> Self {
-        words(self.residue(c, k) + k.lift)
     }
 
     /// With x·2^-52 and y - p between -p and p, the quotient is below 2^47 and its rounding off by little more than

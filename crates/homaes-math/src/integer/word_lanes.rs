@@ -1,5 +1,6 @@
 //! Eight 64-bit words with the 52-bit products of AVX-512 IFMA: a processor as the kernels of large integers see it.
 
+use crate::float_lanes::inlined;
 use crate::modulus::{MASK, Modulus, Shoup, WORD_BITS};
 
 /// Words per vector.
@@ -128,54 +129,23 @@ fn product(a: u64, b: u64) -> u128 {
 }
 
 impl Lanes for Portable {
-    #[inline(always)]
-    fn load(from: &[u64; LANES]) -> Self {
-        Self(*from)
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [u64; LANES]) {
-        *to = self.0;
+    inlined! {
+        load(from: &[u64; LANES]) -> Self = Self(*from);
+        store(self, to: &mut [u64; LANES]) = *to = self.0;
+        plus(self, b: Self) -> Self = each(|i| self.0[i].wrapping_add(b.0[i]));
+        minus(self, b: Self) -> Self = each(|i| self.0[i].wrapping_sub(b.0[i]));
+        minus_if_not_less(self, b: Self) -> Self = each(|i| self.0[i].min(self.0[i].wrapping_sub(b.0[i])));
+        and(self, b: Self) -> Self = each(|i| self.0[i] & b.0[i]);
+        or(self, b: Self) -> Self = each(|i| self.0[i] | b.0[i]);
+        shr(self, count: Self) -> Self = each(|i| self.0[i] >> (count.0[i] & 63));
+        shl(self, count: Self) -> Self = each(|i| self.0[i] << (count.0[i] & 63));
+        permute(self, index: Self) -> Self = each(|i| self.0[index.0[i] as usize & 7]);
+        transpose(x: [Self; LANES]) -> [Self; LANES] = core::array::from_fn(|j| each(|i| x[i].0[j]));
     }
 
     #[inline(always)]
     fn splat(x: u64) -> Self {
         Self([x; LANES])
-    }
-
-    #[inline(always)]
-    fn plus(self, b: Self) -> Self {
-        each(|i| self.0[i].wrapping_add(b.0[i]))
-    }
-
-    #[inline(always)]
-    fn minus(self, b: Self) -> Self {
-        each(|i| self.0[i].wrapping_sub(b.0[i]))
-    }
-
-    #[inline(always)]
-    fn minus_if_not_less(self, b: Self) -> Self {
-        each(|i| self.0[i].min(self.0[i].wrapping_sub(b.0[i])))
-    }
-
-    #[inline(always)]
-    fn and(self, b: Self) -> Self {
-        each(|i| self.0[i] & b.0[i])
-    }
-
-    #[inline(always)]
-    fn or(self, b: Self) -> Self {
-        each(|i| self.0[i] | b.0[i])
-    }
-
-    #[inline(always)]
-    fn shr(self, count: Self) -> Self {
-        each(|i| self.0[i] >> (count.0[i] & 63))
-    }
-
-    #[inline(always)]
-    fn shl(self, count: Self) -> Self {
-        each(|i| self.0[i] << (count.0[i] & 63))
     }
 
     #[inline(always)]
@@ -186,16 +156,6 @@ impl Lanes for Portable {
     #[inline(always)]
     fn add_high(self, b: Self, c: Self) -> Self {
         each(|i| c.0[i].wrapping_add((product(self.0[i], b.0[i]) >> WORD_BITS) as u64))
-    }
-
-    #[inline(always)]
-    fn permute(self, index: Self) -> Self {
-        each(|i| self.0[index.0[i] as usize & 7])
-    }
-
-    #[inline(always)]
-    fn transpose(x: [Self; LANES]) -> [Self; LANES] {
-        core::array::from_fn(|j| each(|i| x[i].0[j]))
     }
 
     #[inline(always)]

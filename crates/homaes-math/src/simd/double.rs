@@ -45,6 +45,34 @@ use core::ops::{Add, Mul, Sub};
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
+/// Methods of [`Doubles`] of one expression each.
+macro_rules! methods {
+    ($($f:ident($($args:tt)*) $(-> $out:ty)? = $body:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $f($($args)*) $(-> $out)? {
+            // SAFETY: as the trait says; a prefetch may go anywhere.
+            unsafe { $body }
+        }
+    )*};
+}
+pub(super) use methods;
+
+/// The operators of a register, by instructions.
+macro_rules! operators {
+    ($t:ident: $($op:ident $f:ident $of:ident;)*) => {$(
+        impl core::ops::$op for $t {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $f(self, rhs: Self) -> Self {
+                // SAFETY: values of the type are only made in functions compiled for its instructions.
+                Self(unsafe { $of(self.0, rhs.0) })
+            }
+        }
+    )*};
+}
+pub(super) use operators;
+
 /// A register of doubles; H of them hold eight lanes.
 ///
 /// # Safety

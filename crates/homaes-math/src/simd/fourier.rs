@@ -1,6 +1,6 @@
 //! Selection of the [`Lanes`](crate::float_lanes::Lanes) for the Fourier kernels.
 
-use super::allowed;
+use super::{Backend, allowed};
 use crate::float_lanes::Portable;
 use crate::fourier::{Digits, Fourier, fft};
 
@@ -42,25 +42,14 @@ impl Vectors {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 fn has(vectors: Vectors) -> bool {
     match vectors {
         Vectors::Portable => true,
-        Vectors::Neon => false,
-        Vectors::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+        Vectors::Neon => Backend::Neon.is_available(),
+        Vectors::Avx2 => Backend::Avx2.is_available(),
         // `available` orders it after AVX2, so it must include it
-        Vectors::Avx512 => has(Vectors::Avx2) && is_x86_feature_detected!("avx512f"),
+        Vectors::Avx512 => has(Vectors::Avx2) && Backend::Avx512.is_available(),
     }
-}
-
-#[cfg(target_arch = "aarch64")]
-fn has(vectors: Vectors) -> bool {
-    matches!(vectors, Vectors::Portable | Vectors::Neon)
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn has(vectors: Vectors) -> bool {
-    vectors == Vectors::Portable
 }
 
 macro_rules! kernels {

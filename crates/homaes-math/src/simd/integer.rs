@@ -20,6 +20,7 @@ pub(crate) struct Ifma(core::arch::x86_64::__m512i);
 #[cfg(target_arch = "x86_64")]
 mod ifma {
     use super::Ifma;
+    use crate::float_lanes::inlined;
     use crate::integer::word_lanes::{LANES, Lanes, by_halves};
     use core::arch::x86_64::*;
 
@@ -33,9 +34,18 @@ mod ifma {
     }
 
     impl Lanes for Ifma {
-        #[inline(always)]
-        fn load(from: &[u64; LANES]) -> Self {
-            vector!(_mm512_loadu_si512(from.as_ptr().cast()))
+        inlined! {
+            load(from: &[u64; LANES]) -> Self = vector!(_mm512_loadu_si512(from.as_ptr().cast()));
+            splat(x: u64) -> Self = vector!(_mm512_set1_epi64(x as i64));
+            plus(self, b: Self) -> Self = vector!(_mm512_add_epi64(self.0, b.0));
+            minus(self, b: Self) -> Self = vector!(_mm512_sub_epi64(self.0, b.0));
+            and(self, b: Self) -> Self = vector!(_mm512_and_si512(self.0, b.0));
+            or(self, b: Self) -> Self = vector!(_mm512_or_si512(self.0, b.0));
+            shr(self, count: Self) -> Self = vector!(_mm512_srlv_epi64(self.0, count.0));
+            shl(self, count: Self) -> Self = vector!(_mm512_sllv_epi64(self.0, count.0));
+            add_low(self, b: Self, c: Self) -> Self = vector!(_mm512_madd52lo_epu64(c.0, self.0, b.0));
+            add_high(self, b: Self, c: Self) -> Self = vector!(_mm512_madd52hi_epu64(c.0, self.0, b.0));
+            permute(self, index: Self) -> Self = vector!(_mm512_permutexvar_epi64(index.0, self.0));
         }
 
         #[inline(always)]
@@ -45,58 +55,8 @@ mod ifma {
         }
 
         #[inline(always)]
-        fn splat(x: u64) -> Self {
-            vector!(_mm512_set1_epi64(x as i64))
-        }
-
-        #[inline(always)]
-        fn plus(self, b: Self) -> Self {
-            vector!(_mm512_add_epi64(self.0, b.0))
-        }
-
-        #[inline(always)]
-        fn minus(self, b: Self) -> Self {
-            vector!(_mm512_sub_epi64(self.0, b.0))
-        }
-
-        #[inline(always)]
         fn minus_if_not_less(self, b: Self) -> Self {
             vector!(_mm512_min_epu64(self.0, _mm512_sub_epi64(self.0, b.0)))
-        }
-
-        #[inline(always)]
-        fn and(self, b: Self) -> Self {
-            vector!(_mm512_and_si512(self.0, b.0))
-        }
-
-        #[inline(always)]
-        fn or(self, b: Self) -> Self {
-            vector!(_mm512_or_si512(self.0, b.0))
-        }
-
-        #[inline(always)]
-        fn shr(self, count: Self) -> Self {
-            vector!(_mm512_srlv_epi64(self.0, count.0))
-        }
-
-        #[inline(always)]
-        fn shl(self, count: Self) -> Self {
-            vector!(_mm512_sllv_epi64(self.0, count.0))
-        }
-
-        #[inline(always)]
-        fn add_low(self, b: Self, c: Self) -> Self {
-            vector!(_mm512_madd52lo_epu64(c.0, self.0, b.0))
-        }
-
-        #[inline(always)]
-        fn add_high(self, b: Self, c: Self) -> Self {
-            vector!(_mm512_madd52hi_epu64(c.0, self.0, b.0))
-        }
-
-        #[inline(always)]
-        fn permute(self, index: Self) -> Self {
-            vector!(_mm512_permutexvar_epi64(index.0, self.0))
         }
 
         #[inline(always)]

@@ -70,6 +70,16 @@ fn allowed() -> usize {
     }
 }
 
+/// Whether this is an x86 processor with all of these features.
+macro_rules! has {
+    ($($feature:tt)+) => {{
+        #[cfg(target_arch = "x86_64")]
+        { $(is_x86_feature_detected!($feature))&&+ }
+        #[cfg(not(target_arch = "x86_64"))]
+        { false }
+    }};
+}
+
 impl Backend {
     /// The best backend of this processor that the environment variable [`BACKEND_VARIABLE`] allows.
     pub fn detect() -> Self {
@@ -96,46 +106,10 @@ impl Backend {
         match self {
             Self::Portable => true,
             Self::Neon => cfg!(target_arch = "aarch64"),
-            Self::Avx2 => has_avx2(),
-            Self::Avx512 => has_avx512f(),
-            Self::Avx512Ifma => has_avx512(),
+            Self::Avx2 => has!("avx2" "fma"),
+            Self::Avx512 => has!("avx512f"),
+            Self::Avx512Ifma => has!("avx512f" "avx512dq" "avx512ifma" "avx512vbmi"),
         }
-    }
-}
-
-fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
-}
-
-fn has_avx512f() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx512f")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
-}
-
-fn has_avx512() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512ifma")
-            && is_x86_feature_detected!("avx512vbmi")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
     }
 }
 
@@ -262,7 +236,7 @@ macro_rules! transforms {
             match t {
                 #[cfg(target_arch = "x86_64")]
                 VectorTables::Ifma(t) => {
-                    assert!(has_avx512(), "the processor lacks these instructions");
+                    assert!(Backend::Avx512Ifma.is_available(), "the processor lacks these instructions");
                     // SAFETY: the processor has the features, just checked; the kernels check all slice lengths
                     // before they touch memory.
                     unsafe { ntt::$name(m, t, a) }
@@ -299,7 +273,7 @@ macro_rules! integers {
         $(#[$doc])*
         #[cfg(target_arch = "x86_64")]
         pub(crate) fn $name($($arg: $ty),*) {
-            assert!(has_avx512(), "the processor lacks these instructions");
+            assert!(Backend::Avx512Ifma.is_available(), "the processor lacks these instructions");
             // SAFETY: the processor has the features, just checked; the kernels check all slice lengths before they
             // touch memory.
             unsafe { $path::$name($($arg),*) }
@@ -323,18 +297,12 @@ integers! {
 
 impl VectorTables {
     /// The tables of the 52-bit integer kernels.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn integers(&self) -> Option<&IntegerTables> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Ifma(tables) => Some(&**tables),
-            Self::Doubles(..) => None,
+            _ => None,
         }
-    }
-
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    pub(crate) fn integers(&self) -> Option<&IntegerTables> {
-        None
     }
 }
 

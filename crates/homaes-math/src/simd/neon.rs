@@ -2,44 +2,20 @@
 
 pub(super) mod lanes;
 
-use super::double::Doubles;
+use super::double::{Doubles, methods, operators};
 use core::arch::aarch64::*;
 use core::arch::asm;
-use core::ops::{Add, Mul, Sub};
 
 #[derive(Clone, Copy)]
 struct Neon(float64x2_t);
 
-macro_rules! op {
-    ($op:ident, $f:ident, $of:ident) => {
-        impl $op for Neon {
-            type Output = Self;
-            #[inline(always)]
-            fn $f(self, rhs: Self) -> Self {
-                // SAFETY: every processor of the architecture has the instruction.
-                Self(unsafe { $of(self.0, rhs.0) })
-            }
-        }
-    };
-}
-
-op!(Add, add, vaddq_f64);
-op!(Sub, sub, vsubq_f64);
-op!(Mul, mul, vmulq_f64);
-
-// SAFETY, for every block: as the trait says.
-macro_rules! vector {
-    ($body:expr) => {
-        // SAFETY: see above.
-        Self(unsafe { $body })
-    };
-}
+operators! { Neon: Add add vaddq_f64; Sub sub vsubq_f64; Mul mul vmulq_f64; }
 
 macro_rules! bitwise {
     ($f:ident, $a:expr, $b:expr) => {
-        vector!(vreinterpretq_f64_u64($f(
+        Self(vreinterpretq_f64_u64($f(
             vreinterpretq_u64_f64($a),
-            vreinterpretq_u64_f64($b)
+            vreinterpretq_u64_f64($b),
         )))
     };
 }
@@ -48,98 +24,25 @@ impl Doubles<4> for Neon {
     /// source of either lane
     type Map = [usize; 2];
 
+    methods! {
+        splat(x: f64) -> Self = Self(vdupq_n_f64(x));
+        load(from: *const f64) -> Self = Self(vld1q_f64(from));
+        store(self, to: *mut f64) = vst1q_f64(to, self.0);
+        mul_add(self, b: Self, c: Self) -> Self = Self(vfmaq_f64(c.0, self.0, b.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(vfmsq_f64(c.0, self.0, b.0));
+        load_mapped(from: *const f64, [low, high]: Self::Map) -> Self =
+            Self(vld1q_lane_f64::<1>(from.add(high), vld1q_dup_f64(from.add(low))));
+        // rounding is symmetric, and a following sum absorbs the sign
+        mul_sub(self, b: Self, c: Self) -> Self = Self(vnegq_f64(vfmsq_f64(c.0, self.0, b.0)));
+        or(self, b: Self) -> Self = bitwise!(vorrq_u64, self.0, b.0);
+        xor(self, b: Self) -> Self = bitwise!(veorq_u64, self.0, b.0);
+        floor(self) -> Self = Self(vrndmq_f64(self.0));
+        next(self) -> Self = Self(vextq_f64::<1>(self.0, self.0));
+    }
+
     #[inline(always)]
     unsafe fn map(source: &[u64; 8], h: usize) -> Self::Map {
         [source[2 * h] as usize, source[2 * h + 1] as usize]
-    }
-
-    #[inline(always)]
-    unsafe fn load_mapped(from: *const f64, [low, high]: Self::Map) -> Self {
-        vector!(vld1q_lane_f64::<1>(
-            from.add(high),
-            vld1q_dup_f64(from.add(low))
-        ))
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const u64) {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe {
-            asm!("prfm pldl1keep, [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self {
-        vector!(vdupq_n_f64(x))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self {
-        vector!(vld1q_f64(from))
-    }
-
-    #[inline(always)]
-    unsafe fn load_key(from: *const u8) -> Self {
-        // place 255 has no byte and gives zero
-        const PLACES: [u8; 16] = [0, 1, 2, 3, 4, 5, 255, 255, 6, 7, 8, 9, 10, 11, 255, 255];
-        // SAFETY: as the trait says; sixteen bytes are read, four of them behind the words.
-        let bytes = unsafe { vqtbl1q_u8(vld1q_u8(from), vld1q_u8(PLACES.as_ptr())) };
-        vector!(vreinterpretq_f64_u8(bytes))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f64) {
-        // SAFETY: as the trait says.
-        unsafe { vst1q_f64(to, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(self, b: Self, c: Self) -> Self {
-        vector!(vfmaq_f64(c.0, self.0, b.0))
-    }
-
-    #[inline(always)]
-    unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        vector!(vfmsq_f64(c.0, self.0, b.0))
-    }
-
-    #[inline(always)]
-    unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
-        // rounding is symmetric, and a following sum absorbs the sign
-        vector!(vnegq_f64(vfmsq_f64(c.0, self.0, b.0)))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, b: Self) -> Self {
-        bitwise!(vorrq_u64, self.0, b.0)
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, b: Self) -> Self {
-        bitwise!(veorq_u64, self.0, b.0)
-    }
-
-    #[inline(always)]
-    unsafe fn halves(self) -> [Self; 2] {
-        // SAFETY: as the trait says.
-        unsafe {
-            let x = vreinterpretq_u64_f64(self.0);
-            let low = vandq_u64(x, vdupq_n_u64(u64::from(u32::MAX)));
-            [low, vshrq_n_u64::<32>(x)].map(|x| Self(vreinterpretq_f64_u64(x)))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn floor(self) -> Self {
-        vector!(vrndmq_f64(self.0))
-    }
-
-    #[inline(always)]
-    unsafe fn add_if_negative(self, b: Self) -> Self {
-        // SAFETY: as the trait says.
-        let negative = unsafe { vreinterpretq_f64_u64(vcltzq_f64(self.0)) };
-        self + bitwise!(vandq_u64, b.0, negative)
     }
 
     #[inline(always)]
@@ -153,8 +56,41 @@ impl Doubles<4> for Neon {
     }
 
     #[inline(always)]
-    unsafe fn next(self) -> Self {
-        vector!(vextq_f64::<1>(self.0, self.0))
+    unsafe fn prefetch(at: *const u64) {
+        // SAFETY: a prefetch of any address is harmless.
+        unsafe {
+            asm!("prfm pldl1keep, [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_key(from: *const u8) -> Self {
+        // place 255 has no byte and gives zero
+        const PLACES: [u8; 16] = [0, 1, 2, 3, 4, 5, 255, 255, 6, 7, 8, 9, 10, 11, 255, 255];
+        // SAFETY: as the trait says; sixteen bytes are read, four of them behind the words.
+        unsafe {
+            let bytes = vqtbl1q_u8(vld1q_u8(from), vld1q_u8(PLACES.as_ptr()));
+            Self(vreinterpretq_f64_u8(bytes))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn halves(self) -> [Self; 2] {
+        // SAFETY: as the trait says.
+        unsafe {
+            let x = vreinterpretq_u64_f64(self.0);
+            let low = vandq_u64(x, vdupq_n_u64(u64::from(u32::MAX)));
+            [low, vshrq_n_u64::<32>(x)].map(|x| Self(vreinterpretq_f64_u64(x)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_if_negative(self, b: Self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let negative = vreinterpretq_f64_u64(vcltzq_f64(self.0));
+            self + bitwise!(vandq_u64, b.0, negative)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Sound because values of these types are only made inside the `target_feature` functions of [`super::fourier`] and
 //! [`super::integer`], which run after the features were detected, and all accesses go through references to arrays.
 
-use crate::float_lanes::{LANES, Lanes, array};
+use crate::float_lanes::{LANES, Lanes, array, inlined};
 use core::arch::x86_64::*;
 use core::ops::{Add, Mul, Sub};
 
@@ -40,34 +40,25 @@ macro_rules! vector {
 impl Lanes for Avx512 {
     type Word = __m512i;
 
-    #[inline(always)]
-    fn load(from: &[f64; LANES]) -> Self {
-        Self(vector!(_mm512_loadu_pd(from.as_ptr())))
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [f64; LANES]) {
-        vector!(_mm512_storeu_pd(to.as_mut_ptr(), self.0));
-    }
-
-    #[inline(always)]
-    fn splat(x: f64) -> Self {
-        Self(vector!(_mm512_set1_pd(x)))
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Self(vector!(_mm512_fmadd_pd(self.0, b.0, c.0)))
-    }
-
-    #[inline(always)]
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        Self(vector!(_mm512_fnmadd_pd(self.0, b.0, c.0)))
-    }
-
-    #[inline(always)]
-    fn mul_sub(self, b: Self, c: Self) -> Self {
-        Self(vector!(_mm512_fmsub_pd(self.0, b.0, c.0)))
+    inlined! {
+        load(from: &[f64; LANES]) -> Self = Self(vector!(_mm512_loadu_pd(from.as_ptr())));
+        store(self, to: &mut [f64; LANES]) = vector!(_mm512_storeu_pd(to.as_mut_ptr(), self.0));
+        splat(x: f64) -> Self = Self(vector!(_mm512_set1_pd(x)));
+        mul_add(self, b: Self, c: Self) -> Self = Self(vector!(_mm512_fmadd_pd(self.0, b.0, c.0)));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(vector!(_mm512_fnmadd_pd(self.0, b.0, c.0)));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(vector!(_mm512_fmsub_pd(self.0, b.0, c.0)));
+        load_word(from: &[u64; LANES]) -> __m512i = vector!(_mm512_loadu_si512(from.as_ptr().cast()));
+        store_word(x: __m512i, to: &mut [u64; LANES]) = vector!(_mm512_storeu_si512(to.as_mut_ptr().cast(), x));
+        splat_word(x: u64) -> __m512i = vector!(_mm512_set1_epi64(x as i64));
+        add_word(a: __m512i, b: __m512i) -> __m512i = vector!(_mm512_add_epi64(a, b));
+        sub_word(a: __m512i, b: __m512i) -> __m512i = vector!(_mm512_sub_epi64(a, b));
+        and_word(a: __m512i, b: __m512i) -> __m512i = vector!(_mm512_and_si512(a, b));
+        or_word(a: __m512i, b: __m512i) -> __m512i = vector!(_mm512_or_si512(a, b));
+        shr_word(a: __m512i, count: __m512i) -> __m512i = vector!(_mm512_srlv_epi64(a, count));
+        shl_word(a: __m512i, count: __m512i) -> __m512i = vector!(_mm512_sllv_epi64(a, count));
+        permute_word(a: __m512i, index: __m512i) -> __m512i = vector!(_mm512_permutexvar_epi64(index, a));
+        from_bits(a: __m512i) -> Self = Self(vector!(_mm512_castsi512_pd(a)));
+        to_bits(self) -> __m512i = vector!(_mm512_castpd_si512(self.0));
     }
 
     #[inline(always)]
@@ -99,66 +90,6 @@ impl Lanes for Avx512 {
             _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
             _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
         });
-    }
-
-    #[inline(always)]
-    fn load_word(from: &[u64; LANES]) -> __m512i {
-        vector!(_mm512_loadu_si512(from.as_ptr().cast()))
-    }
-
-    #[inline(always)]
-    fn store_word(x: __m512i, to: &mut [u64; LANES]) {
-        vector!(_mm512_storeu_si512(to.as_mut_ptr().cast(), x));
-    }
-
-    #[inline(always)]
-    fn splat_word(x: u64) -> __m512i {
-        vector!(_mm512_set1_epi64(x as i64))
-    }
-
-    #[inline(always)]
-    fn add_word(a: __m512i, b: __m512i) -> __m512i {
-        vector!(_mm512_add_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn sub_word(a: __m512i, b: __m512i) -> __m512i {
-        vector!(_mm512_sub_epi64(a, b))
-    }
-
-    #[inline(always)]
-    fn and_word(a: __m512i, b: __m512i) -> __m512i {
-        vector!(_mm512_and_si512(a, b))
-    }
-
-    #[inline(always)]
-    fn or_word(a: __m512i, b: __m512i) -> __m512i {
-        vector!(_mm512_or_si512(a, b))
-    }
-
-    #[inline(always)]
-    fn shr_word(a: __m512i, count: __m512i) -> __m512i {
-        vector!(_mm512_srlv_epi64(a, count))
-    }
-
-    #[inline(always)]
-    fn shl_word(a: __m512i, count: __m512i) -> __m512i {
-        vector!(_mm512_sllv_epi64(a, count))
-    }
-
-    #[inline(always)]
-    fn permute_word(a: __m512i, index: __m512i) -> __m512i {
-        vector!(_mm512_permutexvar_epi64(index, a))
-    }
-
-    #[inline(always)]
-    fn from_bits(a: __m512i) -> Self {
-        Self(vector!(_mm512_castsi512_pd(a)))
-    }
-
-    #[inline(always)]
-    fn to_bits(self) -> __m512i {
-        vector!(_mm512_castpd_si512(self.0))
     }
 }
 
@@ -204,6 +135,20 @@ op!(Avx2, Mul, mul, |a, b| [
 impl Lanes for Avx2 {
     type Word = [__m256i; 2];
 
+    inlined! {
+        mul_add(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fmadd_pd, self.0, b.0, c.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fnmadd_pd, self.0, b.0, c.0));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fmsub_pd, self.0, b.0, c.0));
+        add_word(a: Self::Word, b: Self::Word) -> Self::Word = pair!(_mm256_add_epi64, a, b);
+        sub_word(a: Self::Word, b: Self::Word) -> Self::Word = pair!(_mm256_sub_epi64, a, b);
+        and_word(a: Self::Word, b: Self::Word) -> Self::Word = pair!(_mm256_and_si256, a, b);
+        or_word(a: Self::Word, b: Self::Word) -> Self::Word = pair!(_mm256_or_si256, a, b);
+        shr_word(a: Self::Word, count: Self::Word) -> Self::Word = pair!(_mm256_srlv_epi64, a, count);
+        shl_word(a: Self::Word, count: Self::Word) -> Self::Word = pair!(_mm256_sllv_epi64, a, count);
+        from_bits(a: Self::Word) -> Self = Self(pair!(_mm256_castsi256_pd, a));
+        to_bits(self) -> Self::Word = pair!(_mm256_castpd_si256, self.0);
+    }
+
     #[inline(always)]
     fn load(from: &[f64; LANES]) -> Self {
         let (low, high) = from.split_at(4);
@@ -225,21 +170,6 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn splat(x: f64) -> Self {
         Self([vector!(_mm256_set1_pd(x)); 2])
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Self(pair!(_mm256_fmadd_pd, self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        Self(pair!(_mm256_fnmadd_pd, self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    fn mul_sub(self, b: Self, c: Self) -> Self {
-        Self(pair!(_mm256_fmsub_pd, self.0, b.0, c.0))
     }
 
     #[inline(always)]
@@ -285,46 +215,6 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn splat_word(x: u64) -> Self::Word {
         [vector!(_mm256_set1_epi64x(x as i64)); 2]
-    }
-
-    #[inline(always)]
-    fn add_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        pair!(_mm256_add_epi64, a, b)
-    }
-
-    #[inline(always)]
-    fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        pair!(_mm256_sub_epi64, a, b)
-    }
-
-    #[inline(always)]
-    fn and_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        pair!(_mm256_and_si256, a, b)
-    }
-
-    #[inline(always)]
-    fn or_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        pair!(_mm256_or_si256, a, b)
-    }
-
-    #[inline(always)]
-    fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word {
-        pair!(_mm256_srlv_epi64, a, count)
-    }
-
-    #[inline(always)]
-    fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word {
-        pair!(_mm256_sllv_epi64, a, count)
-    }
-
-    #[inline(always)]
-    fn from_bits(a: Self::Word) -> Self {
-        Self(pair!(_mm256_castsi256_pd, a))
-    }
-
-    #[inline(always)]
-    fn to_bits(self) -> Self::Word {
-        pair!(_mm256_castpd_si256, self.0)
     }
 }
 

@@ -282,6 +282,11 @@ mod tests {
         out
     }
 
+    fn set(block: &mut Block, c: usize, x: &BigUint) {
+        let own = limbs(x, block.len());
+        block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+    }
+
     #[test]
     fn reduction_is_that_of_integers() {
         for power in [1u32, 2, 3, 7, 41] {
@@ -303,10 +308,9 @@ mod tests {
                 })
                 .collect();
             let mut block = vec![[0; BLOCK]; count + EXCESS];
-            for (c, x) in xs.iter().enumerate() {
-                let own = limbs(x, count + EXCESS);
-                block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
-            }
+            xs.iter()
+                .enumerate()
+                .for_each(|(c, x)| set(&mut block, c, x));
             modulus.reduce(&mut block);
             let above = modulus.above_half(&block);
             for (c, x) in xs.iter().enumerate() {
@@ -325,10 +329,9 @@ mod tests {
             let count = words * 64 / LIMB_BITS as usize + 1;
             let mut block = vec![[0; BLOCK]; count];
             let xs: Vec<BigUint> = (0..BLOCK as u64).map(|c| number(c, words)).collect();
-            for (c, x) in xs.iter().enumerate() {
-                let own = limbs(x, count);
-                block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
-            }
+            xs.iter()
+                .enumerate()
+                .for_each(|(c, x)| set(&mut block, c, x));
             modulus.reduce_long(&mut block);
             for (c, x) in xs.iter().enumerate() {
                 assert_eq!(value(&block, c), x % &q, "{power} {words} {c}");
@@ -352,8 +355,7 @@ mod tests {
                 true => x + delta[c] as u64,
                 false => x - delta[c].unsigned_abs(),
             };
-            let own = limbs(&x, count);
-            block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+            set(&mut block, c, &x);
             wants.push(want);
         }
         divide_exactly(&mut block, &delta, p, inverse);

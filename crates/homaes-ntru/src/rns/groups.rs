@@ -168,9 +168,7 @@ impl Rns {
             division.limb_of_coefficients(context, meter, down, j, &residues[source], &mut out);
             Limb::of(Variant::Rns, context.ring(), context.modulus(i), out)
         });
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 }
 
@@ -231,9 +229,7 @@ mod tests {
                 sample::uniform(&[4; 32], stream, rns.context.modulus(i), &mut limb);
                 limb
             });
-            Poly {
-                limbs: limbs.collect(),
-            }
+            limbs.collect::<Poly>()
         };
         let all = rns.all();
         let (mut whole, mut grouped) = (Vec::new(), Vec::new());

@@ -90,9 +90,7 @@ impl Job<'_> {
             down.finish(context, meter, j, &sum, &mut out);
             Limb::of(self.rns.variant, context.ring(), context.modulus(i), out)
         });
-        Residues {
-            limbs: limbs.collect(),
-        }
+        limbs.collect()
     }
 
     /// Σ d_j ζ_j modulo the `at`-th prime of the extended basis.

@@ -6,12 +6,11 @@ use crate::ciphertext::plaintext;
 use homaes_aes::{Block, KeySize};
 use homaes_scheme::bits::{BITS, Head};
 use homaes_wire::Encoder;
-use rayon::prelude::*;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
 
-use nist::{KeyedCall as Call, block_calls};
+use nist::{KeyedCall as Call, check_calls};
 
 /// A wrapped key with the key of call b in slot b.
 fn wrap<A: Arithmetic>(
@@ -46,27 +45,14 @@ fn wrap<A: Arithmetic>(
 /// Checks every `step`-th call, for all key sizes of the set.
 fn vectors<A: Arithmetic>(set: &sets::ParamSet, step: usize) -> usize {
     let w = World::<A>::new(set);
-    let mut count = 0;
-    for direction in Direction::ALL {
-        let sizes = KeySize::ALL.into_iter();
-        for size in sizes.filter(|size| size.rounds() <= set.rounds) {
-            let calls = block_calls(direction, size.key_bytes()).into_iter();
-            let calls: Vec<Call> = calls.step_by(step).collect();
-            count += calls.len();
-            let batches = calls.par_chunks(w.params.slots().count());
-            batches.for_each(|calls| {
-                let wrapped = wrap(&w, direction, size, calls);
-                let aes = Aes::new(&w.eval, &wrapped).unwrap();
-                let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
-                let state = aes.evaluate_with(&inputs, RunOptions::default()).unwrap();
-                let found = state.decrypt(&w.secret).unwrap().blocks;
-                for (call, found) in calls.iter().zip(found.iter()) {
-                    assert_eq!(*found, call.2, "{} {direction:?} {call:?}", set.name);
-                }
-            });
-        }
-    }
-    count
+    let shape = (set.rounds, w.params.slots().count(), step);
+    check_calls(shape, |direction, size, calls| {
+        let wrapped = wrap(&w, direction, size, calls);
+        let aes = Aes::new(&w.eval, &wrapped).unwrap();
+        let inputs: Vec<Block> = calls.iter().map(|call| call.1).collect();
+        let state = aes.evaluate_with(&inputs, RunOptions::default()).unwrap();
+        state.decrypt(&w.secret).unwrap().blocks.to_vec()
+    })
 }
 
 #[test]

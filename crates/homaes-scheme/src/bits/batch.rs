@@ -5,7 +5,7 @@ use crate::{FieldError, Owner};
 use homaes_wire::{Decoder, Encoder, KeyId};
 use rayon::prelude::*;
 
-/// Bytes of a ciphertext beside what the scheme has.
+/// Bytes of a ciphertext besides the scheme's own.
 const NOISE_BYTES: u64 = 9;
 
 /// Bytes of one output batch at `level`.

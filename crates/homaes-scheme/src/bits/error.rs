@@ -1,4 +1,4 @@
-//! What a file, a key or a choice of parameters can cause in schemes on bits.
+//! Errors of schemes on bits.
 
 use crate::{Cancelled, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;

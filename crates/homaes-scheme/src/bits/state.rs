@@ -18,7 +18,7 @@ impl<P: BitScheme> State<P> {
         &self.bits
     }
 
-    /// That of the worst ciphertext.
+    /// The quality of the worst ciphertext.
     ///
     /// # Panics
     /// Never: a state has ciphertexts.

@@ -20,7 +20,7 @@ const ROUND_KEY: u16 = 2;
 /// Bytes of the first record before the seed.
 const META_BYTES: u64 = 5;
 
-/// What the first record of a wrapped key says.
+/// The first record of a wrapped key.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<S> {
     pub(super) size: KeySize,
@@ -129,11 +129,17 @@ pub struct WrappedKey<P: BitScheme> {
 impl<P: BitScheme> WrappedKey<P> {
     /// Ciphertexts that were made for `secret` by [`BitSecret::wrap_bit`], or are like them.
     pub fn of_bodies(secret: &P::SecretKey, head: Head<P::Seed>, bodies: Vec<Vec<u8>>) -> Self {
+        let bodies = KeyRecords::Memory(bodies);
+        Self::new(secret.params(), secret.id(), head, bodies)
+    }
+
+    fn new(params: &Arc<P>, id: KeyId, head: Head<P::Seed>, bodies: KeyRecords) -> Self {
+        let params = params.clone();
         Self {
-            params: secret.params().clone(),
-            id: secret.id(),
+            params,
+            id,
             head,
-            bodies: KeyRecords::Memory(bodies),
+            bodies,
         }
     }
 
@@ -153,12 +159,7 @@ impl<P: BitScheme> WrappedKey<P> {
         });
         let bodies = KeyRecords::Memory(bodies.collect::<Result<_>>()?);
         r.finish()?;
-        Ok(Self {
-            params: params.clone(),
-            id,
-            head,
-            bodies,
-        })
+        Ok(Self::new(params, id, head, bodies))
     }
 
     /// As [`read`](Self::read), but leaves the ciphertexts in the file until they are used, after they were all read
@@ -181,15 +182,10 @@ impl<P: BitScheme> WrappedKey<P> {
             }
         };
         let stored = Stored::of::<Error>(r, ROUND_KEY, levels.iter().map(bytes), check)?;
-        Ok(Self {
-            params: params.clone(),
-            id,
-            head,
-            bodies: KeyRecords::File(stored),
-        })
+        Ok(Self::new(params, id, head, KeyRecords::File(stored)))
     }
 
-    /// What a file of `params` holds, by its first record and its length.
+    /// The contents of a file of `params`, from its first record and its length.
     ///
     /// # Errors
     /// Names what is wrong with the file.

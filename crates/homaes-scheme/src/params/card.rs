@@ -9,7 +9,7 @@ pub const MIN_SECURE_BITS: u32 = 128;
 /// log2 of the largest failure probability of a [`Purpose::Secure`] set.
 pub const MAX_LOG2_P_FAIL: f64 = -64.0;
 
-/// What a set is for. Shown wherever the set is named.
+/// The purpose of a set. Shown wherever the set is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Small and fast, for tests. Claims nothing.
@@ -58,7 +58,7 @@ pub struct SetCard {
     pub scheme: &'static str,
     /// The paper the set follows.
     pub paper: &'static str,
-    /// What the set is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Bits of security the set (or its paper) claims; a toy claims none.
     pub security_bits_claimed: Option<u32>,
@@ -84,63 +84,61 @@ pub struct SetCard {
     pub sigma: Option<f64>,
     /// log2 of the largest modulus at which anything is published.
     pub log2_qp: Option<f64>,
-    /// One line per thing an adversary sees.
+    /// A line for each thing that an adversary sees.
     pub published: Vec<Published>,
-    /// What the claim assumes beyond what the claims of all sets of the scheme assume, in sentences.
+    /// Assumptions of the claim beyond those of all sets of the scheme, in sentences.
     pub assumptions: Vec<String>,
 }
 
-/// What is wrong with a card.
+/// A card that breaks a rule of its purpose.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("set {name}{fault}")]
+pub struct CardError {
+    /// The set.
+    pub name: SetName,
+    /// The broken rule.
+    pub fault: CardFault,
+}
+
+/// A rule that a card breaks.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CardError {
+pub enum CardFault {
     /// The scheme is not the first part of the name.
-    #[error("set {name}: scheme is {found}, expected {expected}")]
+    #[error(": scheme is {found}, expected {expected}")]
     Scheme {
-        /// The set.
-        name: SetName,
         /// The card's scheme.
         found: &'static str,
         /// The name's scheme.
         expected: &'static str,
     },
     /// A toy set claims security.
-    #[error("set {name} is a toy but claims {found} bits")]
+    #[error(" is a toy but claims {found} bits")]
     ToyClaims {
-        /// The set.
-        name: SetName,
         /// The claim.
         found: u32,
     },
     /// A secure set claims too little; no claim counts as 0.
-    #[error("set {name} claims {found} bits, a secure set needs at least {expected}")]
+    #[error(
+        " claims {found} bits, a secure set needs at least {}",
+        MIN_SECURE_BITS
+    )]
     ClaimTooLow {
-        /// The set.
-        name: SetName,
         /// The claim.
         found: u32,
-        /// [`MIN_SECURE_BITS`].
-        expected: u32,
     },
     /// A secure set lists nothing that an adversary sees.
-    #[error("set {name} lists nothing published, so nothing supports its claim")]
-    NothingPublished {
-        /// The set.
-        name: SetName,
-    },
+    #[error(" lists nothing published, so nothing supports its claim")]
+    NothingPublished,
     /// A published line of a secure set has no estimate, or one that is not a number.
-    #[error("set {name}: {what} has no usable estimate")]
+    #[error(": {what} has no usable estimate")]
     NoEstimate {
-        /// The set.
-        name: SetName,
         /// The published line.
         what: String,
     },
     /// A published line has a larger modulus than the card.
-    #[error("set {name}: {what} has {found} modulus bits, the card says at most {expected}")]
+    #[error(": {what} has {found} modulus bits, the card says at most {expected}")]
     ModulusTooLarge {
-        /// The set.
-        name: SetName,
         /// The published line.
         what: String,
         /// Its modulus.
@@ -149,10 +147,8 @@ pub enum CardError {
         expected: f64,
     },
     /// A published line is easier to break than the set claims.
-    #[error("set {name}: {what} is estimated at {found:.1} bits, below the claim of {expected}")]
+    #[error(": {what} is estimated at {found:.1} bits, below the claim of {expected}")]
     EstimateBelowClaim {
-        /// The set.
-        name: SetName,
         /// The published line.
         what: String,
         /// Its estimate.
@@ -162,15 +158,12 @@ pub enum CardError {
     },
     /// A secure set fails too often.
     #[error(
-        "set {name}: log2 of the failure probability is {found}, a secure set needs at most {expected}"
+        ": log2 of the failure probability is {found}, a secure set needs at most {}",
+        MAX_LOG2_P_FAIL
     )]
     FailsTooOften {
-        /// The set.
-        name: SetName,
         /// The card's value.
         found: f64,
-        /// [`MAX_LOG2_P_FAIL`].
-        expected: f64,
     },
 }
 
@@ -188,7 +181,7 @@ pub fn log2_p_any(log2_p: f64, batches: u64) -> Option<f64> {
 }
 
 impl SetCard {
-    /// Of a toy that never fails, without sizes and figures.
+    /// The card of a toy that never fails, without sizes and figures.
     #[must_use]
     pub fn toy(name: SetName) -> Self {
         Self {
@@ -232,7 +225,7 @@ impl SetCard {
         self.least(|estimate| estimate.bits)
     }
 
-    /// The same for attacks that use the rotations of the ring.
+    /// The smallest estimate of attacks that use the rotations of the ring.
     #[must_use]
     pub fn security_bits_with_rotations(&self) -> Option<f64> {
         self.least(|estimate| estimate.with_rotations)
@@ -258,77 +251,67 @@ impl SetCard {
             .flatten()
     }
 
-    /// Holds the card against the rules of its purpose.
+    /// Checks the card against the rules of its purpose.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&self) -> Result<(), CardError> {
         let name = self.name;
-        if self.scheme != name.scheme() {
-            return Err(CardError::Scheme {
-                name,
-                found: self.scheme,
-                expected: name.scheme(),
-            });
+        self.checked().map_err(|fault| CardError { name, fault })
+    }
+
+    fn checked(&self) -> Result<(), CardFault> {
+        let (found, expected) = (self.scheme, self.name.scheme());
+        if found != expected {
+            return Err(CardFault::Scheme { found, expected });
         }
-        if let Some(expected) = self.log2_qp
-            && let Some(line) = self
-                .published
-                .iter()
-                .find(|line| line.modulus_bits > expected)
-        {
-            let (what, found) = (line.what.to_string(), line.modulus_bits);
-            return Err(CardError::ModulusTooLarge {
-                name,
-                what,
-                found,
-                expected,
-            });
+        for line in &self.published {
+            let (found, expected) = (line.modulus_bits, self.log2_qp.unwrap_or(f64::INFINITY));
+            if found > expected {
+                let what = line.what.to_string();
+                return Err(CardFault::ModulusTooLarge {
+                    what,
+                    found,
+                    expected,
+                });
+            }
         }
         match (self.purpose, self.security_bits_claimed) {
-            (Purpose::Toy, Some(found)) => Err(CardError::ToyClaims { name, found }),
+            (Purpose::Toy, Some(found)) => Err(CardFault::ToyClaims { found }),
             (Purpose::Toy, None) | (Purpose::Paper, _) => Ok(()),
             (Purpose::Secure, claim) => self.check_secure(claim.unwrap_or(0)),
         }
     }
 
-    fn check_secure(&self, claim: u32) -> Result<(), CardError> {
-        let name = self.name;
+    fn check_secure(&self, claim: u32) -> Result<(), CardFault> {
         if claim < MIN_SECURE_BITS {
-            return Err(CardError::ClaimTooLow {
-                name,
-                found: claim,
-                expected: MIN_SECURE_BITS,
-            });
+            return Err(CardFault::ClaimTooLow { found: claim });
         }
         if self.published.is_empty() {
-            return Err(CardError::NothingPublished { name });
+            return Err(CardFault::NothingPublished);
         }
         for line in &self.published {
-            let what = || line.what.to_string();
+            let what = line.what.to_string();
             let bits = line.estimate.map(|estimate| estimate.with_rotations);
-            match bits.filter(|bits| bits.is_finite()) {
-                None => return Err(CardError::NoEstimate { name, what: what() }),
-                Some(found) if found < f64::from(claim) => {
-                    return Err(CardError::EstimateBelowClaim {
-                        name,
-                        what: what(),
-                        found,
-                        expected: claim,
-                    });
-                }
-                Some(_) => {}
+            let bits = bits.filter(|bits| bits.is_finite());
+            let Some(found) = bits else {
+                return Err(CardFault::NoEstimate { what });
+            };
+            if found < f64::from(claim) {
+                let expected = claim;
+                return Err(CardFault::EstimateBelowClaim {
+                    what,
+                    found,
+                    expected,
+                });
             }
         }
-        // Written so that NaN fails.
-        if self.log2_p_fail <= MAX_LOG2_P_FAIL {
-            Ok(())
-        } else {
-            Err(CardError::FailsTooOften {
-                name,
+        // written so that NaN fails
+        match self.log2_p_fail <= MAX_LOG2_P_FAIL {
+            true => Ok(()),
+            false => Err(CardFault::FailsTooOften {
                 found: self.log2_p_fail,
-                expected: MAX_LOG2_P_FAIL,
-            })
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The digest of a parameter set.
 //!
-//! A field is `type ‖ length of label ‖ label ‖ length of value ‖ value`, lengths as 8 bytes little endian; a list has its
-//! number of items in place of the length and its items' fields as value. Reading from the front therefore has one
+//! A field is `type ‖ length of label ‖ label ‖ length of value ‖ value`, lengths as 8 bytes little endian; a list has
+//! its number of items in place of the length and its items' fields as value. Reading from the front therefore has one
 //! outcome only, so two different sequences of fields never give the same bytes.
 
 use blake3::Hasher;

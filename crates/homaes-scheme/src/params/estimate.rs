@@ -1,13 +1,13 @@
-//! What an adversary sees, and what breaking it costs.
+//! Published objects and the cost of breaking them.
 
 use core::fmt;
 use std::borrow::Cow;
 
 /// Costs of the cheapest known attacks, as log2 of a number of operations, and where the numbers come from.
 ///
-/// *Tables* are memory beyond that of a sieve: the table of a meet-in-the-middle, whose memory is not counted, and the arrays of
-/// a dual attack. *Rotations*: multiplication by a root of unity rotates the secret, so that one lattice reduction
-/// serves many targets; only attacks on the ring have them.
+/// *Tables* are memory beyond that of a sieve: the table of a meet-in-the-middle, whose memory is not counted, and the
+/// arrays of a dual attack. *Rotations*: multiplication by a root of unity rotates the secret, so that one lattice
+/// reduction serves many targets; only attacks on the ring have them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Classical operations, tables allowed, no use of the ring.
@@ -36,10 +36,33 @@ pub struct Estimate {
     pub date: &'static str,
 }
 
+impl Estimate {
+    /// The estimate of an attack whose cost is the same in all models.
+    pub(super) const fn of_one_attack(
+        bits: f64,
+        [attack, model, tool, date]: [&'static str; 4],
+    ) -> Self {
+        Self {
+            bits,
+            without_tables: bits,
+            with_rotations: bits,
+            with_rotations_without_tables: bits,
+            core_svp: bits,
+            core_svp_quantum: bits,
+            quantum: bits,
+            order_of_magnitude: false,
+            attack,
+            model,
+            tool,
+            date,
+        }
+    }
+}
+
 /// One thing an adversary sees: a key or a ciphertext, at its own modulus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// What is published, such as `relinearisation key`; with dimension and noise where they differ from line to line
+    /// Its name, such as `relinearisation key`; with dimension and noise where they differ from line to line
     /// ([`super::lwe::published`]).
     pub what: Cow<'static, str>,
     /// Dimension of the secret: the degree of a ring times the number of key polynomials.
@@ -61,7 +84,8 @@ pub enum SecretWeight {
     Hamming(u32),
     /// Every coefficient is uniform.
     Ternary,
-    /// Blocks of this many bits, of which one or none is 1, all cases equally likely: the LWE key of a TFHE set, whose GLWE key is uniform bits.
+    /// Blocks of this many bits, of which one or none is 1, all cases equally likely: the LWE key of a TFHE set, whose
+    /// GLWE key is uniform bits.
     Blocks(u32),
 }
 

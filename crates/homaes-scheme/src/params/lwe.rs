@@ -1,36 +1,37 @@
 //! Hardness of LWE and GLWE with binary secrets modulo `2^64`.
 //!
-//! GLWE counts as LWE of dimension `k N`. Noise is given as log2 of the standard deviation of the error as a fraction of the
-//! torus.
+//! GLWE counts as LWE of dimension `k N`. Noise is given as log2 of the standard deviation of the error as a fraction
+//! of the torus.
 //!
-//! [`estimate`] reads `data/lwe.csv`, which `tools/estimate` writes for everything the sets publish. More dimensions, more
-//! noise and a smaller ring are never weaker, so an instance has at least the bits of every line below it.
+//! [`estimate`] reads `data/lwe.csv`, which `tools/estimate` writes for everything the sets publish. More dimensions,
+//! more noise and a smaller ring are never weaker, so an instance has at least the bits of every line below it.
 //!
-//! [`estimate_in_blocks`] reads `data/lwe_blocks.csv`, for secrets in blocks of bits of which one at most is 1. Its figures are by formulas of this
-//! project, `tools/measure/block_binary.py`, simpler than those of the other table: `bits` is a lower bound of an attack that meets in the
-//! middle with certainty. No other program counts the structure of such secrets; that nothing else breaks them is an assumption of its own (Lee,
-//! Min, Seo, Song 2023).
+//! [`estimate_in_blocks`] reads `data/lwe_blocks.csv`, for secrets in blocks of bits of which one at most is 1. Its
+//! figures are by formulas of this project, `tools/measure/block_binary.py`, simpler than those of the other table:
+//! `bits` is a lower bound of an attack that meets in the middle with certainty. No other program counts the structure
+//! of such secrets; that nothing else breaks them is an assumption of its own (Lee, Min, Seo, Song 2023).
 //!
-//! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances
-//! ([`LWE_POINTS`]). The rest follows so that it does not exceed what the estimator would say:
+//! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known
+//! are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances ([`LWE_POINTS`]). The
+//! rest follows so that it does not exceed what the estimator would say:
 //!
 //! - **The limit between two tabled dimensions.** The limit falls by 0.0251 to 0.0266 per dimension everywhere in the
-//!   table. Going from the left neighbour with a fall of 0.0250, and back from the right one with 0.0267, gives two limits
-//!   that are both too high; the lower of them is taken. Above the last limit the left neighbour alone counts.
+//!   table. Going from the left neighbour with a fall of 0.0250, and back from the right one with 0.0267, gives two
+//!   limits that are both too high; the lower of them is taken. Above the last limit the left neighbour alone counts.
 //! - **Bits beside the limit.** What lattice reduction has to achieve depends on `(c - log2 σ) / n`, where `c` = 2.792
-//!   is the estimator's fit of the limits, `s(n) = c - 0.02591 n`; the cost is close to the inverse of that. Hence at one
-//!   dimension `bits ≈ 128 (c - s(n)) / (c - log2 σ)`. Evaluated instances have a product `bits · (c - log2 σ)` that grows
-//!   slowly with the bits, so this is a lower bound above 128 bits (191.2 are 188.4 by it). The tabled slopes of bits
-//!   in log2 σ at the limit are 0.995 to 1.155 times that of this curve; below 128 bits the ratio is therefore raised to
-//!   the power 1.16.
+//!   is the estimator's fit of the limits, `s(n) = c - 0.02591 n`; the cost is close to the inverse of that. Hence at
+//!   one dimension `bits ≈ 128 (c - s(n)) / (c - log2 σ)`. Evaluated instances have a product `bits · (c - log2 σ)`
+//!   that grows slowly with the bits, so this is a lower bound above 128 bits (191.2 are 188.4 by it). The tabled
+//!   slopes of bits in log2 σ at the limit are 0.995 to 1.155 times that of this curve; below 128 bits the ratio is
+//!   therefore raised to the power 1.16.
 //! - **Monotonicity.** More dimensions or more noise are never weaker, so an instance has at least the bits of every
 //!   [`LWE_POINTS`] below it.
 //! - Nothing is said below dimension 600, below [`MIN_BITS`], or about noise outside [`LOG2_SIGMA_RANGE`]; the curve is
 //!   not followed beyond [`MAX_EXTRAPOLATED_BITS`].
 //!
 //! The tests hold all this against every instance costed one by one: between 0.5 bits below and 0.1 above. The limits
-//! themselves carry an error below 0.1 in log2 σ, and the estimator's heuristics a few bits; sets meant to last keep that
-//! much margin. All figures are classical.
+//! themselves carry an error below 0.1 in log2 σ, and the estimator's heuristics a few bits; sets meant to last keep
+//! that much margin. All figures are classical.
 
 mod table;
 
@@ -75,7 +76,8 @@ const FIT_OFFSET: f64 = 2.792;
 /// Exponent of the curve below the limit.
 const POWER_BELOW: f64 = 1.16;
 
-/// A lower bound on the bits of security of LWE with a binary secret of this dimension and noise, in a ring of this degree.
+/// A lower bound on the bits of security of LWE with a binary secret of this dimension and noise, in a ring of this
+/// degree.
 ///
 /// For GLWE the dimension is `k N`. `None`: no line of the table is below it, which is so for all toy sizes.
 ///
@@ -133,7 +135,7 @@ pub fn estimate_in_blocks(
     })
 }
 
-/// What the claim of `tfhe/p64-blocks` assumes beyond those of other sets; `estimate` is that of its key.
+/// The assumptions of `tfhe/p64-blocks` beyond those of other sets; `estimate` is that of its key.
 #[must_use]
 pub fn assumption_of_blocks(block: u32, estimate: &Estimate) -> String {
     let bits = estimate.with_rotations;

@@ -3,7 +3,8 @@
 //! Costs fall as `x = log2 q` grows, and they are convex, close to `c/x`; the table has each column made convex from
 //! below, which only lowers it. A line through two points of a convex curve lies below it outside of them. Hence:
 //!
-//! - between tabled points: the line through the next two of them, which differs from a chord by a few hundredths of a bit;
+//! - between tabled points: the line through the next two of them, which differs from a chord by a few hundredths of a
+//!   bit;
 //! - before the last point: its value, and after it no estimate;
 //! - below the first point: its value;
 //! - a weight between two known ones: the smaller one; a weight below all of them: no estimate;

@@ -4,15 +4,16 @@ use super::Estimate;
 
 /// Day the tables were computed.
 const DATE: &str = "2026-11-22";
-/// Cost model of one lattice reduction of the columns that are not named after another one, and shape of the reduced basis.
+/// Cost model of one lattice reduction of the columns that are not named after another one, and shape of the reduced
+/// basis.
 const MODEL: &str = "MATZOV, GSA, classical";
-/// What computed them.
+/// The tool that computed them.
 const TOOL: &str = "tools/estimate, formulas of malb/lattice-estimator 27a581b";
 
 /// Columns of costs, in the order of [`Estimate`].
 const COSTS: usize = 7;
 
-/// One line: what identifies it, and what it costs.
+/// One line: the instance and its costs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row<const K: usize> {
     pub(crate) key: [f64; K],
@@ -39,7 +40,7 @@ impl<const K: usize> Row<K> {
         csv.lines().skip(1).map(row).collect()
     }
 
-    /// What this line says.
+    /// The estimate of this line.
     pub(crate) fn estimate(&self) -> Estimate {
         self.with(self.costs)
     }

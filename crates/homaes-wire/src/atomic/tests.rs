@@ -1,4 +1,6 @@
 use super::*;
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
 const PLAIN: OutputOptions = OutputOptions {
@@ -19,6 +21,11 @@ fn names(folder: &TempDir) -> Vec<String> {
     names
 }
 
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
 fn resume(path: &Path, options: OutputOptions) -> Result<AtomicFile, WireError> {
     AtomicFile::resume_as(path, options, unfinished_path)
 }
@@ -33,9 +40,15 @@ fn write(path: &Path, options: OutputOptions, bytes: &[u8]) -> Result<(), WireEr
 fn the_name_appears_at_the_end() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("out.hct");
-    let mut file = AtomicFile::create(&path, PLAIN).unwrap();
-    assert_eq!(file.target(), path);
-    file.write_all(b"abc").unwrap();
+    let begun = || {
+        let mut file = AtomicFile::create(&path, PLAIN).unwrap();
+        assert_eq!(file.target(), path);
+        file.write_all(b"abc").unwrap();
+        file
+    };
+    drop(begun());
+    assert!(names(&folder).is_empty());
+    let file = begun();
     assert!(!path.exists());
     file.commit().unwrap();
     assert_eq!(names(&folder), ["out.hct"]);
@@ -107,33 +120,14 @@ fn temporary_names_are_told_from_others() {
 }
 
 #[test]
-fn dropped_files_leave_nothing() {
-    let folder = TempDir::new().unwrap();
-    let mut file = AtomicFile::create(&folder.path().join("out"), PLAIN).unwrap();
-    file.write_all(b"abc").unwrap();
-    drop(file);
-    assert!(names(&folder).is_empty());
-}
-
-#[test]
 fn long_and_mixed_writes_keep_their_order() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("out");
     let mut file = AtomicFile::create(&path, PLAIN).unwrap();
     let mut expected = Vec::new();
-    for (i, len) in [
-        1,
-        BUFFER_BYTES - 1,
-        1,
-        BUFFER_BYTES,
-        3,
-        2 * BUFFER_BYTES + 1,
-        5,
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let part = vec![i as u8; len];
+    const B: usize = BUFFER_BYTES;
+    for (i, len) in (0..).zip([1, B - 1, 1, B, 3, 2 * B + 1, 5]) {
+        let part = vec![i; len];
         file.write_all(&part).unwrap();
         expected.extend(part);
     }
@@ -146,10 +140,8 @@ fn existing_files_need_force() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("out");
     fs::write(&path, b"old").unwrap();
-    assert!(matches!(
-        AtomicFile::create(&path, PLAIN),
-        Err(WireError::AlreadyExists { .. })
-    ));
+    let found = AtomicFile::create(&path, PLAIN);
+    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
     write(&path, FORCE, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(names(&folder), ["out"]);
@@ -161,10 +153,8 @@ fn a_name_taken_meanwhile_is_kept() {
     let path = folder.path().join("out");
     let file = AtomicFile::create(&path, PLAIN).unwrap();
     fs::write(&path, b"other").unwrap();
-    assert!(matches!(
-        file.commit(),
-        Err(WireError::AlreadyExists { .. })
-    ));
+    let found = file.commit();
+    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"other");
     assert_eq!(names(&folder), ["out"]);
 }
@@ -178,14 +168,10 @@ fn folders_and_missing_parents_are_refused() {
         let error = error.to_string();
         assert!(error.ends_with("is a folder"), "{error}");
     }
-    assert!(matches!(
-        AtomicFile::create(&folder.path().join("a/b"), PLAIN),
-        Err(WireError::Io { .. })
-    ));
-    assert!(matches!(
-        AtomicFile::create(Path::new(""), PLAIN),
-        Err(WireError::Io { .. })
-    ));
+    for path in [&folder.path().join("a/b"), Path::new("")] {
+        let found = AtomicFile::create(path, PLAIN);
+        assert!(matches!(found, Err(WireError::Io { .. })));
+    }
 }
 
 #[test]
@@ -199,18 +185,13 @@ fn long_names_work() {
 #[cfg(unix)]
 #[test]
 fn private_files_are_private_from_the_start() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("secret.hsk");
-    let file = AtomicFile::create(
-        &path,
-        OutputOptions {
-            force: false,
-            private: true,
-        },
-    )
-    .unwrap();
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let private = OutputOptions {
+        private: true,
+        ..PLAIN
+    };
+    let file = AtomicFile::create(&path, private).unwrap();
     let first = file.file.metadata().unwrap();
     assert_eq!(first.permissions().mode() & 0o777, 0o600);
     file.commit().unwrap();
@@ -225,17 +206,13 @@ fn links_are_followed_and_devices_spared() {
     let (link, real) = (folder.path().join("link"), folder.path().join("real"));
     fs::write(&real, b"old").unwrap();
     symlink(&real, &link).unwrap();
-    assert!(matches!(
-        AtomicFile::create(&link, PLAIN),
-        Err(WireError::AlreadyExists { .. })
-    ));
+    let found = AtomicFile::create(&link, PLAIN);
+    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
     write(&link, FORCE, b"new").unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"new");
-    let error = AtomicFile::create(Path::new("/dev/null"), FORCE)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(error, "/dev/null: not a regular file");
+    let error = AtomicFile::create(Path::new("/dev/null"), FORCE).unwrap_err();
+    assert_eq!(error.to_string(), "/dev/null: not a regular file");
 }
 
 /// A second name of an unfinished file is somebody's, who would read what is written.
@@ -253,7 +230,6 @@ fn an_unfinished_file_has_one_name() {
 #[cfg(unix)]
 #[test]
 fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("eval.hek");
     for (path, mode) in [(&path, 0o600), (&unfinished_path(&path), 0o666)] {
@@ -263,10 +239,7 @@ fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
     let mut file = resume(&path, FORCE).unwrap();
     file.cut(3).unwrap();
     file.commit().unwrap();
-    assert_eq!(
-        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(mode(&path), 0o600);
 }
 
 /// Whoever opens an unfinished file just before another process gives it its name must not write into it.
@@ -277,7 +250,7 @@ fn a_file_that_is_complete_meanwhile_is_not_written_into() {
     let path = folder.path().join("x");
     let run = |who: u8| {
         let mut done = 0;
-        while done < 300 {
+        while done < 100 {
             // in use, or about to be
             let Ok(mut file) = resume(&path, FORCE) else {
                 continue;
@@ -340,10 +313,8 @@ fn another_file_under_the_temporary_name_is_not_published() {
 #[cfg(unix)]
 #[test]
 fn an_unfinished_file_can_be_opened_again_whatever_it_replaces() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("secret.hsk");
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     fs::write(&path, b"old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     let private = OutputOptions {
@@ -359,6 +330,6 @@ fn an_unfinished_file_can_be_opened_again_whatever_it_replaces() {
     file.commit().unwrap();
     assert_eq!(
         (mode(&path), fs::read(&path).unwrap()),
-        (0o400, b"new".to_vec())
+        (0o400, b"new".into())
     );
 }

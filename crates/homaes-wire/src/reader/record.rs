@@ -4,7 +4,7 @@ use super::Reader;
 use crate::{RecordHead, WireError};
 use std::io::Read;
 
-/// One record read in parts. What is read before [`finish`](Self::finish) succeeds is not yet known to be undamaged.
+/// One record read in parts. Until [`finish`](Self::finish) succeeds, the bytes read may be damaged.
 #[derive(Debug)]
 pub struct RecordReader<'r, R> {
     pub(super) reader: &'r mut Reader<R>,

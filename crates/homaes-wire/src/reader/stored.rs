@@ -9,8 +9,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// The records of a file that were verified once. Each is verified again whenever it is read, against the checksums of the first time, so that a file that
-/// was changed meanwhile is noticed.
+/// The records of a file that were verified once. Each is verified again whenever it is read, against the first
+/// checksums, so a change of the file is noticed.
 pub struct Stored {
     file: Mutex<File>,
     path: PathBuf,
@@ -28,11 +28,11 @@ struct Place {
 }
 
 impl Stored {
-    /// Reads all records that `reader` has left: as many as `lengths`, with the tag `expected` and at most these lengths. `check` gets the number of each among
-    /// them, its index and its body.
+    /// Reads all records that `reader` has left: as many as `lengths`, with the tag `expected` and at most these
+    /// lengths. `check` gets the number of each among them, its index and its body.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub fn of<E: From<WireError>>(
         mut reader: Reader<File>,
         expected: u16,
@@ -82,7 +82,7 @@ impl Stored {
     /// Reads the body of record `number` of them into `body`, in place of what that held.
     ///
     /// # Errors
-    /// [`WireError::Io`], or [`WireError::Changed`] if it is no longer what it was.
+    /// [`WireError::Io`], or [`WireError::Changed`].
     ///
     /// # Panics
     /// If there is no such record.

@@ -1,36 +1,12 @@
 //! The kernels in double precision for AVX2 with FMA.
 
-use super::Doubles;
+use super::{Doubles, methods, operators};
 use core::arch::x86_64::*;
-use core::ops::{Add, Mul, Sub};
 
 #[derive(Clone, Copy)]
 struct Avx2(__m256d);
 
-macro_rules! op {
-    ($op:ident, $f:ident, $of:ident) => {
-        impl $op for Avx2 {
-            type Output = Self;
-            #[inline(always)]
-            fn $f(self, rhs: Self) -> Self {
-                // SAFETY: values of the type are only made in functions compiled for AVX2.
-                Self(unsafe { $of(self.0, rhs.0) })
-            }
-        }
-    };
-}
-
-op!(Add, add, _mm256_add_pd);
-op!(Sub, sub, _mm256_sub_pd);
-op!(Mul, mul, _mm256_mul_pd);
-
-// SAFETY, for every block: as the trait says.
-macro_rules! vector {
-    ($body:expr) => {
-        // SAFETY: see above.
-        Self(unsafe { $body })
-    };
-}
+operators! { Avx2: Add add _mm256_add_pd; Sub sub _mm256_sub_pd; Mul mul _mm256_mul_pd; }
 
 /// Four lanes that begin at `first` and are permuted.
 #[derive(Clone, Copy)]
@@ -42,6 +18,20 @@ struct Map {
 
 impl Doubles<2> for Avx2 {
     type Map = Map;
+
+    methods! {
+        prefetch(at: *const u64) = _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        splat(x: f64) -> Self = Self(_mm256_set1_pd(x));
+        load(from: *const f64) -> Self = Self(_mm256_loadu_pd(from));
+        store(self, to: *mut f64) = _mm256_storeu_pd(to, self.0);
+        mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fnmadd_pd(self.0, b.0, c.0));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm256_fmsub_pd(self.0, b.0, c.0));
+        or(self, b: Self) -> Self = Self(_mm256_or_pd(self.0, b.0));
+        xor(self, b: Self) -> Self = Self(_mm256_xor_pd(self.0, b.0));
+        floor(self) -> Self = Self(_mm256_floor_pd(self.0));
+        next(self) -> Self = Self(_mm256_permute_pd::<0b0101>(self.0));
+    }
 
     #[inline(always)]
     unsafe fn map(source: &[u64; 8], h: usize) -> Map {
@@ -76,22 +66,6 @@ impl Doubles<2> for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn prefetch(at: *const u64) {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self {
-        vector!(_mm256_set1_pd(x))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self {
-        vector!(_mm256_loadu_pd(from))
-    }
-
-    #[inline(always)]
     unsafe fn load_key(from: *const u8) -> Self {
         // SAFETY: as the trait says; 32 bytes are read, eight of them behind the words.
         unsafe {
@@ -105,37 +79,6 @@ impl Doubles<2> for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut f64) {
-        // SAFETY: as the trait says.
-        unsafe { _mm256_storeu_pd(to, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(self, b: Self, c: Self) -> Self {
-        vector!(_mm256_fmadd_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        vector!(_mm256_fnmadd_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
-        vector!(_mm256_fmsub_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, b: Self) -> Self {
-        vector!(_mm256_or_pd(self.0, b.0))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, b: Self) -> Self {
-        vector!(_mm256_xor_pd(self.0, b.0))
-    }
-
-    #[inline(always)]
     unsafe fn halves(self) -> [Self; 2] {
         // SAFETY: as the trait says.
         unsafe {
@@ -143,11 +86,6 @@ impl Doubles<2> for Avx2 {
             let low = _mm256_and_si256(x, _mm256_set1_epi64x(i64::from(u32::MAX)));
             [low, _mm256_srli_epi64::<32>(x)].map(|x| Self(_mm256_castsi256_pd(x)))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn floor(self) -> Self {
-        vector!(_mm256_floor_pd(self.0))
     }
 
     #[inline(always)]
@@ -171,11 +109,6 @@ impl Doubles<2> for Avx2 {
             let signs = Self(_mm256_setr_pd(1.0, 1.0, -1.0, -1.0));
             x.map(|x| x.mul_add(signs, Self(_mm256_permute2f128_pd::<1>(x.0, x.0))))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn next(self) -> Self {
-        vector!(_mm256_permute_pd::<0b0101>(self.0))
     }
 }
 

@@ -1,34 +1,20 @@
 //! The kernels in double precision for AVX-512 F, where there are no 52-bit integer products.
 
-use super::Doubles;
+use super::{Doubles, methods, operators};
 use core::arch::x86_64::*;
-use core::ops::{Add, Mul, Sub};
 
 #[derive(Clone, Copy)]
 struct Avx512(__m512d);
 
-macro_rules! op {
-    ($op:ident, $f:ident, $of:ident) => {
-        impl $op for Avx512 {
-            type Output = Self;
-            #[inline(always)]
-            fn $f(self, rhs: Self) -> Self {
-                // SAFETY: values of the type are only made in functions compiled for AVX-512.
-                Self(unsafe { $of(self.0, rhs.0) })
-            }
-        }
-    };
-}
+operators! { Avx512: Add add _mm512_add_pd; Sub sub _mm512_sub_pd; Mul mul _mm512_mul_pd; }
 
-op!(Add, add, _mm512_add_pd);
-op!(Sub, sub, _mm512_sub_pd);
-op!(Mul, mul, _mm512_mul_pd);
-
-// SAFETY, for every block: as the trait says.
-macro_rules! vector {
-    ($body:expr) => {
-        // SAFETY: see above.
-        Self(unsafe { $body })
+/// On integers: the instructions of doubles need AVX-512 DQ.
+macro_rules! bitwise {
+    ($f:ident, $a:expr, $b:expr) => {
+        Self(_mm512_castsi512_pd($f(
+            _mm512_castpd_si512($a),
+            _mm512_castpd_si512($b),
+        )))
     };
 }
 
@@ -36,31 +22,25 @@ impl Doubles<1> for Avx512 {
     /// the place of each lane
     type Map = __m512i;
 
+    methods! {
+        load_mapped(from: *const f64, map: __m512i) -> Self = Self(_mm512_permutexvar_pd(map, _mm512_loadu_pd(from)));
+        prefetch(at: *const u64) = _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        splat(x: f64) -> Self = Self(_mm512_set1_pd(x));
+        load(from: *const f64) -> Self = Self(_mm512_loadu_pd(from));
+        store(self, to: *mut f64) = _mm512_storeu_pd(to, self.0);
+        mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fnmadd_pd(self.0, b.0, c.0));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm512_fmsub_pd(self.0, b.0, c.0));
+        or(self, b: Self) -> Self = bitwise!(_mm512_or_si512, self.0, b.0);
+        xor(self, b: Self) -> Self = bitwise!(_mm512_xor_si512, self.0, b.0);
+        floor(self) -> Self = Self(_mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(self.0));
+        next(self) -> Self = Self(_mm512_permute_pd::<0b0101_0101>(self.0));
+    }
+
     #[inline(always)]
     unsafe fn map(source: &[u64; 8], _: usize) -> __m512i {
         // SAFETY: as the trait says; an array of 64 bytes is read.
         unsafe { _mm512_loadu_si512(source.as_ptr().cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_mapped(from: *const f64, map: __m512i) -> Self {
-        vector!(_mm512_permutexvar_pd(map, _mm512_loadu_pd(from)))
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(at: *const u64) {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self {
-        vector!(_mm512_set1_pd(x))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self {
-        vector!(_mm512_loadu_pd(from))
     }
 
     #[inline(always)]
@@ -78,44 +58,6 @@ impl Doubles<1> for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn store(self, to: *mut f64) {
-        // SAFETY: as the trait says.
-        unsafe { _mm512_storeu_pd(to, self.0) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(self, b: Self, c: Self) -> Self {
-        vector!(_mm512_fmadd_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        vector!(_mm512_fnmadd_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
-        vector!(_mm512_fmsub_pd(self.0, b.0, c.0))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, b: Self) -> Self {
-        // on integers: that of doubles needs AVX-512 DQ
-        vector!(_mm512_castsi512_pd(_mm512_or_si512(
-            _mm512_castpd_si512(self.0),
-            _mm512_castpd_si512(b.0)
-        )))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, b: Self) -> Self {
-        vector!(_mm512_castsi512_pd(_mm512_xor_si512(
-            _mm512_castpd_si512(self.0),
-            _mm512_castpd_si512(b.0)
-        )))
-    }
-
-    #[inline(always)]
     unsafe fn halves(self) -> [Self; 2] {
         // SAFETY: as the trait says.
         unsafe {
@@ -123,13 +65,6 @@ impl Doubles<1> for Avx512 {
             let low = _mm512_and_si512(x, _mm512_set1_epi64(i64::from(u32::MAX)));
             [low, _mm512_srli_epi64::<32>(x)].map(|x| Self(_mm512_castsi512_pd(x)))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn floor(self) -> Self {
-        vector!(_mm512_roundscale_pd::<
-            { _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC },
-        >(self.0))
     }
 
     #[inline(always)]
@@ -159,11 +94,6 @@ impl Doubles<1> for Avx512 {
             let opposite = Self(_mm512_permutex_pd::<0b01_00_11_10>(x.0));
             [x.mul_add(signs, opposite)]
         }
-    }
-
-    #[inline(always)]
-    unsafe fn next(self) -> Self {
-        vector!(_mm512_permute_pd::<0b0101_0101>(self.0))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Sound: every processor of the architecture has the instructions; all accesses are through references to arrays.
 
-use crate::float_lanes::{LANES, Lanes, array};
+use crate::float_lanes::{LANES, Lanes, array, inlined};
 use core::arch::aarch64::*;
 use core::arch::asm;
 use core::ops::{Add, Mul, Sub};
@@ -48,6 +48,17 @@ op!(Mul, mul, vmulq_f64);
 impl Lanes for Neon {
     type Word = [uint64x2_t; 4];
 
+    inlined! {
+        mul_add(self, b: Self, c: Self) -> Self = Self(each!(vfmaq_f64, c.0, self.0, b.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(each!(vfmsq_f64, c.0, self.0, b.0));
+        add_word(a: Self::Word, b: Self::Word) -> Self::Word = each!(vaddq_u64, a, b);
+        sub_word(a: Self::Word, b: Self::Word) -> Self::Word = each!(vsubq_u64, a, b);
+        and_word(a: Self::Word, b: Self::Word) -> Self::Word = each!(vandq_u64, a, b);
+        or_word(a: Self::Word, b: Self::Word) -> Self::Word = each!(vorrq_u64, a, b);
+        from_bits(a: Self::Word) -> Self = Self(each!(vreinterpretq_f64_u64, a));
+        to_bits(self) -> Self::Word = each!(vreinterpretq_u64_f64, self.0);
+    }
+
     #[inline(always)]
     fn load(from: &[f64; LANES]) -> Self {
         let (pairs, _) = from.as_chunks::<2>();
@@ -67,16 +78,6 @@ impl Lanes for Neon {
     #[inline(always)]
     fn splat(x: f64) -> Self {
         Self([vector!(vdupq_n_f64(x)); 4])
-    }
-
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Self(each!(vfmaq_f64, c.0, self.0, b.0))
-    }
-
-    #[inline(always)]
-    fn neg_mul_add(self, b: Self, c: Self) -> Self {
-        Self(each!(vfmsq_f64, c.0, self.0, b.0))
     }
 
     #[inline(always)]
@@ -125,26 +126,6 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn add_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        each!(vaddq_u64, a, b)
-    }
-
-    #[inline(always)]
-    fn sub_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        each!(vsubq_u64, a, b)
-    }
-
-    #[inline(always)]
-    fn and_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        each!(vandq_u64, a, b)
-    }
-
-    #[inline(always)]
-    fn or_word(a: Self::Word, b: Self::Word) -> Self::Word {
-        each!(vorrq_u64, a, b)
-    }
-
-    #[inline(always)]
     fn shr_word(a: Self::Word, count: Self::Word) -> Self::Word {
         // a left shift by a negative count
         let count = each!(vreinterpretq_s64_u64, count);
@@ -156,15 +137,5 @@ impl Lanes for Neon {
     fn shl_word(a: Self::Word, count: Self::Word) -> Self::Word {
         let count = each!(vreinterpretq_s64_u64, count);
         each!(vshlq_u64, a, count)
-    }
-
-    #[inline(always)]
-    fn from_bits(a: Self::Word) -> Self {
-        Self(each!(vreinterpretq_f64_u64, a))
-    }
-
-    #[inline(always)]
-    fn to_bits(self) -> Self::Word {
-        each!(vreinterpretq_u64_f64, self.0)
     }
 }

@@ -92,7 +92,8 @@ fn broken_secure_cards_are_named() {
     let mut card = secure();
     let estimate = card.published[0].estimate.as_mut().unwrap();
     estimate.with_rotations = f64::NAN;
-    assert!(matches!(card.check(), Err(CardError::NoEstimate { .. })));
+    let fault = card.check().unwrap_err().fault;
+    assert!(matches!(fault, CardFault::NoEstimate { .. }));
 }
 
 #[test]

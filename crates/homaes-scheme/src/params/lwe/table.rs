@@ -1,7 +1,8 @@
-//! Results of the lattice-estimator, commit 27a581b, model MATZOV, as tables; `data/lwe_limits.json` is the same data as the estimator wrote it.
+//! Results of the lattice-estimator, commit 27a581b, model MATZOV, as tables; `data/lwe_limits.json` is the same data
+//! as the estimator wrote it.
 //!
-//! Secrets are uniform over {0, 1}, the modulus is `2^64`, the number of samples is unlimited, and noise is the standard
-//! deviation of the error as a fraction of the torus.
+//! Secrets are uniform over {0, 1}, the modulus is `2^64`, the number of samples is unlimited, and noise is the
+//! standard deviation of the error as a fraction of the torus.
 
 /// One limit found by the estimator: the least noise at which the cheapest attack costs [`TARGET_BITS`].
 #[derive(Debug, Clone, Copy, PartialEq)]

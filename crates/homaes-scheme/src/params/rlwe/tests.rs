@@ -42,7 +42,8 @@ fn columns_are_ordered() {
     }
 }
 
-/// The lattice-estimator's own limits for 128 bits, found before this table and without it. (That of weight 512, 863, lies in the last step.)
+/// The lattice-estimator's own limits for 128 bits, found before this table and without it. (That of weight 512, 863,
+/// lies in the last step.)
 #[test]
 fn the_estimators_limits_are_met() {
     for (h, limit) in [(192, 810.0), (256, 833.0)] {
