@@ -394,6 +394,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn input_and_mask_recover_the_message(iv: Block, message: Vec<Block>, cut in 0..20usize) {
             let keys = RoundKeys::expand(&[5; 16]).unwrap();

@@ -32,7 +32,7 @@ fn check<C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn every_key_size(key: [u8; 32], block: Block) {

@@ -89,29 +89,21 @@ fn each(f: impl FnMut(usize) -> f64) -> Portable {
     Portable(core::array::from_fn(f))
 }
 
-impl Add for Portable {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        each(|i| self.0[i] + b.0[i])
-    }
+macro_rules! op {
+    ($op:ident, $f:ident) => {
+        impl $op for Portable {
+            type Output = Self;
+            #[inline(always)]
+            fn $f(self, b: Self) -> Self {
+                each(|i| self.0[i].$f(b.0[i]))
+            }
+        }
+    };
 }
 
-impl Sub for Portable {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        each(|i| self.0[i] - b.0[i])
-    }
-}
-
-impl Mul for Portable {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        each(|i| self.0[i] * b.0[i])
-    }
-}
+op!(Add, add);
+op!(Sub, sub);
+op!(Mul, mul);
 
 impl Lanes for Portable {
     type Word = [u64; LANES];
@@ -157,12 +149,14 @@ pub(crate) struct Complex<V> {
 
 impl<V: Lanes> Complex<V> {
     #[inline(always)]
+    fn new(re: V, im: V) -> Self {
+        Self { re, im }
+    }
+
+    #[inline(always)]
     pub(crate) fn load(from: &[f64; 2 * LANES]) -> Self {
         let (re, im) = halves(from);
-        Self {
-            re: V::load(re),
-            im: V::load(im),
-        }
+        Self::new(V::load(re), V::load(im))
     }
 
     #[inline(always)]
@@ -174,10 +168,7 @@ impl<V: Lanes> Complex<V> {
 
     #[inline(always)]
     pub(crate) fn splat((re, im): (f64, f64)) -> Self {
-        Self {
-            re: V::splat(re),
-            im: V::splat(im),
-        }
+        Self::new(V::splat(re), V::splat(im))
     }
 
     #[inline(always)]
@@ -187,36 +178,24 @@ impl<V: Lanes> Complex<V> {
 
     #[inline(always)]
     pub(crate) fn plus(self, b: Self) -> Self {
-        Self {
-            re: self.re + b.re,
-            im: self.im + b.im,
-        }
+        Self::new(self.re + b.re, self.im + b.im)
     }
 
     #[inline(always)]
     pub(crate) fn minus(self, b: Self) -> Self {
-        Self {
-            re: self.re - b.re,
-            im: self.im - b.im,
-        }
+        Self::new(self.re - b.re, self.im - b.im)
     }
 
     /// self + i b
     #[inline(always)]
     pub(crate) fn plus_i(self, b: Self) -> Self {
-        Self {
-            re: self.re - b.im,
-            im: self.im + b.re,
-        }
+        Self::new(self.re - b.im, self.im + b.re)
     }
 
     /// self - i b
     #[inline(always)]
     pub(crate) fn minus_i(self, b: Self) -> Self {
-        Self {
-            re: self.re + b.im,
-            im: self.im - b.re,
-        }
+        Self::new(self.re + b.im, self.im - b.re)
     }
 
     #[inline(always)]

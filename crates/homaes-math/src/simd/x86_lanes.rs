@@ -37,10 +37,20 @@ macro_rules! vector {
     };
 }
 
+/// Both halves are a cache line.
+#[inline(always)]
+fn prefetch_halves(group: &[f64; 2 * LANES]) {
+    vector!({
+        _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
+        _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
+    });
+}
+
 impl Lanes for Avx512 {
     type Word = __m512i;
 
     inlined! {
+        prefetch(group: &[f64; 2 * LANES]) = prefetch_halves(group);
         load(from: &[f64; LANES]) -> Self = Self(vector!(_mm512_loadu_pd(from.as_ptr())));
         store(self, to: &mut [f64; LANES]) = vector!(_mm512_storeu_pd(to.as_mut_ptr(), self.0));
         splat(x: f64) -> Self = Self(vector!(_mm512_set1_pd(x)));
@@ -82,14 +92,6 @@ impl Lanes for Avx512 {
                 odd[j / 2]
             }))
         })
-    }
-
-    #[inline(always)]
-    fn prefetch(group: &[f64; 2 * LANES]) {
-        vector!({
-            _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
-            _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
-        });
     }
 }
 
@@ -136,6 +138,7 @@ impl Lanes for Avx2 {
     type Word = [__m256i; 2];
 
     inlined! {
+        prefetch(group: &[f64; 2 * LANES]) = prefetch_halves(group);
         mul_add(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fmadd_pd, self.0, b.0, c.0));
         neg_mul_add(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fnmadd_pd, self.0, b.0, c.0));
         mul_sub(self, b: Self, c: Self) -> Self = Self(pair!(_mm256_fmsub_pd, self.0, b.0, c.0));
@@ -184,14 +187,6 @@ impl Lanes for Avx2 {
         } else {
             [c[j - 4], d[j - 4]]
         }))
-    }
-
-    #[inline(always)]
-    fn prefetch(group: &[f64; 2 * LANES]) {
-        vector!({
-            _mm_prefetch::<_MM_HINT_T1>(group.as_ptr().cast());
-            _mm_prefetch::<_MM_HINT_T1>(group[LANES..].as_ptr().cast());
-        });
     }
 
     #[inline(always)]

@@ -24,6 +24,12 @@ impl Limb {
         }
     }
 
+    /// The words as they are stored.
+    fn stored(&self) -> &Words {
+        let (Self::Full(words) | Self::Half(words)) = self;
+        words
+    }
+
     /// Lazy words, unpacked to `scratch` if necessary.
     pub(super) fn open<'a>(&'a self, ring: &Ring, scratch: &'a mut Words) -> &'a [u64] {
         match self {
@@ -47,7 +53,7 @@ impl Limb {
     }
 
     pub(super) fn plus(&self, ring: &Ring, m: &Modulus, other: &Self) -> Self {
-        let (Self::Full(a) | Self::Half(a), Self::Full(b) | Self::Half(b)) = (self, other);
+        let (a, b) = (self.stored(), other.stored());
         let mut out = Words::scratch(a.len());
         match self {
             Self::Full(_) => {
@@ -69,10 +75,7 @@ impl Limb {
         add: bool,
         out: &mut Words,
     ) {
-        let words = terms.iter().map(|(x, y)| {
-            let (Self::Full(y) | Self::Half(y)) = y;
-            [*x, &y[..]]
-        });
+        let words = terms.iter().map(|(x, y)| [*x, &y.stored()[..]]);
         let words: Vec<[&[u64]; 2]> = words.collect();
         match terms[0].1 {
             Self::Full(_) => kernel::dot(ring, m, &words, add, out),
@@ -86,12 +89,7 @@ impl Limb {
         sources: &[&Self],
         rows: &[Vec<u16>],
     ) -> Vec<Self> {
-        let words: Vec<&[u64]> = sources
-            .iter()
-            .map(|limb| match limb {
-                Self::Full(words) | Self::Half(words) => &words[..],
-            })
-            .collect();
+        let words: Vec<&[u64]> = sources.iter().map(|limb| &limb.stored()[..]).collect();
         let mut out: Vec<Words> = rows
             .iter()
             .map(|_| Words::scratch(words[0].len()))

@@ -250,7 +250,7 @@ fn a_file_that_is_complete_meanwhile_is_not_written_into() {
     let path = folder.path().join("x");
     let run = |who: u8| {
         let mut done = 0;
-        while done < 100 {
+        while done < 50 {
             // in use, or about to be
             let Ok(mut file) = resume(&path, FORCE) else {
                 continue;
