@@ -17,6 +17,12 @@ impl Cells {
         }
     }
 
+    /// A table; `head` has the names of the columns, between bars.
+    #[must_use]
+    pub fn of(head: &str, rows: Vec<Vec<String>>) -> Self {
+        Self::new(&head.split('|').collect::<Vec<_>>(), rows)
+    }
+
     /// In Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
@@ -28,6 +34,11 @@ impl Cells {
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
         line(&self.head) + &rule + &rows
     }
+}
+
+/// A cell that may be empty.
+pub(crate) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".into())
 }
 
 /// Escapes a cell: only a cell in back quotes is markup.
@@ -56,7 +67,7 @@ mod tests {
     fn cells_are_no_markup() {
         let cells = ["a|b", "[x](y)", "<b>", "`a < b | c`", "`a` and [b]"];
         let row = cells.map(str::to_owned).to_vec();
-        let page = Cells::new(&["", "", "", "", ""], vec![row]).markdown();
+        let page = Cells::of("||||", vec![row]).markdown();
         let last = page.lines().last().unwrap();
         assert_eq!(
             last,

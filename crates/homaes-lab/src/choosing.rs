@@ -1,96 +1,69 @@
 //! docs/choosing.md and the table of README.md: the set for each need, with its measured figures.
 
-use crate::cells::Cells;
+use crate::cells::{Cells, or_dash};
 use crate::document::{Lab, Machine, Run};
 use crate::units::{bytes, digits, grouped, short_seconds};
 use std::cmp::Reverse;
 
-/// A need and the set for it.
-struct Choice {
-    need: &'static str,
-    set: &'static str,
-    layout: &'static str,
-}
-
-const fn choice(need: &'static str, set: &'static str, layout: &'static str) -> Choice {
-    Choice { need, set, layout }
-}
-
-impl Choice {
-    fn name(&self) -> String {
-        format!("`{}` {}", self.set, self.layout)
-    }
-
-    fn is_of(&self, run: &Run) -> bool {
-        run.set == self.set && run.layout == self.layout
-    }
-}
-
-/// Sets that protect data; README.md shows all but the last.
-const CHOICES: [Choice; 6] = [
-    choice("files, at the highest speed", "bgv/aes128", "sliced"),
-    choice(
-        "short messages, up to 2 KiB, quickly",
-        "bgv/aes128",
-        "packed",
-    ),
-    choice(
-        "to compute on the results: search and equality",
-        "bgv/aes128+8",
-        "sliced",
-    ),
-    choice("files under AES-256", "bgv/aes256", "sliced"),
-    choice(
-        "to compute on the results without limit",
-        "tfhe/p64",
-        "bits",
-    ),
-    choice("the same, with failures below 2^-128", "tfhe/p128", "bits"),
+/// Needs, with the set and layout for each: sets that protect data. README.md shows all but the last.
+const CHOICES: [&str; 6] = [
+    "files, at the highest speed | bgv/aes128 sliced",
+    "short messages, up to 2 KiB, quickly | bgv/aes128 packed",
+    "to compute on the results: search and equality | bgv/aes128+8 sliced",
+    "files under AES-256 | bgv/aes256 sliced",
+    "to compute on the results without limit | tfhe/p64 bits",
+    "the same, with failures below 2^-128 | tfhe/p128 bits",
 ];
 
 /// Systems of the papers; README.md shows the first.
-const COMPARISONS: [Choice; 5] = [
-    choice(
-        "to compare with a paper: NTRU (DHS14), insecure",
-        "ntru/hybrid",
-        "bits",
-    ),
-    choice("BGV bit by bit, as in GHS12", "bgv/bits128", "bits"),
-    choice(
-        "TFHE with trees of tables, as in TBCS23",
-        "tfhe/nibble128",
-        "sliced",
-    ),
-    choice(
-        "DGHV (CLT14), the paper's smallest instance, insecure",
-        "dghv/toy",
-        "bits",
-    ),
-    choice(
-        "DGHV (CLT14), the second smallest, insecure",
-        "dghv/small",
-        "bits",
-    ),
+const COMPARISONS: [&str; 5] = [
+    "to compare with a paper: NTRU (DHS14), insecure | ntru/hybrid bits",
+    "BGV bit by bit, as in GHS12 | bgv/bits128 bits",
+    "TFHE with trees of tables, as in TBCS23 | tfhe/nibble128 sliced",
+    "DGHV (CLT14), the paper's smallest instance, insecure | dghv/toy bits",
+    "DGHV (CLT14), the second smallest, insecure | dghv/small bits",
 ];
+
+/// The runs of a need, with the cells that name it.
+struct Choice<'l> {
+    need: String,
+    name: String,
+    runs: Vec<&'l Run>,
+}
+
+impl<'l> Choice<'l> {
+    fn new(lab: &'l Lab, text: &str) -> Self {
+        let (need, place) = text.split_once(" | ").unwrap_or_default();
+        let (set, layout) = place.split_once(' ').unwrap_or_default();
+        let runs = lab.runs.iter();
+        let runs = runs.filter(|run| run.set == set && run.layout == layout);
+        Self {
+            need: need.to_owned(),
+            name: format!("`{set}` {layout}"),
+            runs: runs.collect(),
+        }
+    }
+
+    /// The run on most threads; of those, the one on fewest blocks.
+    fn most_threads(&self) -> Option<&'l Run> {
+        let runs = self.runs.iter().copied();
+        runs.max_by_key(|run| (run.threads, Reverse(run.blocks)))
+    }
+
+    fn one_thread(&self) -> Option<&'l Run> {
+        let mut runs = self.runs.iter().copied();
+        runs.find(|run| run.threads == 1)
+    }
+}
 
 /// The page for a document.
 #[must_use]
 pub fn choosing(lab: &Lab) -> String {
-    let head = [
-        "you want",
-        "take",
-        "start",
-        "one block",
-        "per block",
-        "per block, one thread",
-        "full batch",
-        "keys for the server",
-        "results per byte",
-        "memory",
-    ];
-    let table = |choices: &[Choice]| {
-        let rows = choices.iter().map(|choice| row(lab, choice));
-        Cells::new(&head, rows.collect()).markdown()
+    let head = "you want|take|start|one block|per block|per block, one thread|full batch|keys for the server|\
+                results per byte|memory";
+    let table = |choices: &[&str]| {
+        let rows = choices.iter().map(|choice| row(&Choice::new(lab, choice)));
+        Cells::of(head, rows.collect()).markdown()
     };
     let machine = &lab.machine;
     format!(
@@ -152,15 +125,14 @@ ours.
 }
 
 fn totals(lab: &Lab) -> String {
-    let Some(run) = most_threads(lab, &CHOICES[0]) else {
+    let Some(run) = Choice::new(lab, CHOICES[0]).most_threads() else {
         return String::new();
     };
     let time = |bytes: f64| short_seconds(run.seconds_per_block() * bytes / 16.0);
-    let per_byte = results_per_byte(run);
+    let (per_byte, mega, giga) = (results_per_byte(run), time(1e6), time(1e9));
     format!(
-        "At the speed of the first row, 1 MB takes {} and becomes {per_byte} MB of results; 1 GB takes {} and becomes {per_byte} GB.\n\n",
-        time(1e6),
-        time(1e9)
+        "At the speed of the first row, 1 MB takes {mega} and becomes {per_byte} MB of results; 1 GB takes {giga} and \
+         becomes {per_byte} GB.\n\n"
     )
 }
 
@@ -176,24 +148,18 @@ pub fn readme(lab: &Lab) -> String {
     let Machine {
         processor, cores, ..
     } = &lab.machine;
-    let threads = format!("{cores} threads");
-    let head = [
-        "you want",
-        "take",
-        "blocks per batch",
-        "ms per block, one thread",
-        &threads,
-        &format!("ms per batch, {threads}"),
-        "evaluation key",
-        "results per byte",
-    ];
+    let head = format!(
+        "you want|take|blocks per batch|ms per block, one thread|{cores} threads|ms per batch, {cores} threads|\
+         evaluation key|results per byte"
+    );
     let (secure, papers) = (&CHOICES[..5], &COMPARISONS[..1]);
     let rows = secure.iter().chain(papers).map(|choice| {
-        let (one, most) = (one_thread(lab, choice), most_threads(lab, choice));
+        let choice = Choice::new(lab, choice);
+        let (one, most) = (choice.one_thread(), choice.most_threads());
         let per_block = |run: Option<&Run>| of(run, |run| milliseconds(run.ms_per_block));
         vec![
-            choice.need.to_owned(),
-            choice.name(),
+            choice.need.clone(),
+            choice.name.clone(),
             of(most, |run| grouped(run.blocks)),
             per_block(one),
             per_block(most),
@@ -202,7 +168,7 @@ pub fn readme(lab: &Lab) -> String {
             of(most, results_per_byte),
         ]
     });
-    let table = Cells::new(&head, rows.collect()).markdown();
+    let table = Cells::of(&head, rows.collect()).markdown();
     format!(
         "{table}\nMeasured on {processor}, {cores} cores, {}; repetitions differ by up to {:.0} %.\n",
         day(lab),
@@ -226,43 +192,26 @@ fn day(lab: &Lab) -> &str {
     lab.date.split('T').next().unwrap_or_default()
 }
 
-/// The run on most threads; of those, the one on fewest blocks.
-fn most_threads<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
-    let runs = lab.runs.iter().filter(|run| choice.is_of(run));
-    runs.max_by_key(|run| (run.threads, Reverse(run.blocks)))
-}
-
-fn one_thread<'l>(lab: &'l Lab, choice: &Choice) -> Option<&'l Run> {
-    let mut runs = lab.runs.iter().filter(|run| choice.is_of(run));
-    runs.find(|run| run.threads == 1)
-}
-
 /// A figure of a run, or a dash if there is no run.
 fn of(run: Option<&Run>, figure: impl Fn(&Run) -> String) -> String {
-    run.map_or_else(|| "–".into(), figure)
+    or_dash(run.map(figure))
 }
 
-fn row(lab: &Lab, choice: &Choice) -> Vec<String> {
-    let (one, most) = (one_thread(lab, choice), most_threads(lab, choice));
+fn row(choice: &Choice<'_>) -> Vec<String> {
+    let (one, most) = (choice.one_thread(), choice.most_threads());
+    let per_block = |run: &Run| short_seconds(run.seconds_per_block());
+    let latency = |run: &Run| short_seconds(run.latency_seconds.unwrap_or(run.seconds));
+    let keys = |run: &Run| bytes(run.eval_key_bytes + run.wrapped_key_bytes);
     vec![
-        choice.need.to_owned(),
-        choice.name(),
-        of(most, |run| {
-            run.ready_seconds()
-                .map_or_else(|| "–".into(), short_seconds)
-        }),
-        of(most, |run| {
-            short_seconds(run.latency_seconds.unwrap_or(run.seconds))
-        }),
-        of(most, |run| short_seconds(run.seconds_per_block())),
-        of(one, |run| short_seconds(run.seconds_per_block())),
+        choice.need.clone(),
+        choice.name.clone(),
+        or_dash(most.and_then(Run::ready_seconds).map(short_seconds)),
+        of(most, latency),
+        of(most, per_block),
+        of(one, per_block),
         of(most, |run| bytes(16 * run.blocks)),
-        of(most, |run| {
-            bytes(run.eval_key_bytes + run.wrapped_key_bytes)
-        }),
+        of(most, keys),
         of(most, results_per_byte),
-        of(most, |run| {
-            run.peak_rss_bytes.map_or_else(|| "–".into(), bytes)
-        }),
+        or_dash(most.and_then(|run| run.peak_rss_bytes).map(bytes)),
     ]
 }

@@ -15,7 +15,6 @@ use crate::document::{Lab, Run, median};
 use crate::units;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Standard deviations that a change must exceed: a comparison looks at hundreds of figures, and the noise of a
 /// shared host is not normal.
@@ -124,16 +123,15 @@ type Noise = BTreeMap<(&'static str, Class), f64>;
 /// Compares two documents.
 #[must_use]
 pub fn compare(old: &Lab, new: &Lab) -> Comparison {
-    let references = [old, new].map(reference);
-    let references = match references {
+    let references = match [old, new].map(reference) {
         [Some(old), Some(new)] => [old, new],
         _ => [1.0; 2],
     };
     let [old, new] = [old, new].map(named);
-    let pairs: Vec<(&Run, &Run)> = old
+    let pairs = old
         .iter()
-        .filter_map(|(name, a)| new.get(name).map(|b| (*a, *b)))
-        .collect();
+        .filter_map(|(name, a)| Some((*a, *new.get(name)?)));
+    let pairs: Vec<(&Run, &Run)> = pairs.collect();
     let all = || old.values().chain(new.values()).copied();
     let noise = noise(all);
     let alone = [(&old, &new), (&new, &old)].map(|(a, b)| {
@@ -168,11 +166,8 @@ pub fn compare(old: &Lab, new: &Lab) -> Comparison {
 
 /// The reference transform of a document: geometric mean over all repetitions of all runs; `None` if a run lacks it.
 fn reference(lab: &Lab) -> Option<f64> {
-    let all: Vec<Vec<f64>> = lab
-        .runs
-        .iter()
-        .map(|run| values(run, "reference_ntt_ns"))
-        .collect();
+    let all = lab.runs.iter().map(|run| values(run, "reference_ntt_ns"));
+    let all: Vec<Vec<f64>> = all.collect();
     let logs: Vec<f64> = all.iter().flatten().map(|ns| ns.ln()).collect();
     let known = !logs.is_empty() && all.iter().all(|values| !values.is_empty());
     known.then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
@@ -266,10 +261,8 @@ impl Comparison {
                 continue;
             }
             let [a, b] = runs.map(|(run, unit)| -> Vec<f64> {
-                values(run, field)
-                    .into_iter()
-                    .map(|time| time / unit)
-                    .collect()
+                let times = values(run, field).into_iter();
+                times.map(|time| time / unit).collect()
             });
             let ratio = median(&b) / median(&a);
             let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
@@ -283,18 +276,12 @@ impl Comparison {
                 evaluation = Some(chance);
             }
             if ratio.ln().abs() > chance.ln() && contrary(&a, &b) <= MOST_CONTRARY {
-                let verdict = if ratio < 1.0 {
-                    Verdict::Faster
-                } else {
-                    Verdict::Slower
+                let verdict = match ratio < 1.0 {
+                    true => Verdict::Faster,
+                    false => Verdict::Slower,
                 };
-                self.add(
-                    new,
-                    what,
-                    seconds.map(units::short_seconds),
-                    [ratio, chance],
-                    verdict,
-                );
+                let values = seconds.map(units::short_seconds);
+                self.add(new, what, values, [ratio, chance], verdict);
             }
         }
         evaluation
@@ -331,10 +318,9 @@ impl Comparison {
             if !a.differs(b) {
                 continue;
             }
-            let verdict = if b.value < a.value {
-                Verdict::Better
-            } else {
-                Verdict::Worse
+            let verdict = match b.value < a.value {
+                true => Verdict::Better,
+                false => Verdict::Worse,
             };
             let ratio = if a.log2 { f64::NAN } else { b.value / a.value };
             let values = [a, b].map(Figure::text);
@@ -358,30 +344,21 @@ impl Comparison {
     /// The comparison as text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut out = String::new();
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let _ = writeln!(
-            out,
-            "{} runs are in both documents, {} figures compared",
-            self.compared, self.figures
-        );
         let [seconds, reference] = self.shift.map(percent);
-        let _ = writeln!(
-            out,
-            "evaluation, median over runs: {seconds:+.1} % in seconds, {reference:+.1} % in reference transforms"
-        );
         let known = match self.repeated {
             true => "by the repetitions of the runs",
             false => "assuming a noise of 8 %, because nothing was repeated",
         };
-        let chance = percent(self.chance);
-        let _ = writeln!(
-            out,
-            "chance explains differences of up to {chance:.0} % for a run, {known}"
+        let (compared, figures, chance) = (self.compared, self.figures, percent(self.chance));
+        let mut out = format!(
+            "{compared} runs are in both documents, {figures} figures compared\n\
+             evaluation, median over runs: {seconds:+.1} % in seconds, {reference:+.1} % in reference transforms\n\
+             chance explains differences of up to {chance:.0} % for a run, {known}\n"
         );
         for (which, alone) in ["old", "new"].into_iter().zip(&self.alone) {
             for run in alone {
-                let _ = writeln!(out, "only in the {which} document: {run}");
+                out += &format!("only in the {which} document: {run}\n");
             }
         }
         for change in &self.changes {
@@ -392,16 +369,15 @@ impl Comparison {
                 Verdict::Worse => "WORSE",
             };
             let ([old, new], run, what) = (&change.values, &change.run, &change.what);
-            let _ = write!(out, "{verdict}: {run}: {what} {old} -> {new}");
+            out += &format!("{verdict}: {run}: {what} {old} -> {new}");
             if change.ratio.is_finite() {
-                let (ratio, chance) = (percent(change.ratio), percent(change.chance));
-                let _ = match change.verdict {
-                    Verdict::Faster | Verdict::Slower => write!(
-                        out,
-                        "; {ratio:+.1} % in reference transforms, if both documents have them (chance: {chance:.1} %)"
-                    ),
-                    Verdict::Better | Verdict::Worse => write!(out, "; {ratio:+.1} %"),
-                };
+                out += &format!("; {:+.1} %", percent(change.ratio));
+                if matches!(change.verdict, Verdict::Faster | Verdict::Slower) {
+                    out += &format!(
+                        " in reference transforms, if both documents have them (chance: {:.1} %)",
+                        percent(change.chance)
+                    );
+                }
             }
             out.push('\n');
         }

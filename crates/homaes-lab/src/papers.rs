@@ -1,6 +1,6 @@
 //! Tables of docs/papers.md: figures printed in the papers, and runs of a document.
 
-use crate::cells::Cells;
+use crate::cells::{Cells, or_dash};
 use crate::document::{Lab, Run};
 use crate::units::{rough, short_seconds};
 use std::cmp::Reverse;
@@ -35,10 +35,6 @@ fn runs<'l>(lab: &'l Lab, set: &str, layout: &str) -> impl Iterator<Item = &'l R
     lab.runs.iter().filter(wanted)
 }
 
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".into())
-}
-
 /// Every system of the papers: time per block as printed, and here on most threads.
 #[must_use]
 pub fn systems(lab: &Lab) -> Cells {
@@ -60,10 +56,8 @@ pub fn systems(lab: &Lab) -> Cells {
             or_dash(ratio.map(rough)),
         ]
     };
-    Cells::new(
-        &["paper", "system", "set", "printed", "here", "ratio"],
-        SYSTEMS.iter().map(row).collect(),
-    )
+    let head = "paper|system|set|printed|here|ratio";
+    Cells::of(head, SYSTEMS.iter().map(row).collect())
 }
 
 /// GHS12's three implementations, printed and here on one thread.
@@ -118,28 +112,24 @@ pub fn ghs12(lab: &Lab) -> Cells {
         }),
     ];
     let head = "|packed, printed|here|byte-sliced, printed|here|bit-sliced, printed|here";
-    Cells::new(&head.split('|').collect::<Vec<_>>(), rows)
+    Cells::of(head, rows)
 }
 
 /// TBCS23's times of one block, printed and here, with the ratio to the fastest printed one.
 #[must_use]
 pub fn tbcs23(lab: &Lab) -> Cells {
     const FASTEST: f64 = 28.73;
-    const PRINTED: [[&str; 3]; 8] = [
-        ["i7-laptop (1 thread)", "4.5 mins = 270 secs", "9.4"],
-        ["i7-laptop (6 threads)", "54.31 secs", "1.9"],
-        ["AMD-server (1 thread)", "5.7 mins = 342 secs", "11.9"],
-        ["AMD-server (16 threads)", "36.39 secs", "1.3"],
-        ["\"i7-server\" (16 threads)", "28.73 secs", "1"],
-        ["Gentry et al. (1 thread)", "18 mins", "37.6"],
-        ["Mella and Susella (1 thread)", "22 mins", "45.9"],
-        [
-            "Stracovsky et al. (16 threads)",
-            "4.2 mins = 252 secs",
-            "8.8",
-        ],
+    const PRINTED: [&str; 8] = [
+        "i7-laptop (1 thread)|4.5 mins = 270 secs|9.4",
+        "i7-laptop (6 threads)|54.31 secs|1.9",
+        "AMD-server (1 thread)|5.7 mins = 342 secs|11.9",
+        "AMD-server (16 threads)|36.39 secs|1.3",
+        "\"i7-server\" (16 threads)|28.73 secs|1",
+        "Gentry et al. (1 thread)|18 mins|37.6",
+        "Mella and Susella (1 thread)|22 mins|45.9",
+        "Stracovsky et al. (16 threads)|4.2 mins = 252 secs|8.8",
     ];
-    let printed = PRINTED.map(|row| row.map(str::to_owned).to_vec());
+    let printed = PRINTED.map(|row| row.split('|').map(str::to_owned).collect());
     let sets = [
         ("tfhe/nibble128", "sliced"),
         ("tfhe/nibble-paper", "sliced"),
@@ -147,9 +137,8 @@ pub fn tbcs23(lab: &Lab) -> Cells {
         ("tfhe/p128", "bits"),
     ];
     let ours = sets.iter().flat_map(|(set, layout)| {
-        let mut found: Vec<&Run> = runs(lab, set, layout)
-            .filter(|run| run.blocks == 1)
-            .collect();
+        let found = runs(lab, set, layout).filter(|run| run.blocks == 1);
+        let mut found: Vec<&Run> = found.collect();
         found.sort_by_key(|run| run.threads);
         found.into_iter().map(|run| {
             let s = if run.threads == 1 { "" } else { "s" };
@@ -161,5 +150,5 @@ pub fn tbcs23(lab: &Lab) -> Cells {
         })
     });
     let rows = printed.into_iter().chain(ours).collect();
-    Cells::new(&["", "time of a block", "ratio"], rows)
+    Cells::of("|time of a block|ratio", rows)
 }

@@ -149,26 +149,20 @@ fn check_run(run: &Run) -> Result<(), DocumentError> {
             least,
         }),
     };
+    let bytes = run.ciphertext_bytes_per_byte;
     within("seconds", run.seconds, LEAST)?;
     within("seconds_per_batch", run.seconds_per_batch, LEAST)?;
     within("ms_per_block", run.ms_per_block, LEAST)?;
     within("setup_seconds", run.setup_seconds, 0.0)?;
     within("threads", run.threads as f64, 1.0)?;
     within("blocks", run.blocks as f64, 1.0)?;
-    within(
-        "ciphertext_bytes_per_byte",
-        run.ciphertext_bytes_per_byte,
-        0.0,
-    )?;
+    within("ciphertext_bytes_per_byte", bytes, 0.0)?;
     for (field, value) in run.clone().times() {
-        value
-            .iter()
-            .try_for_each(|&found| within(field, found, LEAST))?;
+        within(field, value.unwrap_or(LEAST), LEAST)?;
     }
-    let samples = run.samples.values().flatten();
-    samples
-        .copied()
-        .try_for_each(|found| within("a repetition", found, 0.0))?;
+    for &found in run.samples.values().flatten() {
+        within("a repetition", found, 0.0)?;
+    }
     let seconds = run.samples.get("seconds");
     within("repetitions", seconds.map_or(1, Vec::len) as f64, 1.0)?;
     for round in &run.rounds {

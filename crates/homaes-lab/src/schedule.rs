@@ -88,12 +88,6 @@ impl Schedule {
     pub fn cost(&self, index: usize) -> f64 {
         self.cases[index].cost
     }
-
-    /// Number of times that run `index` was made.
-    #[must_use]
-    pub fn samples(&self, index: usize) -> usize {
-        self.cases[index].samples
-    }
 }
 
 #[cfg(test)]
@@ -151,7 +145,10 @@ mod tests {
         schedule.give_up(0);
         assert_eq!(schedule.next(1.0), Some(1));
         schedule.done(1, 1.0);
-        assert_eq!((schedule.next(2.0), schedule.samples(1)), (Some(1), 1));
+        assert_eq!(
+            (schedule.next(2.0), schedule.cases[1].samples),
+            (Some(1), 1)
+        );
         assert_eq!(schedule.next(9.5), None);
         assert_eq!(Schedule::new(1.0, &[]).next(0.0), None);
     }

@@ -1,6 +1,6 @@
 //! The tables of a document.
 
-use crate::cells::Cells;
+use crate::cells::{Cells, or_dash};
 use crate::document::{Lab, Machine, Run};
 use crate::units::{bytes, digits, grouped, short_seconds};
 use std::collections::BTreeMap;
@@ -15,16 +15,11 @@ pub(crate) struct Section {
 
 /// All tables of a document that have rows, sorted by set.
 pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
-    let key = |run: &Run| {
-        (
-            run.set.clone(),
-            run.layout.clone(),
-            run.key_bits,
-            run.threads,
-        )
-    };
     let mut lab = lab.clone();
-    lab.runs.sort_by_key(key);
+    lab.runs.sort_by(|a, b| {
+        let [a, b] = [a, b].map(|run| (&run.set, &run.layout, run.key_bits, run.threads));
+        a.cmp(&b)
+    });
     let lab = &lab;
     let section = |title, text: &str, cells| Section {
         title,
@@ -57,10 +52,6 @@ pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
     ];
     all.retain(|section| !section.cells.rows.is_empty());
     all
-}
-
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".into())
 }
 
 fn time(seconds: Option<f64>) -> String {
@@ -105,17 +96,8 @@ fn machine_rows(lab: &Lab) -> Cells {
             machine.features.join(", "),
         ]
     };
-    Cells::new(
-        &[
-            "processor",
-            "cores",
-            "memory",
-            "system",
-            "kernels",
-            "features",
-        ],
-        machines.iter().map(row).collect(),
-    )
+    let head = "processor|cores|memory|system|kernels|features";
+    Cells::of(head, machines.iter().map(row).collect())
 }
 
 fn run_rows(lab: &Lab) -> Cells {
@@ -124,6 +106,8 @@ fn run_rows(lab: &Lab) -> Cells {
         // a document may have the failure of one batch only
         let batch = security.and_then(|security| security.log2_p_fail);
         let any_batch = batch.map(|log| log + (run.batches.max(1) as f64).log2());
+        let failure = run.log2_p_fail.or(any_batch);
+        let ntts = run.aes_over_reference_ntt;
         let bits = security.and_then(|security| security.bits_with_rotations);
         vec![
             run.set.clone(),
@@ -134,41 +118,18 @@ fn run_rows(lab: &Lab) -> Cells {
             time(run.latency_seconds),
             time(Some(run.seconds)),
             short_seconds(run.seconds_per_block()),
-            or_dash(
-                run.aes_over_reference_ntt
-                    .map(|ntts| grouped(ntts.round() as u64)),
-            ),
+            or_dash(ntts.map(|ntts| grouped(ntts.round() as u64))),
             or_dash(run.spread().map(|spread| format!("{spread:.2}"))),
             or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
-            or_dash(
-                run.log2_p_fail
-                    .or(any_batch)
-                    .map(|log| format!("2^{log:.1}")),
-            ),
+            or_dash(failure.map(|log| format!("2^{log:.1}"))),
             match run.is_secure() {
                 true => or_dash(bits.map(|bits| format!("{bits:.1}"))),
                 false => "NOT SECURE".into(),
             },
         ]
     };
-    Cells::new(
-        &[
-            "set",
-            "layout",
-            "AES",
-            "threads",
-            "blocks",
-            "one block",
-            "all",
-            "per block",
-            "NTTs",
-            "spread",
-            "noise left",
-            "failure",
-            "security",
-        ],
-        lab.runs.iter().map(row).collect(),
-    )
+    let head = "set|layout|AES|threads|blocks|one block|all|per block|NTTs|spread|noise left|failure|security";
+    Cells::of(head, lab.runs.iter().map(row).collect())
 }
 
 /// Per set, layout and AES key, the run with most threads; of those, the longest.
@@ -180,9 +141,7 @@ fn best_runs(lab: &Lab) -> Vec<&Run> {
         };
         match best.iter_mut().find(same) {
             None => best.push(run),
-            Some(other) if (run.threads, run.blocks) > (other.threads, other.blocks) => {
-                *other = run;
-            }
+            Some(best) if (run.threads, run.blocks) > (best.threads, best.blocks) => *best = run,
             Some(_) => {}
         }
     }
@@ -200,20 +159,10 @@ fn key_rows(lab: &Lab) -> Cells {
             time(run.decrypt_seconds),
         ]
     };
-    let runs = best_runs(lab)
-        .into_iter()
-        .filter(|run| run.keygen_seconds.is_some());
-    Cells::new(
-        &[
-            "set",
-            "layout",
-            "key generation",
-            "wrapping",
-            "ready",
-            "decryption",
-        ],
-        runs.map(row).collect(),
-    )
+    let runs = best_runs(lab).into_iter();
+    let runs = runs.filter(|run| run.keygen_seconds.is_some());
+    let head = "set|layout|key generation|wrapping|ready|decryption";
+    Cells::of(head, runs.map(row).collect())
 }
 
 fn size_rows(lab: &Lab) -> Cells {
@@ -230,20 +179,8 @@ fn size_rows(lab: &Lab) -> Cells {
             count(run.rotations),
         ]
     };
-    Cells::new(
-        &[
-            "set",
-            "layout",
-            "evaluation key",
-            "wrapped key",
-            "results",
-            "per byte",
-            "memory",
-            "transforms",
-            "rotations",
-        ],
-        best_runs(lab).into_iter().map(row).collect(),
-    )
+    let head = "set|layout|evaluation key|wrapped key|results|per byte|memory|transforms|rotations";
+    Cells::of(head, best_runs(lab).into_iter().map(row).collect())
 }
 
 /// One row per reason, with the runs that were not made; runs that differ only in threads are merged.
@@ -258,5 +195,5 @@ fn skipped_rows(lab: &Lab) -> Cells {
         }
     }
     let row = |(reason, runs): (&str, Vec<&str>)| vec![reason.to_owned(), runs.join("; ")];
-    Cells::new(&["why", "runs"], reasons.into_iter().map(row).collect())
+    Cells::of("why|runs", reasons.into_iter().map(row).collect())
 }
