@@ -1,22 +1,23 @@
-//! The command line. Choices that are not evaluated yet are no values of these enums, so they are refused by name.
+//! The command line.
 
 use crate::console::Failure;
-use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum};
-use homaes::Devices as Evaluators;
-use homaes::KeySize;
-use parse::{file_path, parse_budget, parse_device, parse_key_bits, parse_range, parse_threads};
+use homaes::{Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant};
+use parse::{
+    Auto, directions, expansions, file_path, layouts, modes, parse_blocks, parse_device,
+    parse_range, parse_threads, schemes, variants,
+};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-use std::time::Duration;
 
+mod bench;
 mod job;
 mod parse;
 
+pub(crate) use bench::{Bench, BenchCommand, Compare, Papers, Target};
 pub(crate) use job::{Job, JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify};
-pub(crate) use parse::{is_stream, parse_expected_nonce, parse_iv, parse_nonce};
+pub(crate) use parse::{MODES, is_stream, parse_expected_nonce, parse_iv, parse_nonce};
 
 /// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
 #[derive(Debug, Parser)]
@@ -49,19 +50,19 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
     /// FHE scheme, with its default set, a secure one if there is any [default: that of --set, or bgv]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = schemes())]
     pub(crate) scheme: Option<Scheme>,
     /// Parameter set instead of the scheme's default (see 'homaes params')
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
     /// Variant of the scheme's AES circuit, with its default set
-    #[arg(long, value_enum, conflicts_with = "set")]
+    #[arg(long, value_parser = variants(), conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
     /// Layout of blocks in ciphertexts; auto: as in 'homaes transcipher'
-    #[arg(long, value_enum, default_value_t = Layout::Auto)]
-    pub(crate) layout: Layout,
+    #[arg(long, value_parser = layouts(), default_value = "auto")]
+    pub(crate) layout: Auto<Layout>,
     /// AES blocks of text [default: one full batch, or 2 for schemes that are fast on few blocks]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
+    #[arg(long, value_name = "N", value_parser = parse_blocks())]
     pub(crate) blocks: Option<u64>,
 }
 
@@ -127,18 +128,18 @@ pub(crate) struct WrapKey {
     pub(crate) key_file: PathBuf,
     /// Layout of blocks in ciphertexts; auto: sliced and packed if the set offers them, so that the server can choose,
     /// otherwise bits
-    #[arg(long, value_enum, default_value_t = Layout::Auto)]
-    pub(crate) layout: Layout,
+    #[arg(long, value_parser = layouts(), default_value = "auto")]
+    pub(crate) layout: Auto<Layout>,
     /// Direction of AES: encrypt for CTR, CFB and GCM, decrypt for ECB and CBC
-    #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
+    #[arg(long, value_parser = directions(), default_value = "encrypt")]
     pub(crate) direction: Direction,
     /// Multiplications the results must still allow; only for schemes with levels [default: the set's; see 'homaes
     /// params']
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
     /// Who expands the AES key; auto: the server, under encryption, if the scheme can, which keeps the file small
-    #[arg(long, value_enum, default_value_t = Expand::Auto)]
-    pub(crate) expand: Expand,
+    #[arg(long, value_parser = expansions(), default_value = "auto")]
+    pub(crate) expand: Auto<Expansion>,
     /// Wrapped key to write (.hwk)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
@@ -151,8 +152,8 @@ pub(crate) struct WrapKey {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Message {
     /// Mode of operation of AES
-    #[arg(long, value_enum)]
-    pub(crate) mode: Mode,
+    #[arg(long, value_parser = modes())]
+    pub(crate) mode: &'static str,
     /// CTR: initial counter block; CBC, CFB: IV; both 32 hex digits, as in 'openssl enc -iv'. GCM: nonce, 24 hex digits
     /// [default: the first 12 bytes of the file]
     #[arg(long, value_name = "HEX")]
@@ -223,8 +224,8 @@ pub(crate) struct Transcipher {
     pub(crate) bridge: Option<PathBuf>,
     /// Layout of blocks in ciphertexts, one of the wrapped key's; auto: the fastest for the length of the input (packed
     /// for short files, sliced for long ones)
-    #[arg(long, value_enum, default_value_t = Layout::Auto)]
-    pub(crate) layout: Layout,
+    #[arg(long, value_parser = layouts(), default_value = "auto")]
+    pub(crate) layout: Auto<Layout>,
     /// JSON report to write: seconds, level and noise bound of every step of AES in every batch, transforms, and
     /// seconds per kernel
     #[arg(long, value_name = "FILE", value_parser = file_path())]
@@ -272,7 +273,8 @@ pub(crate) struct Decrypt {
     pub(crate) out: Option<PathBuf>,
     /// Decrypt computed values (.hcv) to JSON with labels and numbers [default output: standard output]
     #[arg(long, conflicts_with_all = [
-        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect", "seen", "part", "unpad",
+        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect",
+        "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
     /// AES key, as in wrap-key, to check GCM tags; nothing is written unless every part has a valid tag
@@ -282,8 +284,8 @@ pub(crate) struct Decrypt {
     #[arg(long)]
     pub(crate) unauthenticated: bool,
     /// Refuse a message of another mode
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) expect_mode: Option<Mode>,
+    #[arg(long, value_parser = modes(), value_name = "MODE")]
+    pub(crate) expect_mode: Option<&'static str>,
     /// Refuse a message with another GCM nonce (24 hex digits), CTR counter block or CBC IV (32 hex digits)
     #[arg(long, value_name = "HEX")]
     pub(crate) expect_nonce: Option<String>,
@@ -394,56 +396,6 @@ pub(crate) struct ChangePassphrase {
     pub(crate) remove: bool,
 }
 
-/// Measure full runs or kernels, or compare measurements
-#[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Bench {
-    #[command(subcommand)]
-    pub(crate) command: Option<BenchCommand>,
-    /// What to measure
-    #[arg(value_enum, default_value_t = Target::All)]
-    pub(crate) target: Target,
-    /// Parameter set instead of the scheme's default (see 'homaes params'); with 'all', measure only its scheme,
-    /// without --budget
-    #[arg(long, value_name = "NAME")]
-    pub(crate) set: Option<String>,
-    /// Variant of the scheme's AES circuit, with its default set
-    #[arg(long, value_enum, conflicts_with = "set")]
-    pub(crate) variant: Option<Variant>,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
-    #[command(flatten)]
-    pub(crate) device: Device,
-    /// Layout of blocks in ciphertexts; auto: the fastest for full batches
-    #[arg(long, value_enum, default_value_t = Layout::Auto)]
-    pub(crate) layout: Layout,
-    /// Bits of the AES key: 128, 192 or 256
-    #[arg(long, value_name = "BITS", value_parser = parse_key_bits, default_value = "128")]
-    pub(crate) key_bits: KeySize,
-    /// Direction of AES: encrypt measures mode ctr, decrypt mode ecb
-    #[arg(long, value_enum, default_value_t = Direction::Encrypt)]
-    pub(crate) direction: Direction,
-    /// AES blocks, in as many batches as they need [default: one full batch, or 1 for schemes that are fast on few
-    /// blocks]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BLOCKS))]
-    pub(crate) blocks: Option<u64>,
-    /// Also measure the noise after every round with the secret key, in one more batch
-    #[arg(long)]
-    pub(crate) noise: bool,
-    /// all: measure as many sets and layouts as fit into this time ('20m', '1h 30m'), on one thread and on all, in two
-    /// passes [default: one run of each scheme's default set]
-    #[arg(long, value_name = "TIME", value_parser = parse_budget,
-        conflicts_with_all = ["set", "variant", "layout", "key_bits", "direction", "blocks", "noise"])]
-    pub(crate) budget: Option<Duration>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Internal, for 'bench all': end when standard input ends
-    #[arg(long, hide = true)]
-    pub(crate) bound: bool,
-}
-
 /// Make pages and pictures from measurements
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
@@ -483,220 +435,12 @@ pub(crate) struct Man {
     pub(crate) force: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum BenchCommand {
-    Compare(Compare),
-    Papers(Papers),
-}
-
-/// Print the papers' tables beside ours, as Markdown: docs/papers.md
-#[derive(Debug, clap::Args)]
-pub(crate) struct Papers {
-    /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]
-    #[arg(value_name = "FILE", value_parser = file_path())]
-    pub(crate) runs: Option<PathBuf>,
-    /// Skip measurements: the operations of CLT14's Table 1
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// CLT14: the largest instance to measure
-    #[arg(long, value_name = "NAME", default_value = "dghv/small")]
-    pub(crate) set: String,
-    /// Worker threads for CLT14 [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
-}
-
-/// Compare two documents of 'bench --json' and show changes above run-to-run noise
-#[derive(Debug, clap::Args)]
-pub(crate) struct Compare {
-    /// The earlier document
-    #[arg(value_parser = file_path())]
-    pub(crate) old: PathBuf,
-    /// The later document
-    #[arg(value_parser = file_path())]
-    pub(crate) new: PathBuf,
-    /// Fail if anything became slower or worse or is missing, or if noise hides everything
-    #[arg(long)]
-    pub(crate) check: bool,
-}
-
-/// One of the library's schemes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scheme(pub(crate) homaes::Scheme);
-
-impl ValueEnum for Scheme {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<Scheme>> = LazyLock::new(|| schemes().map(Scheme).collect());
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()))
-    }
-}
-
-fn schemes() -> impl Iterator<Item = homaes::Scheme> {
-    homaes::Scheme::ALL.iter().copied()
-}
-
-/// The scheme that is taken where none is named.
-pub(crate) fn default_scheme() -> Scheme {
-    Scheme::value_variants()[0]
-}
-
-/// One of the ways in which schemes evaluate AES.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Variant(pub(crate) homaes::Variant);
-
-impl ValueEnum for Variant {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
-            let variants = schemes().flat_map(homaes::Scheme::variants);
-            variants.copied().map(Variant).collect()
-        });
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name).help(self.0.about))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Expand {
-    Auto,
-    Server,
-    Client,
-}
-
-impl Expand {
-    /// Who was asked for, if anyone was.
-    pub(crate) fn get(self) -> Option<homaes::Expansion> {
-        match self {
-            Self::Auto => None,
-            Self::Server => Some(homaes::Expansion::Server),
-            Self::Client => Some(homaes::Expansion::Client),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Layout {
-    Auto,
-    /// byte i of every block in ciphertext i of 16
-    Sliced,
-    /// all bytes in one ciphertext
-    Packed,
-    /// every bit in a ciphertext of its own
-    Bits,
-}
-
-impl Layout {
-    /// The layout asked for, if one was.
-    pub(crate) fn get(self) -> Option<homaes::Layout> {
-        match self {
-            Self::Auto => None,
-            Self::Sliced => Some(homaes::Layout::Sliced),
-            Self::Packed => Some(homaes::Layout::Packed),
-            Self::Bits => Some(homaes::Layout::Bits),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Direction {
-    Encrypt,
-    Decrypt,
-}
-
-impl Direction {
-    pub(crate) fn get(self) -> homaes::Direction {
-        match self {
-            Self::Encrypt => homaes::Direction::Encrypt,
-            Self::Decrypt => homaes::Direction::Decrypt,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    Ecb,
-    Cbc,
-    /// segments of 128 bits
-    Cfb,
-    /// counting in 128 bits, big-endian
-    Ctr,
-    Gcm,
-    /// counting in the last 64 bits, big-endian
-    Ctr64,
-    /// counting in the last 32 bits, big-endian
-    Ctr32,
-    /// counting in 128 bits, little-endian
-    CtrLe,
-    /// counting in the first 64 bits, little-endian
-    #[value(name = "ctr64-le")]
-    Ctr64Le,
-    /// counting in the first 32 bits, little-endian
-    #[value(name = "ctr32-le")]
-    Ctr32Le,
-}
-
-impl Mode {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ecb => "ecb",
-            Self::Cbc => "cbc",
-            Self::Cfb => "cfb",
-            Self::Ctr => "ctr",
-            Self::Gcm => "gcm",
-            Self::Ctr64 => "ctr64",
-            Self::Ctr32 => "ctr32",
-            Self::CtrLe => "ctr-le",
-            Self::Ctr64Le => "ctr64-le",
-            Self::Ctr32Le => "ctr32-le",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
     Auto,
     Json,
     None,
 }
-
-/// What 'bench' measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
-    Scheme(homaes::Scheme),
-    Bridge,
-    Kernels,
-    All,
-}
-
-impl ValueEnum for Target {
-    fn value_variants<'a>() -> &'a [Self] {
-        static ALL: LazyLock<Vec<Target>> = LazyLock::new(|| {
-            let schemes = schemes().map(Target::Scheme);
-            schemes
-                .chain([Target::Bridge, Target::Kernels, Target::All])
-                .collect()
-        });
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(match self {
-            Self::Scheme(scheme) => scheme.name(),
-            Self::Bridge => "bridge",
-            Self::Kernels => "kernels",
-            Self::All => "all",
-        }))
-    }
-}
-
-/// More text than demonstrations and benchmarks need: 1 GiB.
-const MAX_BLOCKS: u64 = 1 << 26;
 
 #[cfg(test)]
 mod tests {

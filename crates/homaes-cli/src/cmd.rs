@@ -20,17 +20,22 @@ mod sample;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
-use crate::args::{Variant, is_stream};
+use crate::args::is_stream;
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::remedy::remedy;
 use crate::{table, terminal};
-use homaes::{AesKey, Error, ErrorKind, Layout, MAX_AAD_BYTES, Passphrase, Scheme, SecretKey, Set};
+use homaes::{
+    AesKey, Error, ErrorKind, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set,
+    Variant,
+};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread::available_parallelism;
 
-/// The set that the command line names; it is the command line that is wrong if there is none.
+/// The set of this name; an unknown name is an error of the command line.
 fn named_set(name: &str) -> Result<Set, Failure> {
     Set::named(name).map_err(|error| match error.kind() {
         kind @ ErrorKind::UnknownSet => Failure::Usage(format!("{error}; {}", remedy(kind))),
@@ -38,23 +43,23 @@ fn named_set(name: &str) -> Result<Set, Failure> {
     })
 }
 
-/// The set given by name, or the default of the variant, or that of the scheme, to which it must belong.
+/// The set of this name, or the default of the variant or scheme; it must belong to the scheme.
 fn set_of_scheme(
     scheme: Scheme,
     name: Option<&str>,
     variant: Option<Variant>,
 ) -> Result<Set, Failure> {
     if let Some(variant) = variant
-        && !scheme.variants().contains(&variant.0)
+        && !scheme.variants().contains(&variant)
     {
-        // no two schemes have one of the same name
-        let has = |scheme: &&Scheme| scheme.variants().contains(&variant.0);
+        // variants of two schemes have different names
+        let has = |scheme: &&Scheme| scheme.variants().contains(&variant);
         let other = Scheme::ALL.iter().find(has).map_or("", |s| s.name());
         return Err(Failure::Usage(format!(
             "--variant: only scheme {other} has variants; add --scheme {other}, or leave it out"
         )));
     }
-    let default = variant.map_or(scheme.default_set(), |variant| variant.0.default_set);
+    let default = variant.map_or(scheme.default_set(), |variant| variant.default_set);
     let name = name.unwrap_or(default);
     let set = named_set(name)?;
     if set.scheme() == scheme {
@@ -67,12 +72,12 @@ fn set_of_scheme(
     }
 }
 
-/// Opens a secret key, with its passphrase if it has one, and warns if it, or its set, protects nothing.
+/// Opens a secret key, with its passphrase if it has one. Warns if others can read it, or if its set protects nothing.
 fn open_secret(path: &Path, passphrase_file: Option<&Path>) -> Result<SecretKey, Failure> {
     open_secret_by(path, passphrase_file, "--passphrase-file")
 }
 
-/// The same, where `option` names the passphrase's file.
+/// The same; `option` is the name of the passphrase's option.
 fn open_secret_by(
     path: &Path,
     passphrase_file: Option<&Path>,
@@ -114,7 +119,7 @@ fn warn_if_exposed(exposed: bool, path: &Path, what: &str) {
     }
 }
 
-/// A passphrase to be: from a file, or asked for on the terminal; `option` names the one for the file.
+/// A new passphrase, from a file or the terminal; `option` is the name of the file's option.
 fn new_passphrase(secret: &Path, file: Option<&Path>, option: &str) -> Result<Passphrase, Failure> {
     match file {
         Some(file) => read_passphrase(file),
@@ -135,7 +140,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase, Failure> {
     })
 }
 
-/// Refuses to read two things from standard input.
+/// Refuses to read two inputs from standard input.
 fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
     let files = files.iter().flatten();
     match files.filter(|path| is_stream(path)).count() {
@@ -150,7 +155,7 @@ const STANDARD_INPUT: &str = "standard input";
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// Reads an AES key, from standard input if the path is `-`; warns if it could be read in another way.
+/// Reads an AES key, from standard input if the path is `-`; warns if it is ambiguous.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
@@ -166,37 +171,72 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     Ok(key)
 }
 
-/// The associated data, or a little more than is allowed.
+/// The associated data, up to one byte more than allowed.
 fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut aad = Vec::new();
     let most = MAX_AAD_BYTES as u64 + 1;
     let read = open_file(path)?.take(most).read_to_end(&mut aad);
-    read.map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    read.map_err(at(path))?;
     Ok(aad)
 }
 
 /// Opens a file that is not one of the project's.
 fn open_file(path: &Path) -> Result<File, Failure> {
-    let file = File::open(path).map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    });
-    Ok(file?)
+    Ok(File::open(path).map_err(at(path))?)
 }
 
-/// A line with the path and size of a file, and `what` it is for.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The error of the library for one of the system.
+fn at(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Writes a whole output.
+fn write(mut output: Output, text: &str) -> Result<(), Failure> {
+    let path = output.path().to_owned();
+    output.write_all(text.as_bytes()).map_err(at(&path))?;
+    Ok(output.commit()?)
+}
+
+/// The message after a signal during a run that the same command continues; `of` is 0 before it starts.
+fn interrupted_after(done: u64, of: u64, what: &str) -> String {
+    let after = match of {
+        0 => String::new(),
+        of => format!(" after {done} of {of} {what}"),
+    };
+    format!("interrupted{after}; run the same command to continue")
+}
+
+/// Reports a complete output, on standard error if the output is standard output.
+fn print_done(out: &Path, what: &str) {
+    match is_stream(out) {
+        true => console::tell(&format!("{STANDARD_OUTPUT}: {what}\n")),
+        false => console::print_done(&format!("{}: {what}", out.display())),
+    }
+}
+
+/// Path, size and use of a file.
 fn of_size(path: &Path, what: &str) -> String {
     let bytes = fs::metadata(path).map_or(0, |data| data.len());
     format!("{}: {}, {what}", path.display(), table::bytes(bytes))
 }
 
-/// What goes with [`of_size`] for files that a server works with.
+/// The use of files for the server.
 const FOR_THE_SERVER: &str = "goes to the server";
 
-/// The layout asked for, or the first of the set; it is the command line that is wrong if the set does not offer it.
+/// Cores for this process.
+fn cores() -> NonZeroUsize {
+    available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// The layout asked for, or the first of the set; a layout that the set lacks is an error of the command line.
 fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
     let offered = set.layouts();
     let layout = layout.or_else(|| offered.first().copied());
@@ -211,7 +251,7 @@ fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
         })
 }
 
-/// Refuses an output that is one of the command's own inputs, unless it goes to standard output.
+/// Refuses an output that is also an input; standard output is allowed.
 pub(crate) fn refuse_own_input(out: &Path, inputs: &[&Path]) -> Result<(), Failure> {
     match is_stream(out) {
         true => Ok(()),

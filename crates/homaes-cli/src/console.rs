@@ -1,12 +1,12 @@
-//! What a user reads: results on standard output, warnings and errors on standard error.
+//! Results on standard output, warnings and errors on standard error.
 //!
-//! A reader that closes standard output early is no error (`homaes params | head -1`), and nothing here panics when a
-//! stream is gone.
+//! A reader that closes standard output early is no error (`homaes params | head -1`), and a closed stream is no panic.
 
 use crate::remedy::remedy;
 use clap::error::{ContextKind, ContextValue};
 use homaes::{Error, ErrorKind, Set, printable};
 use homaes_job::JobError;
+use serde_json::Value;
 use std::io::{self, Write};
 
 /// Exit code of a program stopped by Ctrl-C, by convention.
@@ -20,11 +20,11 @@ pub(crate) const TEMPORARY: u8 = 75;
 pub(crate) enum Failure {
     /// The work failed.
     Work(String),
-    /// The work failed for want of room; the same command can succeed later, and goes on with what was done.
+    /// The work failed for lack of disk or memory; the same command can succeed later, and continues the work.
     Temporary(String),
     /// The command line is wrong.
     Usage(String),
-    /// A signal ended the work early, and what there was of it is on standard output.
+    /// A signal ended the work early; finished parts are on standard output.
     Interrupted(String),
     /// Nobody reads standard output any more.
     Closed,
@@ -51,7 +51,7 @@ impl From<JobError> for Failure {
 }
 
 impl Failure {
-    /// The system refused something that concerns no file of the user.
+    /// An error of the system that concerns no file of the user.
     pub(crate) fn system(what: &str, error: impl std::fmt::Display) -> Self {
         Self::Work(format!("{what}: {error}; check the system and try again"))
     }
@@ -84,21 +84,20 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     }
     if error.get(ContextKind::InvalidSubcommand) == Some(&ContextValue::String("encrypt".into())) {
         return exit_code(Err(Failure::Usage(
-            "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -aes-128-ctr -K KEY -iv IV', then call 'homaes wrap-key' and 'homaes transcipher'".into(),
+            "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -aes-128-ctr -K KEY -iv \
+             IV', then call 'homaes wrap-key' and 'homaes transcipher'"
+                .into(),
         )));
     }
-    // The first paragraph is the message; usage and hints follow.
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect();
+    // the first paragraph is the message; usage and hints follow
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let message = lines.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     exit_code(Err(Failure::Usage(format!("{message}; see --help"))))
 }
 
-/// Writes to standard output what the command was called for.
+/// Writes the result of a command to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write(text).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Closed,
@@ -106,9 +105,9 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Says on standard output what was done. The files are complete, so it is no failure if that cannot be said.
+/// Reports success on standard output. The files are complete, so a closed stream is no failure.
 pub(crate) fn print_done(text: &str) {
-    if let Err(error) = write(&lines(text)) {
+    if let Err(error) = write(&format!("{}\n", lines(text))) {
         warn(&format!(
             "standard output: {error}; the output file is complete"
         ));
@@ -121,20 +120,32 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-/// Says on standard error what was done, where standard output is for other things.
+/// Reports progress or success on standard error, if standard output has another use.
 pub(crate) fn tell(text: &str) {
-    // Without standard error there is nobody to tell.
+    // without standard error nobody reads it
     let _ = io::stderr().write_all(lines(text).as_bytes());
 }
 
-/// Lines for people, whatever a name in them contains.
+/// Lines for people; control characters in names are escaped.
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")
 }
 
+/// Writes a JSON document or a text to standard output.
+pub(crate) fn print_either(
+    json: bool,
+    document: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    match json {
+        true => print_json(&document()),
+        false => print(&text()),
+    }
+}
+
 /// Writes a JSON document and a line end to standard output.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
@@ -146,21 +157,21 @@ pub(crate) fn warn(message: &str) {
     line("warning", message);
 }
 
-/// Says that a set protects nothing, if it does not.
+/// Warns if a set protects nothing.
 pub(crate) fn warn_insecure(set: &Set) {
     if !set.is_secure() {
         warn(&format!("{}: for tests only", insecure(set)));
     }
 }
 
-/// What to say about a set whose purpose is not `secure`.
+/// The warning about a set whose purpose is not `secure`.
 pub(crate) fn insecure(set: &Set) -> String {
     format!("set {} offers no security ({})", set.name(), set.purpose())
 }
 
-/// One line, whatever a name in it contains.
+/// One line; control characters in names are escaped.
 fn line(kind: &str, message: &str) {
     let text = format!("{kind}: {}\n", printable(message));
-    // Without standard error there is nobody to tell.
+    // without standard error nobody reads it
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,9 +1,10 @@
 //! The command `homaes`: AES-encrypted files become FHE ciphertexts, without key or data being seen.
 //!
-//! Everything it does is a few calls of the library of the same name. Exit codes: 0 done, 1 the work failed, 2 the
-//! command line is wrong, 75 the work failed and may succeed later, 130 stopped by a signal; every failure prints one line that starts with `error:`.
+//! Each command is a few calls of the library of the same name. Exit codes: 0 done, 1 the work failed, 2 the command
+//! line is wrong, 75 the work failed and may succeed later, 130 stopped by a signal. Every failure prints one line that
+//! starts with `error:`.
 //!
-//! It is a library so that other programs can carry it, such as the Python package; the program itself is `main.rs`.
+//! It is a library so that other programs can contain it, such as the Python package; the program itself is `main.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -28,16 +29,16 @@ use std::path::PathBuf;
 #[cfg(unix)]
 use std::sync::Arc;
 
-/// Runs the command line `args`, whose first word names the program, and gives the exit code of the process. `program` starts this command again, for
-/// benchmarks, whose runs are processes of their own.
+/// Runs the command line `args`, whose first word names the program, and returns the exit code of the process.
+/// `program` starts this command again, for benchmarks that measure in processes of their own.
 ///
-/// For a process that does nothing else: it takes the signals that ask to end, and faults of the program, and ends the process on a signal.
+/// For a process that does nothing else: it handles panics and the signals that ask to end, and ends the process on a
+/// signal.
 #[must_use]
 pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     panic::set_hook(Box::new(|fault| {
-        let place = fault
-            .location()
-            .map_or_else(String::new, ToString::to_string);
+        let place = fault.location();
+        let place = place.map_or_else(String::new, ToString::to_string);
         let what = fault.payload_as_str().unwrap_or("no message");
         console::error(&format!(
             "internal error at {place}: {what}; please report it"
@@ -45,12 +46,12 @@ pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     }));
     cmd::bench::set_program(program);
     let args: Vec<OsString> = args.into_iter().collect();
-    // Outputs go with the values that a panic drops.
+    // a panic drops outputs, which removes them
     panic::catch_unwind(|| guarded(args)).unwrap_or(1)
 }
 
 fn guarded(args: Vec<OsString>) -> u8 {
-    // The standard library's tables need some too, and panic without.
+    // the standard library's hash tables panic without random bytes
     if let Err(error) = getrandom::fill(&mut [0; 1]) {
         return console::exit_code(Err(homaes::Error::Random(error).into()));
     }
@@ -59,7 +60,34 @@ fn guarded(args: Vec<OsString>) -> u8 {
         Err(error) => return console::usage(&error),
     };
     let makes_files = makes_files(&args.command);
-    let keeps: Option<fn() -> String> = match &args.command {
+    let keeps = keeps(&args.command);
+    if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
+        terminal::never_hide();
+        signals::end_at_once();
+        console::warn(&format!(
+            "cannot handle signals ({error}): a signal will stop the program at once"
+        ));
+    }
+    // a write beyond the limit of file sizes then fails like one to a full disk
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    console::exit_code(backend().and_then(|()| execute(args.command)))
+}
+
+/// Whether all the work of a command is done once its first file is complete.
+fn makes_files(command: &Command) -> bool {
+    match command {
+        Command::WrapKey(_) | Command::Transcipher(_) => true,
+        Command::Export(_) | Command::Passphrase(_) => true,
+        Command::Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
+        Command::Keygen(args) => args.bridge.is_none(),
+        _ => false,
+    }
+}
+
+/// The message after a signal if unfinished work stays, or was streamed.
+fn keeps(command: &Command) -> Option<fn() -> String> {
+    match command {
         Command::Keygen(args) if args.resume => Some(|| {
             "interrupted; run the same command to continue from the last complete record".to_owned()
         }),
@@ -69,39 +97,10 @@ fn guarded(args: Vec<OsString>) -> u8 {
             "interrupted; complete parts stay; run the same command for the others".to_owned()
         }),
         _ => None,
-    };
-    if let Err(error) = signals::watch(move || stop(makes_files, keeps)) {
-        terminal::never_hide();
-        signals::end_at_once();
-        console::warn(&format!(
-            "cannot handle signals ({error}): a signal will stop the program at once"
-        ));
-    }
-    // a write beyond the limit of file sizes then fails like one to a full disk, and leaves nothing
-    #[cfg(unix)]
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    console::exit_code(backend().and_then(|()| execute(args.command)))
-}
-
-/// Whether a command is called for files that it makes, the first of which is complete only with all the work.
-fn makes_files(command: &Command) -> bool {
-    use Command::{
-        Bench, Completions, Decrypt, Demo, Devices, Export, Inspect, Job, Keygen, Man, Params,
-        Passphrase, Report, Transcipher, WrapKey,
-    };
-    match command {
-        WrapKey(_) | Transcipher(_) | Export(_) | Passphrase(_) => true,
-        // of several files the first says nothing about the others
-        Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
-        Keygen(args) => args.bridge.is_none(),
-        Report(_) | Man(_) => false,
-        Job(_) => false,
-        Demo(_) | Params(_) | Inspect(_) | Devices(_) | Bench(_) | Completions(_) => false,
     }
 }
 
-/// Ends the program on a signal. What is complete stays, and then the work is done; `keeps`: what is unfinished stays too, for the next run, and what
-/// to say then.
+/// Ends the program on a signal: with success if the outputs are complete.
 fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     if cmd::bench::goes_on_after_signal() {
         return;
@@ -114,11 +113,8 @@ fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
         console::warn("interrupted after the output was complete");
         std::process::exit(0);
     }
-    let what = keeps.map(|what| what());
-    console::error(
-        what.as_deref()
-            .unwrap_or("interrupted; partial output was removed"),
-    );
+    let removed = || "interrupted; partial output was removed".to_owned();
+    console::error(&keeps.map_or_else(removed, |message| message()));
     std::process::exit(INTERRUPTED.into());
 }
 
@@ -127,7 +123,7 @@ fn backend() -> Result<(), Failure> {
     let (name, known) = (homaes_math::BACKEND_VARIABLE, homaes_math::BACKEND_NAMES);
     match std::env::var_os(name) {
         Some(value) if known.iter().all(|&k| value != k) => {
-            let known = known.iter().map(|k| format!("{k:?}")).collect::<Vec<_>>();
+            let known: Vec<_> = known.iter().map(|k| format!("{k:?}")).collect();
             let known = known.join(" or ");
             Err(Failure::Usage(format!(
                 "environment variable {name}: found {value:?}, expected {known}; unset it for the best kernels"

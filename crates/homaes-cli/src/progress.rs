@@ -1,8 +1,8 @@
-//! How a run is followed: a bar on terminals, one JSON object per line for programs, or nothing.
+//! The progress of a run: a bar on terminals, one JSON object per line for programs, or nothing.
 
 use crate::args;
 use crate::console;
-use homaes::{Progress, Report, Share, Stages, Step};
+use homaes::{Progress, Quality, Report, Share, Stages, Step};
 use homaes_lab::units::short_seconds;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -14,54 +14,37 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Follows one run.
-pub(crate) enum Follower {
-    Bar(ProgressBar, Pace),
-    Json(Pace),
-    Silent,
-}
-
-/// Batches by whose times the rest is estimated.
+/// Batches by whose times the time left is estimated.
 const RECENT: usize = 16;
 
-/// How fast a run goes.
-pub(crate) struct Pace {
+/// The pace of a run.
+struct Pace {
     start: Instant,
-    /// Steps of AES that are done, those of earlier runs included.
+    /// Steps of AES done in this run.
     done: u64,
-    /// Batches that were there at the start.
+    /// Batches done by earlier runs and by other workers.
     resumed: u64,
-    /// Batches of this run that are done, and when the last one was.
+    /// Batches done in this run, and when the last one was.
     batches: u64,
     last: Duration,
-    /// What the last ones took.
+    /// Seconds of the last batches.
     recent: VecDeque<f64>,
 }
 
 impl Pace {
-    fn new() -> Self {
+    /// From now on, after so many batches of earlier runs.
+    fn new(resumed: u64) -> Self {
         Self {
             start: Instant::now(),
             done: 0,
-            resumed: 0,
+            resumed,
             batches: 0,
             last: Duration::ZERO,
             recent: VecDeque::new(),
         }
     }
 
-    /// So many batches were there at the start; time counts from now on.
-    fn resumed(&mut self, batches: u64) {
-        *self = Self::new();
-        self.resumed = batches;
-    }
-
-    /// Other workers have done so many batches meanwhile.
-    fn others(&mut self, batches: u64) {
-        self.resumed += batches;
-    }
-
-    /// Takes one step of AES; the steps that are done, and those of all batches.
+    /// Takes one step of AES; gives the steps that are done, and those of all batches.
     fn step(&mut self, event: Progress) -> (u64, u64) {
         let steps = event.rounds as u64 + 1;
         self.done += 1;
@@ -76,8 +59,8 @@ impl Pace {
         (self.resumed * steps + self.done, event.batches * steps)
     }
 
-    /// Seconds that are left, once a batch is done: the median of the last sixteen for each that is not, less what was spent
-    /// on those in the making.
+    /// Seconds left, once a batch is done: the median of the recent batches for each batch that is missing, less the
+    /// time already spent on the next one.
     fn seconds_left(&self, batches: u64) -> Option<f64> {
         let mut recent: Vec<f64> = self.recent.iter().copied().collect();
         recent.sort_by(f64::total_cmp);
@@ -88,38 +71,46 @@ impl Pace {
     }
 }
 
+/// Follows one run.
+pub(crate) struct Follower {
+    shows: Shows,
+    pace: Pace,
+}
+
+enum Shows {
+    Bar(ProgressBar),
+    Json,
+    Nothing,
+}
+
 impl Follower {
     /// `auto` shows a bar on a terminal and nothing elsewhere.
     pub(crate) fn new(choice: args::Progress) -> Self {
-        match choice {
+        let shows = match choice {
             args::Progress::Auto => {
                 let template = "{spinner} {msg} {wide_bar} {percent}% {prefix}";
-                Self::Bar(show("transciphering", template), Pace::new())
+                Shows::Bar(show("transciphering", template))
             }
-            args::Progress::Json => Self::Json(Pace::new()),
-            args::Progress::None => Self::Silent,
-        }
+            args::Progress::Json => Shows::Json,
+            args::Progress::None => Shows::Nothing,
+        };
+        let pace = Pace::new(0);
+        Self { shows, pace }
     }
 
     /// Whether standard output is for the lines of this follower alone.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self, Self::Json(_))
+        matches!(self.shows, Shows::Json)
     }
 
-    /// Earlier runs have left so many batches.
+    /// The run starts now; earlier runs have left so many batches.
     pub(crate) fn kept(&mut self, batches: u64) {
-        match self {
-            Self::Bar(_, pace) | Self::Json(pace) => pace.resumed(batches),
-            Self::Silent => {}
-        }
+        self.pace = Pace::new(batches);
     }
 
     /// Other workers have done so many batches meanwhile.
     pub(crate) fn others(&mut self, batches: u64) {
-        match self {
-            Self::Bar(_, pace) | Self::Json(pace) => pace.others(batches),
-            Self::Silent => {}
-        }
+        self.pace.resumed += batches;
     }
 
     /// Writes a line where lines are written.
@@ -131,54 +122,46 @@ impl Follower {
 
     /// Takes one event.
     pub(crate) fn event(&mut self, event: Progress) {
-        match self {
-            Self::Bar(bar, pace) => {
-                let (done, total) = pace.step(event);
+        let (done, total) = self.pace.step(event);
+        let left = self.pace.seconds_left(event.batches);
+        match &self.shows {
+            Shows::Bar(bar) => {
                 bar.set_length(total);
                 bar.set_position(done);
-                if let Some(left) = pace.seconds_left(event.batches) {
+                if let Some(left) = left {
                     bar.set_prefix(format!("eta {}", short_seconds(left)));
                 }
             }
-            Self::Json(pace) => {
-                let (done, total) = pace.step(event);
-                line(&json!({
-                    "event": "round",
-                    "batch": event.batch,
-                    "batches": event.batches,
-                    "round": event.round,
-                    "rounds": event.rounds,
-                    "fraction": done as f64 / total as f64,
-                    "seconds": pace.start.elapsed().as_secs_f64(),
-                    "eta_seconds": pace.seconds_left(event.batches),
-                    "step": step_json((event.round, &event.step)),
-                }));
-            }
-            Self::Silent => {}
+            Shows::Json => line(&json!({
+                "event": "round",
+                "batch": event.batch,
+                "batches": event.batches,
+                "round": event.round,
+                "rounds": event.rounds,
+                "fraction": done as f64 / total as f64,
+                "seconds": self.pace.start.elapsed().as_secs_f64(),
+                "eta_seconds": left,
+                "step": step_json((event.round, &event.step)),
+            })),
+            Shows::Nothing => {}
         }
     }
 
     /// The run has succeeded.
     pub(crate) fn finish(&self, report: &Report) {
-        match self {
-            Self::Bar(..) => clear(),
-            Self::Json(_) => line(&json!({ "event": "done", "report": report_json(report) })),
-            Self::Silent => {}
-        }
+        clear();
+        self.tell(&json!({ "event": "done", "report": report_json(report) }));
     }
 }
 
 /// A report as JSON.
 pub(crate) fn report_json(report: &Report) -> Value {
-    let mut steps = steps_json(&report.steps);
-    for (step, seconds) in steps
-        .as_array_mut()
-        .into_iter()
-        .flatten()
-        .zip(&report.stages_by_step)
-    {
+    let mut steps: Vec<Value> = report.steps.iter().enumerate().map(step_json).collect();
+    for (step, seconds) in steps.iter_mut().zip(&report.stages_by_step) {
         step["stage_seconds"] = json!(stages(Some(seconds)));
     }
+    let quality = report.quality;
+    let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
     json!({
         "layout": report.layout.name(),
         "bytes": report.bytes,
@@ -193,12 +176,12 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "steps": steps,
         "transforms": report.count("transforms"),
         "rotations": report.count("rotations"),
-        "counts": counts_json(report),
+        "counts": report.counts.iter().copied().collect::<BTreeMap<_, _>>(),
         "stage_seconds": stages(Some(&report.stages)),
-        "level": report.quality.map(|quality| quality.level),
-        "multiplications_left": report.quality.and_then(|quality| report.scheme.multiplications_left(quality.level)),
-        "noise_bits": report.quality.map(|quality| quality.noise_bits),
-        "capacity_bits": report.quality.map(|quality| quality.capacity_bits),
+        "level": quality.map(|quality| quality.level),
+        "multiplications_left": quality.and_then(left),
+        "noise_bits": quality.map(|quality| quality.noise_bits),
+        "capacity_bits": quality.map(|quality| quality.capacity_bits),
         "log2_p_fail": report.log2_p_fail(),
         "file_bytes": report.file_bytes,
     })
@@ -221,13 +204,6 @@ pub(crate) fn stages(stages: Option<&Stages>) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// What a scheme counted, by name.
-fn counts_json(report: &Report) -> Value {
-    let counts = report.counts.iter();
-    let counts = counts.map(|&(name, count)| (name.to_owned(), json!(count)));
-    Value::Object(counts.collect())
-}
-
 /// Steps of AES as JSON.
 pub(crate) fn steps_json(steps: &[Step]) -> Value {
     steps.iter().enumerate().map(step_json).collect()
@@ -245,7 +221,7 @@ fn step_json((round, step): (usize, &Step)) -> Value {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // A bar of a run that failed.
+        // the bar of a run that failed
         clear();
     }
 }
@@ -262,7 +238,7 @@ impl Counter {
         ))
     }
 
-    /// What is counted now.
+    /// Names the work that is counted now.
     pub(crate) fn label(&mut self, what: &'static str) {
         self.0.set_message(what);
     }
@@ -280,10 +256,10 @@ impl Drop for Counter {
     }
 }
 
-/// Time between two pictures of a bar that turns.
+/// Time between two pictures of a turning bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows on a terminal that `what` goes on, until the result is there.
+/// Shows `what` on a terminal until the work is done.
 pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     show(what, "{spinner} {msg} {elapsed}");
     let result = work();
@@ -314,7 +290,7 @@ pub(crate) fn clear() {
 /// A bar of unknown length, on standard error if that is a terminal.
 fn show(what: &'static str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The templates are fixed, so they cannot be wrong; the default would do as well.
+    // the templates are fixed, so they are right
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
@@ -322,7 +298,7 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
     if io::stderr().is_terminal() {
         let (moves, stop) = channel();
         let moved = bar.clone();
-        // The bar's own ticker panics where no thread can be started; without one this bar moves with events only.
+        // the bar's own ticker panics if no thread starts; this bar then moves with events only
         let _ = thread::Builder::new().spawn(move || {
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 moved.tick();
@@ -337,7 +313,7 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
     bar
 }
 
-/// Writes one line. The work goes on when it cannot be written, and so does the reader's loss; that is said once.
+/// Writes one line. If that fails, the work continues without lines, after one warning.
 fn line(value: &Value) {
     static LOST: AtomicBool = AtomicBool::new(false);
     let written = console::write(&format!("{value}\n"));

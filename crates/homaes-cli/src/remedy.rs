@@ -60,10 +60,12 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "choose a set with more levels left, or more --levels-left"
         }
         ErrorKind::BridgeLevels(1) => {
-            "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
+            "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, \
+             bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
         }
         ErrorKind::BridgeLevels(_) => {
-            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; AES-256 needs a bridge to a secret key of tfhe/p64"
+            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; \
+             AES-256 needs a bridge to a secret key of tfhe/p64"
         }
         ErrorKind::UnfitKey => {
             "make keys and bridge together with 'keygen --set … --bridge …', which draws keys until they fit"
@@ -74,11 +76,13 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::AesKeySize => "give the AES key of the message",
         ErrorKind::MessageLength => "check that the file is complete and the mode is right",
         ErrorKind::Salted => {
-            "remove the first 16 bytes with 'tail -c +17', and print key and IV with 'openssl enc -P -S SALT' and the options of the encryption"
+            "remove the first 16 bytes with 'tail -c +17', and print key and IV with 'openssl enc -P -S SALT' and \
+             the options of the encryption"
         }
         ErrorKind::SaltedBase64 => "decode it with 'openssl base64 -d' and try again",
         ErrorKind::Foreign => {
-            "extract AES key, IV and ciphertext (docs/files.md), or encrypt the content with 'openssl enc -aes-128-ctr -K KEY -iv IV'"
+            "extract AES key, IV and ciphertext (docs/files.md), or encrypt the content with 'openssl enc \
+             -aes-128-ctr -K KEY -iv IV'"
         }
         ErrorKind::Direction(Direction::Encrypt) => {
             "wrap the AES key with wrap-key --direction encrypt"
@@ -87,7 +91,8 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "wrap the AES key with wrap-key --direction decrypt"
         }
         ErrorKind::NoTag => {
-            "if you expect a GCM message, do not use this file; otherwise leave out --key-file, or add --unauthenticated"
+            "if you expect a GCM message, do not use this file; otherwise leave out --key-file, or add \
+             --unauthenticated"
         }
         ErrorKind::NotOfMode => "leave this option out",
         ErrorKind::Tag => {
@@ -133,7 +138,8 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::JobKeys => "restore the keys of the plan, or plan the job again elsewhere",
         ErrorKind::JobInput => "restore the planned file, or plan the job again elsewhere",
         ErrorKind::Differs => {
-            "a machine computes wrongly or the shard was forged; evaluate it on a third machine and remove the wrong one"
+            "a machine computes wrongly or the shard was forged; evaluate it on a third machine and remove the \
+             wrong one"
         }
         ErrorKind::Busy => "wait for the workers, or stop them",
         ErrorKind::Linked => "remove the files of the job by hand",
@@ -143,7 +149,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::Store => "check the location and its permissions",
         ErrorKind::Cancelled => "run it again",
         ErrorKind::Fault => "this is a bug; please report it",
-        // ErrorKind::Argument, whose message names what is possible
+        // ErrorKind::Argument, whose message names the valid values
         _ => "give what is expected",
     }
 }

@@ -1,6 +1,8 @@
-//! The temporary folder of demonstrations and benchmarks; it goes with them, also on a signal.
+//! The temporary folder of demonstrations and benchmarks; it is removed with them, also on a signal.
 
 use crate::console::Failure;
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
@@ -13,7 +15,7 @@ fn folder() -> MutexGuard<'static, Option<TempDir>> {
 
 /// Removes the folder with its content.
 pub(crate) fn remove() {
-    // Dropping removes; a failure has nobody to be told.
+    // dropping removes it
     drop(folder().take());
 }
 
@@ -34,6 +36,26 @@ impl Scratch {
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.file(name);
+        fs::write(&path, bytes).map_err(failed)?;
+        Ok(path)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
+        fs::read(self.file(name)).map_err(failed)
+    }
+
+    /// The length of a file.
+    pub(crate) fn bytes(&self, name: &str) -> Result<u64, Failure> {
+        let data = fs::metadata(self.file(name)).map_err(failed)?;
+        Ok(data.len())
+    }
+}
+
+pub(crate) fn failed(error: io::Error) -> Failure {
+    Failure::system("temporary file", error)
 }
 
 impl Drop for Scratch {

@@ -5,7 +5,7 @@ use std::io;
 
 /// Calls `stop` for every such signal, in a thread of its own.
 ///
-/// Signals that the process was started with as ignored stay ignored: `nohup` asks for that, and `&` in a script.
+/// Signals that the process was started to ignore stay ignored: `nohup` asks for that, and `&` in a script.
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     use signal_hook::iterator::Signals;
@@ -15,7 +15,7 @@ pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// As there.
+/// As on Unix.
 #[cfg(not(unix))]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     ctrlc::set_handler(stop).map_err(|error| match error {
@@ -24,12 +24,12 @@ pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     })
 }
 
-/// Lets signals end the program without a thread that could clean up.
+/// Lets signals end the program at once, without clean-up.
 pub(crate) fn end_at_once() {
     #[cfg(unix)]
     for signal in asking() {
         let always = std::sync::Arc::new(true.into());
-        // If this fails too, the signal does nothing, and only SIGKILL is left.
+        // if this fails too, only SIGKILL ends the program
         let _ =
             signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), always);
     }

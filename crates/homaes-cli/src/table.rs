@@ -7,8 +7,8 @@ use homaes::{
 };
 use homaes_lab::units::short_seconds;
 pub(crate) use homaes_lab::units::{bytes, seconds};
-use homaes_lab::{Lab, Machine, Run, Skipped};
-use std::fmt::Write;
+use homaes_lab::{Lab, Run, Skipped};
+use std::{array, iter};
 
 /// Rows of a name and a value, the values in one column.
 #[derive(Debug, Default)]
@@ -22,53 +22,47 @@ impl Rows {
     }
 
     pub(crate) fn text(&self) -> String {
-        let width = self
-            .rows
-            .iter()
-            .map(|(name, _)| name.len())
-            .max()
-            .unwrap_or(0);
-        let mut text = String::new();
-        for (name, value) in &self.rows {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{name:width$}  {value}");
-        }
-        text
+        let widths = self.rows.iter().map(|(name, _)| name.len());
+        let width = widths.max().unwrap_or(0);
+        let rows = self.rows.iter();
+        rows.map(|(name, value)| format!("{name:width$}  {value}\n"))
+            .collect()
     }
 }
 
-/// A table with a head; all columns but the first two are right-aligned.
-pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
-    let widths: [usize; N] = core::array::from_fn(|i| {
-        let cells = rows.iter().map(|row| row[i].chars().count());
-        cells.chain([head[i].len()]).max().unwrap_or(0)
+/// A table; all columns but the first two are right-aligned. `head` has the names of the columns, between bars.
+pub(crate) fn columns<const N: usize>(head: &str, rows: &[[String; N]]) -> String {
+    let mut names = head.split('|').map(str::to_owned);
+    let head: [String; N] = array::from_fn(|_| names.next().unwrap_or_default());
+    let lines = || iter::once(&head).chain(rows);
+    let widths: [usize; N] = array::from_fn(|i| {
+        let cells = lines().map(|row| row[i].chars().count());
+        cells.max().unwrap_or(0)
     });
-    let head = head.map(str::to_owned);
-    let mut text = String::new();
-    for row in core::iter::once(&head).chain(rows) {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(widths)
-            .enumerate()
-            .map(|(i, (cell, width))| match i < 2 {
-                true => cell.clone() + &" ".repeat(width - cell.chars().count()),
-                false => " ".repeat(width - cell.chars().count()) + cell,
-            })
-            .collect();
-        text.push_str(cells.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    let line = |row: &[String; N]| {
+        let cells: [String; N] = array::from_fn(|i| {
+            let (cell, width) = (&row[i], widths[i]);
+            match i < 2 {
+                true => format!("{cell:width$}"),
+                false => format!("{cell:>width$}"),
+            }
+        });
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    lines().map(line).collect()
 }
 
-/// What `bench all` measured, a row for each run.
+/// The runs of `bench all`, a row for each.
 pub(crate) fn lab(lab: &Lab) -> String {
     let none = || "-".to_owned();
     let size = |count: u64| if count > 0 { bytes(count) } else { none() };
     let number = |value: Option<f64>| value.map_or_else(none, |value| format!("{value:.0}"));
+    let tenths = |value: Option<f64>| value.map_or_else(none, |value| format!("{value:.1}"));
     let row = |run: &Run| {
         let security = run.security.as_ref();
         let bits = security.and_then(|security| security.bits_with_rotations);
+        let p_any = || log2_p_any(security?.log2_p_fail?, run.batches);
+        let p_fail = run.log2_p_fail.or_else(p_any);
         [
             run.set.clone(),
             format!("{} {}", run.layout, run.key_bits),
@@ -84,55 +78,27 @@ pub(crate) fn lab(lab: &Lab) -> String {
             size(run.wrapped_key_bytes),
             format!("{:.0}", run.ciphertext_bytes_per_byte),
             run.peak_rss_bytes.map_or_else(none, bytes),
-            run.capacity_bits
-                .map_or_else(none, |bits| format!("{bits:.1}")),
-            run.log2_p_fail
-                .or_else(|| log2_p_any(security?.log2_p_fail?, run.batches))
-                .map_or_else(none, |log| format!("{log:.1}")),
+            tenths(run.capacity_bits),
+            tenths(p_fail),
             match run.is_secure() {
                 true => number(bits),
                 false => "NOT SECURE".to_owned(),
             },
         ]
     };
-    let head = [
-        "set",
-        "layout, AES",
-        "threads",
-        "blocks",
-        "latency",
-        "per block",
-        "NTTs",
-        "keygen",
-        "wrap",
-        "decrypt",
-        "eval key",
-        "wrapped key",
-        "bytes out",
-        "memory",
-        "noise left",
-        "log2 p_fail",
-        "security",
-    ];
+    let head = "set|layout, AES|threads|blocks|latency|per block|NTTs|keygen|wrap|decrypt|eval key|wrapped key|\
+                bytes out|memory|noise left|log2 p_fail|security";
     let rows: Vec<_> = lab.runs.iter().map(row).collect();
     let mut text = columns(head, &rows);
-    text += "\nlatency: one block; NTTs: time of a batch in tfhe-ntt transforms (32768 points); bytes out: FHE bytes per message byte;\nnoise left, security (with rotations): in bits. 'bench' checks every byte.\n";
-    let Machine {
-        processor,
-        cores,
-        kernels,
-        ..
-    } = &lab.machine;
-    // Writing to a string does not fail.
-    if !processor.is_empty() {
-        let took = short_seconds(lab.wall_seconds);
-        let _ = writeln!(
-            text,
-            "{processor}, {cores} cores, kernels {kernels}; {took}."
-        );
+    text += "\nlatency: one block; NTTs: time of a batch in tfhe-ntt transforms (32768 points); bytes out: FHE bytes \
+             per message byte;\nnoise left, security (with rotations): in bits. 'bench' checks every byte.\n";
+    let (machine, took) = (&lab.machine, short_seconds(lab.wall_seconds));
+    if !machine.processor.is_empty() {
+        let (processor, cores, kernels) = (&machine.processor, machine.cores, &machine.kernels);
+        text += &format!("{processor}, {cores} cores, kernels {kernels}; {took}.\n");
     }
     for Skipped { run, reason, .. } in &lab.skipped {
-        let _ = writeln!(text, "not measured: {run}: {reason}");
+        text += &format!("not measured: {run}: {reason}\n");
     }
     text
 }
@@ -155,7 +121,7 @@ pub(crate) fn gpus(report: &Report) -> Option<(String, String)> {
     (!gpus.is_empty()).then(|| (numbers.join(","), names.join(", ")))
 }
 
-/// What evaluated a run.
+/// The devices that evaluated a run.
 pub(crate) fn devices(report: &Report) -> String {
     let threads = count(report.threads as u64, "thread", "threads");
     let of_cpu = report.devices.iter().find(|share| share.device == "cpu");
@@ -176,12 +142,12 @@ pub(crate) fn blocks(blocks: u64, batches: u64) -> String {
     format!("{blocks} in {batches}")
 }
 
-/// What is to be said about a result of a mode without a tag.
+/// The remark about a result of a mode without a tag.
 pub(crate) fn unauthenticated(mode: &str) -> String {
     format!("unauthenticated: mode {mode} has no tag")
 }
 
-/// What the public value of a mode is called.
+/// The name of a mode's public value.
 pub(crate) fn iv_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Gcm { .. } => "nonce",
@@ -200,18 +166,23 @@ pub(crate) fn noise_left(bits: Option<f64>) -> String {
     bits.map_or_else(|| "no ciphertext".into(), |bits| format!("{bits:.1} bits"))
 }
 
+/// Peak memory, if it is known.
+pub(crate) fn memory(peak: Option<u64>) -> String {
+    peak.map_or_else(|| "unknown".into(), bytes)
+}
+
 /// Bits between noise and failure of the worst ciphertext.
 pub(crate) fn quality_left(quality: Option<Quality>) -> String {
     noise_left(quality.map(|quality| quality.capacity_bits))
 }
 
-/// `2^-62.0`, of a bound on the probability that a message decrypts wrongly; none where that is 0.
+/// `2^-62.0`: the bound on the probability that a message decrypts wrongly; `None` if that is 0.
 pub(crate) fn p_fail(log2: Option<f64>) -> Option<String> {
     let log2 = log2.filter(|log2| log2.is_finite())?;
     Some(format!("2^{log2:.1}"))
 }
 
-/// The same in the middle of a sentence, after a comma.
+/// The same for the middle of a sentence.
 pub(crate) fn wrong(log2: Option<f64>) -> String {
     let text = p_fail(log2).map(|p| format!(", wrong with probability at most {p}"));
     text.unwrap_or_default()
@@ -220,20 +191,17 @@ pub(crate) fn wrong(log2: Option<f64>) -> String {
 /// The steps of AES, a row each.
 pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
     let NoiseTerms { noise, meaning } = scheme.noise_terms();
-    let rows: Vec<_> = steps
-        .iter()
-        .enumerate()
-        .map(|(round, step)| {
-            [
-                round.to_string(),
-                step.quality.level.to_string(),
-                format!("{:.1} bits", step.quality.noise_bits),
-                format!("{:.1} bits", step.quality.capacity_bits),
-                seconds(step.seconds),
-            ]
-        })
-        .collect();
-    let table = columns(["round", "level", noise, "noise left", "time"], &rows);
+    let row = |(round, step): (usize, &Step)| {
+        [
+            round.to_string(),
+            step.quality.level.to_string(),
+            format!("{:.1} bits", step.quality.noise_bits),
+            format!("{:.1} bits", step.quality.capacity_bits),
+            seconds(step.seconds),
+        ]
+    };
+    let rows: Vec<_> = steps.iter().enumerate().map(row).collect();
+    let table = columns(&format!("round|level|{noise}|noise left|time"), &rows);
     format!("{table}\n{meaning} time: mean over batches.\n")
 }
 
@@ -245,7 +213,7 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// What is left to do to a wrapped key, for the end of a sentence.
+/// Who expands a wrapped key, for the end of a sentence.
 pub(crate) fn expansion(expansion: Expansion) -> &'static str {
     match expansion {
         Expansion::Server => ", to be expanded by the server",
@@ -270,14 +238,11 @@ pub(crate) fn multiplications(scheme: Scheme, level: usize) -> Option<String> {
     Some(count(left, "multiplication", "multiplications"))
 }
 
-/// What can be done with results at a level, if the scheme counts multiplications.
+/// The use of results at a level, if the scheme counts multiplications.
 pub(crate) fn results(scheme: Scheme, level: usize) -> Option<String> {
     Some(match scheme.multiplications_left(level)? {
         0 => "decrypt only: no multiplications left".to_owned(),
-        left => format!(
-            "{} left",
-            count(left as u64, "multiplication", "multiplications")
-        ),
+        _ => multiplications(scheme, level)? + " left",
     })
 }
 
@@ -289,7 +254,7 @@ pub(crate) fn bits(card: &SetCard, bits: f64) -> String {
     }
 }
 
-/// What a set claims and what is estimated.
+/// The claimed and estimated security of a set.
 pub(crate) fn security(card: &SetCard) -> String {
     let figures = card
         .security_bits_estimated()
@@ -329,7 +294,7 @@ mod tests {
             ["ccc".into(), "d".into(), "22".into()],
         ];
         assert_eq!(
-            columns(["x", "y", "z"], &rows),
+            columns("x|y|z", &rows),
             "x    y    z\na    bb   1\nccc  d   22\n"
         );
     }

@@ -1,9 +1,9 @@
-//! Passphrases asked for on the terminal, which is `/dev/tty` whatever the standard streams are.
+//! Asks for passphrases on the terminal: `/dev/tty`, whatever the standard streams are.
 
 use crate::console::Failure;
 use homaes::Passphrase;
 
-/// Asks once; `option` is what to use where there is no terminal.
+/// Asks once; an error names `option` as the way without a terminal.
 pub(crate) fn ask(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
     let line = tty::read_line(prompt).map_err(|error| {
         Failure::Work(format!(
@@ -38,13 +38,13 @@ mod tty {
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use zeroize::Zeroizing;
 
-    /// The terminal and its settings, while it does not show what is typed.
+    /// The terminal and its settings, while it hides what is typed.
     static QUIET: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
-    /// Whether a signal would leave the terminal as it is.
+    /// Whether signals are not handled, so that nothing would restore the terminal.
     static NEVER: AtomicBool = AtomicBool::new(false);
 
-    /// Lets no passphrase be asked for: nothing would let the terminal show what is typed again after a signal.
+    /// Refuses to ask for passphrases: after a signal nothing would restore the terminal.
     pub(crate) fn never_hide() {
         NEVER.store(true, Ordering::Relaxed);
     }
@@ -53,10 +53,10 @@ mod tty {
         QUIET.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the terminal show what is typed again: also before an exit on a signal.
+    /// Restores the terminal, if it hides what is typed.
     pub(crate) fn restore() {
         if let Some((tty, settings)) = quiet().take() {
-            // Nobody is left to tell if this fails.
+            // nothing is left to do if this fails
             let _ = tcsetattr(&tty, OptionalActions::Flush, &settings);
         }
     }
@@ -79,7 +79,7 @@ mod tty {
         }
         let _restore = Restore;
         {
-            // Held, so that a signal finds either both or none.
+            // locked, so that a signal finds the terminal hidden and restorable, or neither
             let mut guard = quiet();
             let settings = tcgetattr(&tty)?;
             let mut hidden = settings.clone();
@@ -91,7 +91,7 @@ mod tty {
             *guard = Some((tty.try_clone()?, settings));
         }
         tty.write_all(format!("{}: ", prompt.escape_debug()).as_bytes())?;
-        // With its final capacity, so that no copy stays behind; one byte more shows that it is too long.
+        // its final capacity, so that growing leaves no copy; one byte more shows that it is too long
         let mut line = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE_BYTES + 1));
         let mut byte = Zeroizing::new([0]);
         while tty.read(&mut *byte)? == 1 && *byte != *b"\n" {

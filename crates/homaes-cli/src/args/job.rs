@@ -1,8 +1,11 @@
 //! `homaes job` and what is below it.
 
-use super::parse::{Shards, file_path, parse_location, parse_shards, parse_share, parse_threads};
-use super::{Device, Layout, Message, Progress};
+use super::parse::{
+    Auto, Shards, file_path, layouts, parse_location, parse_shards, parse_share, parse_threads,
+};
+use super::{Device, Message, Progress};
 use clap::Subcommand;
+use homaes::Layout;
 use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -39,8 +42,8 @@ pub(crate) struct JobPlan {
     #[arg(short, long, value_name = "JOB", value_parser = parse_location())]
     pub(crate) out: Location,
     /// Layout of blocks in ciphertexts, one of the wrapped key's; auto: as in 'homaes transcipher'
-    #[arg(long, value_enum, default_value_t = Layout::Auto)]
-    pub(crate) layout: Layout,
+    #[arg(long, value_parser = layouts(), default_value = "auto")]
+    pub(crate) layout: Auto<Layout>,
     /// Batches per shard, the unit of work [default: 8, or fewer to stay within 512 MiB]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) shard_batches: Option<u64>,

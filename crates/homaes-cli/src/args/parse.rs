@@ -1,33 +1,119 @@
 //! Values of options, from their text.
 
-use clap::builder::{OsStringValueParser, PathBufValueParser, TypedValueParser};
-use homaes::{Block, Devices, KeySize};
+use clap::builder::{
+    OsStringValueParser, PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
+};
+use homaes::{Block, Devices, Direction, Expansion, KeySize, Layout, Scheme, Variant};
 use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Less does not cover the schemes.
+/// Less time does not cover the schemes.
 const MIN_BUDGET: Duration = Duration::from_secs(30);
 
 /// More than any machine has cores.
 const MAX_THREADS: usize = 4096;
 
-/// A path; `-` is refused by name, where neither standard input nor standard output will do.
+/// More text than demonstrations and benchmarks need: 1 GiB.
+const MAX_BLOCKS: u64 = 1 << 26;
+
+/// Names of the modes of operation, and how they count.
+pub(crate) const MODES: [(&str, &str); 10] = [
+    ("ecb", ""),
+    ("cbc", ""),
+    ("cfb", "segments of 128 bits"),
+    ("ctr", "counting in 128 bits, big-endian"),
+    ("gcm", ""),
+    ("ctr64", "counting in the last 64 bits, big-endian"),
+    ("ctr32", "counting in the last 32 bits, big-endian"),
+    ("ctr-le", "counting in 128 bits, little-endian"),
+    ("ctr64-le", "counting in the first 64 bits, little-endian"),
+    ("ctr32-le", "counting in the first 32 bits, little-endian"),
+];
+
+/// An option's value; `None` for `auto`.
+pub(crate) type Auto<T> = Option<T>;
+
+/// One of the values in a list, by its word; a word has help unless that is empty.
+pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
+    values: Vec<(&'static str, &'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let words = values.iter().map(|&(word, help, _)| match help {
+        "" => PossibleValue::new(word),
+        help => PossibleValue::new(word).help(help),
+    });
+    let words: Vec<_> = words.collect();
+    PossibleValuesParser::new(words).map(move |found| {
+        let value = values.iter().find(|(word, ..)| *word == found);
+        value.expect("the parser takes these words").2.clone()
+    })
+}
+
+pub(super) fn schemes() -> impl TypedValueParser<Value = Scheme> {
+    let schemes = Scheme::ALL.iter();
+    one_of(schemes.map(|&scheme| (scheme.name(), "", scheme)).collect())
+}
+
+pub(super) fn variants() -> impl TypedValueParser<Value = Variant> {
+    let variants = Scheme::ALL.iter().flat_map(|scheme| scheme.variants());
+    one_of(
+        variants
+            .map(|&variant| (variant.name, variant.about, variant))
+            .collect(),
+    )
+}
+
+pub(super) fn layouts() -> impl TypedValueParser<Value = Auto<Layout>> {
+    let sliced = "byte i of every block in ciphertext i of 16";
+    let packed = "all bytes in one ciphertext";
+    let bits = "every bit in a ciphertext of its own";
+    one_of(vec![
+        ("auto", "", None),
+        ("sliced", sliced, Some(Layout::Sliced)),
+        ("packed", packed, Some(Layout::Packed)),
+        ("bits", bits, Some(Layout::Bits)),
+    ])
+}
+
+pub(super) fn directions() -> impl TypedValueParser<Value = Direction> {
+    let (encrypt, decrypt) = (Direction::Encrypt, Direction::Decrypt);
+    one_of(vec![("encrypt", "", encrypt), ("decrypt", "", decrypt)])
+}
+
+pub(super) fn expansions() -> impl TypedValueParser<Value = Auto<Expansion>> {
+    one_of(vec![
+        ("auto", "", None),
+        ("server", "", Some(Expansion::Server)),
+        ("client", "", Some(Expansion::Client)),
+    ])
+}
+
+/// The name of a mode.
+pub(super) fn modes() -> impl TypedValueParser<Value = &'static str> {
+    let modes = MODES.into_iter();
+    one_of(modes.map(|(name, help)| (name, help, name)).collect())
+}
+
+pub(super) fn parse_blocks() -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(1..=MAX_BLOCKS)
+}
+
+const NO_STREAM: &str = "expected a file, not standard input or output ('./-' names a file '-')";
+
+/// A path; `-` is refused.
 pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match is_stream(&path) {
-        true => Err("expected a file, not standard input or output ('./-' names a file '-')"),
+        true => Err(NO_STREAM),
         false => Ok(path),
     })
 }
 
-/// A file or folder of this machine, or what is in a bucket.
+/// A file or folder of this machine, or an object in a bucket.
 pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(|text| match text == "-" {
-        true => {
-            Err("expected a file, not standard input or output ('./-' names a file '-')".to_owned())
-        }
+        true => Err(NO_STREAM.to_owned()),
         false => Location::parse(text).map_err(|error| error.to_string()),
     })
 }
@@ -104,7 +190,7 @@ pub(super) fn parse_key_bits(text: &str) -> Result<KeySize, String> {
         .ok_or_else(|| "expected 128, 192 or 256".to_owned())
 }
 
-/// The 16 bytes of an IV; `what` it is, for errors.
+/// The 16 bytes of an IV; errors call it `what`.
 pub(crate) fn parse_iv(text: &str, what: &str) -> Result<Block, String> {
     check_hex(text, 32, what)?;
     let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
@@ -121,7 +207,7 @@ pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     Ok(std::array::from_fn(|i| bytes[i + 4]))
 }
 
-/// The bytes of a nonce of GCM, or of an initial counter or an IV.
+/// The bytes of a GCM nonce, an initial counter or an IV.
 pub(crate) fn parse_expected_nonce(text: &str) -> Result<Vec<u8>, String> {
     if text.len() == 24 {
         return parse_nonce(text).map(Vec::from);

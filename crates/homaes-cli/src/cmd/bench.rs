@@ -1,4 +1,4 @@
-//! `homaes bench`: full runs of AES, and the kernels beside their reference.
+//! `homaes bench`: full runs of AES, and kernels compared with their reference.
 //!
 //! Times of AES are given as multiples of reference code measured in the same process, so that they can be compared
 //! between machines.
@@ -6,6 +6,7 @@
 mod aes;
 mod all;
 mod bridge;
+mod case;
 mod child;
 mod compare;
 mod kernels;
@@ -15,9 +16,9 @@ mod reference;
 
 pub(crate) use child::{goes_on as goes_on_after_signal, set_program};
 
-use crate::args::{Bench, BenchCommand, Direction, Layout, Target};
+use crate::args::{Bench, BenchCommand, Target};
 use crate::console::{self, Failure};
-use homaes::KeySize;
+use homaes::{Direction, KeySize};
 use serde_json::json;
 
 pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
@@ -27,7 +28,8 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         None => {}
     }
     if args.target == Target::Kernels && of_a_run(args) {
-        let message = "'bench kernels' does not take --set, --variant, --layout, --key-bits, --direction, --blocks, --threads or --noise; see --help";
+        let message = "'bench kernels' does not take --set, --variant, --layout, --key-bits, --direction, --blocks, \
+                       --threads or --noise; see --help";
         return Err(Failure::Usage(message.into()));
     }
     if args.budget.is_some() && args.target != Target::All {
@@ -45,24 +47,19 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         Target::All => all::run(args),
         Target::Kernels => {
             let kernels = kernels::measure()?;
-            match args.json {
-                true => console::print_json(&kernels.json()),
-                false => console::print(&kernels.text()),
-            }
+            console::print_either(
+                args.json,
+                || kernels::json(&kernels),
+                || kernels::text(&kernels),
+            )
         }
         Target::Bridge => {
-            let outcome = bridge::Plan::new(args)?.measure()?;
-            match args.json {
-                true => console::print_json(&outcome.document()),
-                false => console::print(&outcome.text()),
-            }
+            let outcome = bridge::measure(args)?;
+            console::print_either(args.json, || outcome.document(), || outcome.text())
         }
         Target::Scheme(scheme) => {
-            let outcome = aes::Plan::new(scheme, args)?.measure()?;
-            match args.json {
-                true => console::print_json(&json!(outcome.document())),
-                false => console::print(&outcome.text()),
-            }
+            let outcome = aes::measure(scheme, args)?;
+            console::print_either(args.json, || json!(outcome.document()), || outcome.text())
         }
     }
 }
@@ -74,7 +71,7 @@ fn of_a_run(args: &Bench) -> bool {
         || args.blocks.is_some()
         || args.threads.is_some()
         || args.noise
-        || args.layout != Layout::Auto
+        || args.layout.is_some()
         || args.key_bits != KeySize::Aes128
         || args.direction != Direction::Encrypt
 }

@@ -1,8 +1,8 @@
 //! `homaes decrypt`
 
 use super::{
-    STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, read_aad,
-    read_aes_key, refuse_own_input,
+    STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, print_done,
+    read_aad, read_aes_key, refuse_own_input,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -24,19 +24,31 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     }
     let done = message(args);
     homaes::overwrite_stack();
-    match done? {
-        Done::One(report) => tell(args, &report),
-        Done::Parts(reports) => tell_parts(args, &reports),
+    let (unchecked, summary) = match done? {
+        Done::One(report) => (
+            (report.tag == Tag::Unchecked).then(|| "tag was".to_owned()),
+            summary(args, &report),
+        ),
+        Done::Parts(reports) => summary_of_parts(args, &reports),
+    };
+    if let Some(unchecked) = unchecked {
+        console::warn(&format!(
+            "{}: the GCM {unchecked} NOT checked, so anybody may have changed the bytes; give the AES key with \
+             --key-file",
+            args.input.display()
+        ));
     }
+    print_done(args.out(), &summary);
+    Ok(())
 }
 
-/// What was decrypted.
+/// A decrypted message.
 enum Done {
     One(DecryptReport),
     Parts(Vec<(String, DecryptReport)>),
 }
 
-/// Refuses inputs that cannot be, and gives the files that are read.
+/// Refuses impossible inputs, and returns the files that are read.
 fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     let passphrase = args.passphrase_file.as_deref();
     one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
@@ -52,7 +64,7 @@ fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     Ok(inputs)
 }
 
-/// Decrypts a message. Not part of its caller, whose frame then never holds a key.
+/// Decrypts a message. A function of its own, so that its caller's frame never holds a key.
 #[inline(never)]
 fn message(args: &Decrypt) -> Result<Done, Failure> {
     let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
@@ -70,44 +82,36 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     let into_folder = args.part.is_none() && asks_for_parts(args);
     let has_parts = match &ciphertexts {
         Some(ciphertexts) => Some(ciphertexts.meta().has_parts()),
-        // What is wrong with the file is said where it is decrypted.
+        // decryption reports a faulty file
         None => describe(&args.input).ok().map(|meta| meta.has_parts()),
     };
     if into_folder && has_parts == Some(false) {
         return Err(Meta::no_parts(&args.input).into());
     }
     if into_folder && let (Some(job), Some(ciphertexts)) = (&job, &ciphertexts) {
-        for name in ciphertexts
-            .meta()
-            .parts
-            .iter()
-            .filter_map(|part| part.name.as_ref())
-        {
+        let parts = ciphertexts.meta().parts.iter();
+        for name in parts.filter_map(|part| part.name.as_ref()) {
             job.refuse_output(&args.out().join(name))?;
         }
     }
-    let output = match into_folder {
-        true => None,
-        false => Some(output(args)?),
-    };
+    let output = (!into_folder).then(|| output(args)).transpose()?;
     let aad = args.expect_aad.as_deref().map(read_aad).transpose()?;
     let expected = args.expect.as_deref().map(expected::read).transpose()?;
     let expected = expected.as_ref().map(|parts| {
         let parts = parts.iter();
-        parts
-            .map(|(name, part)| (name.clone(), part.borrow()))
-            .collect()
+        let parts = parts.map(|(name, part)| (name.clone(), part.borrow()));
+        parts.collect()
     });
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
-    // before what is left of it there gets into a larger value
+    // before remains of the keys on the stack get into a larger value
     homaes::overwrite_stack();
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
         unauthenticated: args.unauthenticated,
         unpad: args.unpad,
         expect: Expect {
-            mode: args.expect_mode.map(|mode| mode.name()),
+            mode: args.expect_mode,
             nonce: nonce.as_deref(),
             aad: aad.as_deref(),
             bytes: args.expect_bytes,
@@ -131,23 +135,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     Ok(Done::One(report))
 }
 
-/// Says what became of the message.
-fn tell(args: &Decrypt, report: &DecryptReport) -> Result<(), Failure> {
-    if report.tag == Tag::Unchecked {
-        console::warn(&format!(
-            "{}: the GCM tag was NOT checked, so anybody may have changed the bytes; give the AES key with --key-file",
-            args.input.display()
-        ));
-    }
-    let summary = summary(args, report);
-    match is_stream(args.out()) {
-        true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
-        false => console::print_done(&format!("{}: {summary}\n", args.out().display())),
-    }
-    Ok(())
-}
-
-/// Whether the output is a folder for parts: a server could else return parts where one message was asked for.
+/// Whether the output is a folder for parts. Otherwise a server could return parts instead of one message.
 pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
     let out = args.out().as_os_str().as_encoded_bytes();
     let separator = |&byte: &u8| std::path::is_separator(char::from(byte));
@@ -172,7 +160,7 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
         })
     });
     let document = json!({ "set": secret.set().name(), "values": all.collect::<Vec<_>>() });
-    // on one line: there may be thousands of numbers
+    // one line, as there may be thousands of numbers
     let text = format!("{document}\n");
     if args.out.is_none() {
         return console::print(&text);
@@ -181,14 +169,11 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     written.map_err(|error| Failure::system(&args.out().display().to_string(), error))?;
     output.commit()?;
     let values = table::count(values.len() as u64, "value", "values");
-    match is_stream(args.out()) {
-        true => console::tell(&format!("{STANDARD_OUTPUT}: {values}\n")),
-        false => console::print_done(&format!("{}: {values}\n", args.out().display())),
-    }
+    print_done(args.out(), &values);
     Ok(())
 }
 
-/// The job that is to be decrypted, if the input is one.
+/// The job that the input names, if it is one.
 fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     let uri = |scheme| {
         input
@@ -205,7 +190,7 @@ fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     })
 }
 
-/// What is not read from a file: the results of a job, or standard input.
+/// The results of a job, or standard input; `None` for a file.
 fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
     Ok(match job {
         Some(job) => Some(Ciphertexts::of_read(job.results()?, input)?),
@@ -217,40 +202,32 @@ fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>
     })
 }
 
-/// Says what became of the parts.
-fn tell_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> Result<(), Failure> {
-    let of = |tag| done.iter().filter(|(_, report)| report.tag == tag).count() as u64;
+/// The tags that were not checked, and a summary of the parts.
+fn summary_of_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> (Option<String>, String) {
+    let of = |tag| done.iter().filter(|(_, report)| report.tag == tag).count();
     let unchecked = of(Tag::Unchecked);
-    if unchecked > 0 {
-        console::warn(&format!(
-            "{}: the GCM tags of {unchecked} parts were NOT checked, so anybody may have changed the bytes; give the AES key with --key-file",
-            args.input.display()
-        ));
-    }
     let parts = table::count(done.len() as u64, "part", "parts");
     let bytes = done.iter().map(|(_, report)| report.bytes).sum();
     let bytes = table::count(bytes, "byte", "bytes");
     let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
     let wrong = table::wrong(done.first().and_then(|(_, report)| report.log2_p_fail));
-    let recorded = match (
-        &args.seen,
-        done.last().and_then(|(_, report)| report.recorded),
-    ) {
+    let last = done.last().and_then(|(_, report)| report.recorded);
+    let recorded = match (&args.seen, last) {
         (Some(log), Some(number)) => {
             format!(", logged up to message {number} in {}", log.display())
         }
         _ => String::new(),
     };
-    console::print_done(&format!(
-        "{}: {parts}, {bytes}, noise left: {left} above the largest measured noise{wrong}, {} with a valid tag, {} without one{recorded}\n",
-        args.out().display(),
-        of(Tag::Verified),
-        of(Tag::None)
-    ));
-    Ok(())
+    let (valid, without) = (of(Tag::Verified), of(Tag::None));
+    let summary = format!(
+        "{parts}, {bytes}, noise left: {left} above the largest measured noise{wrong}, {valid} with a valid tag, \
+         {without} without one{recorded}"
+    );
+    let unchecked = (unchecked > 0).then(|| format!("tags of {unchecked} parts were"));
+    (unchecked, summary)
 }
 
-/// The output. It is no replay log, and nothing stands in the way of the log either.
+/// The output; refuses the replay log as output, and makes sure that the log can be written.
 fn output(args: &Decrypt) -> Result<Output, Failure> {
     let output = match is_stream(args.out()) {
         true => Output::held(STANDARD_OUTPUT, io::stdout()),
@@ -268,7 +245,7 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
 fn summary(args: &Decrypt, report: &DecryptReport) -> String {
     let bytes = table::count(report.bytes, "byte", "bytes");
     let left = table::noise_left(report.margin_bits);
-    // not above the standard deviation, as where noise is estimated
+    // measured, unlike estimates, which refer to the standard deviation
     let what = report
         .margin_bits
         .map_or("", |_| " above the largest measured noise");

@@ -14,21 +14,19 @@ const SETS: [(&str, Layout); 2] = [
 
 pub(crate) fn run(args: &args::Devices) -> Result<(), Failure> {
     let found = gpus();
-    if args.json {
-        let document = match &found {
-            Ok(gpus) => json!({ "gpus": gpus.iter().map(gpu_json).collect::<Vec<_>>() }),
-            Err(why) => json!({ "gpus": [], "why": why.to_string() }),
-        };
-        return console::print_json(&document);
-    }
-    match found {
+    let document = || match &found {
+        Ok(gpus) => json!({ "gpus": gpus.iter().map(gpu_json).collect::<Vec<_>>() }),
+        Err(why) => json!({ "gpus": [], "why": why.to_string() }),
+    };
+    let text = || match &found {
         Ok(gpus) => {
             let rows: Vec<_> = gpus.iter().map(row).collect();
-            let head = ["device", "name", "memory", "arithmetic", "fits"];
-            console::print(&table::columns(head, &rows))
+            let head = "device|name|memory|arithmetic|fits";
+            table::columns(head, &rows)
         }
-        Err(why) => console::print(&format!("no GPU: {why}\n")),
-    }
+        Err(why) => format!("no GPU: {why}\n"),
+    };
+    console::print_either(args.json, document, text)
 }
 
 fn row(gpu: &Gpu) -> [String; 5] {
@@ -38,10 +36,9 @@ fn row(gpu: &Gpu) -> [String; 5] {
         gpu.name.clone(),
         table::bytes(gpu.memory_bytes),
         gpu.arithmetic.clone(),
-        if fits.is_empty() {
-            "none".to_owned()
-        } else {
-            fits.join(", ")
+        match fits.is_empty() {
+            true => "none".to_owned(),
+            false => fits.join(", "),
         },
     ]
 }

@@ -1,4 +1,4 @@
-//! What `decrypt` expects of each part of a message.
+//! The properties of each part of a message that `decrypt` expects.
 
 use super::lines::{bytes_of, each_object, mode_of, not_null};
 use crate::args::parse_expected_nonce;
@@ -8,8 +8,11 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A right line, for errors.
-const EXAMPLE: &str = r#"{"name": "a.txt", "mode": "gcm", "nonce": "00112233445566778899aabb", "aad": "", "bytes": 1024}"#;
+/// A valid line, for errors.
+const EXAMPLE: &str = concat!(
+    r#"{"name": "a.txt", "mode": "gcm", "nonce": "00112233445566778899aabb", "#,
+    r#""aad": "", "bytes": 1024}"#,
+);
 
 /// A line about one part.
 #[derive(Deserialize)]
@@ -26,7 +29,7 @@ struct Line {
     bytes: Option<u64>,
 }
 
-/// What a part must be.
+/// The expected properties of a part.
 pub(super) struct Expected {
     mode: Option<&'static str>,
     nonce: Option<Vec<u8>>,
@@ -45,7 +48,7 @@ impl Expected {
     }
 }
 
-/// Reads what is expected of each part, by its name.
+/// Reads the expected properties of each part, by its name.
 pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
     let mut parts = BTreeMap::new();
     each_object(list, EXAMPLE, |line: Line, wrong| {
@@ -53,7 +56,7 @@ pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
             parse_expected_nonce(text).map_err(|reason| wrong(&format!("nonce: {reason}")))
         });
         let expected = Expected {
-            mode: mode_of(line.mode.as_deref(), wrong)?.map(|mode| mode.name()),
+            mode: mode_of(line.mode.as_deref(), wrong)?,
             nonce: nonce.transpose()?,
             aad: bytes_of(line.aad.as_deref(), "aad", wrong)?,
             bytes: line.bytes,

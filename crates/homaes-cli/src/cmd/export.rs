@@ -5,8 +5,7 @@ use crate::console::Failure;
 
 #[cfg(feature = "tfhe-rs")]
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
-    use super::refuse_own_input;
-    use crate::console;
+    use super::{print_done, refuse_own_input};
     use crate::progress::Counter;
     use crate::table;
     refuse_own_input(&args.out, &[&args.input])?;
@@ -21,12 +20,12 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
         &mut tick,
     )?;
     drop(bar);
-    console::print_done(&format!(
-        "{}: {} of type tfhe::FheUint8{}\n",
-        args.out.display(),
-        table::count(done.values, "value", "values"),
-        table::wrong(done.log2_p_fail),
-    ));
+    let values = table::count(done.values, "value", "values");
+    let wrong = table::wrong(done.log2_p_fail);
+    print_done(
+        &args.out,
+        &format!("{values} of type tfhe::FheUint8{wrong}"),
+    );
     Ok(())
 }
 

@@ -1,11 +1,11 @@
-//! What is read: a file, standard input, or many files as parts of one message.
+//! The input of a run: a file, standard input, or many files as parts of one message.
 
-use crate::args::{self, Mode, is_stream, parse_iv, parse_nonce};
-use crate::cmd::lines::{bytes_of, each_object, mode_of, not_null};
-use crate::cmd::{STANDARD_INPUT, read_aad};
+use super::lines::{bytes_of, each_object, mode_of, not_null};
+use super::{STANDARD_INPUT, at, file_name, read_aad};
+use crate::args::{self, is_stream, parse_iv, parse_nonce};
 use crate::console::{self, Failure};
-use homaes::{AesFile, AesInput, Error, FileSource, Reopened};
-use homaes_job::{Location, open_source};
+use homaes::{AesFile, AesInput, Error, FileSource, Mode, Reopened};
+use homaes_job::{JobError, Location, open_source};
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::io;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 /// How a file was encrypted.
 pub(crate) struct How {
     /// `None`: mode gcm, with the nonce at the start of the file.
-    mode: Option<homaes::Mode>,
+    mode: Option<Mode>,
     /// Whether it may begin like another format.
     raw: bool,
 }
 
 impl How {
-    /// What `--mode`, `--iv` and `--aad` say, or what is wrong with them.
+    /// Checks `--mode`, `--iv` and `--aad`.
     pub(crate) fn new(args: &args::Message) -> Result<Self, Failure> {
-        if args.aad.is_some() && args.mode != Mode::Gcm {
+        if args.aad.is_some() && args.mode != "gcm" {
             let message = "--aad: only mode gcm has associated data; leave it out";
             return Err(Failure::Usage(message.into()));
         }
@@ -35,28 +35,30 @@ impl How {
         how.map_err(|reason| Failure::Usage(format!("--iv: {reason}")))
     }
 
-    fn of(mode: Mode, iv: Option<&str>, raw: bool) -> Result<Self, String> {
-        let no_iv = || format!("mode {} takes none; leave it out", mode.name());
-        let with_iv = |what| {
-            let missing = || format!("missing, expected 32 hex digits: {what}");
-            let iv = parse_iv(iv.ok_or_else(missing)?, what)?;
-            homaes::Mode::with_iv(mode.name(), iv).ok_or_else(no_iv)
-        };
+    fn of(mode: &str, iv: Option<&str>, raw: bool) -> Result<Self, String> {
+        let no_iv = || format!("mode {mode} takes none; leave it out");
         let mode = match (mode, iv) {
-            (Mode::Ecb, None) => Some(homaes::Mode::Ecb),
-            (Mode::Ecb, Some(_)) => return Err(no_iv()),
-            (Mode::Gcm, None) => None,
-            (Mode::Gcm, Some(text)) => {
+            ("ecb", None) => Some(Mode::Ecb),
+            ("ecb", Some(_)) => return Err(no_iv()),
+            ("gcm", None) => None,
+            ("gcm", Some(text)) => {
                 let nonce = parse_nonce(text)?;
-                Some(homaes::Mode::Gcm { nonce })
+                Some(Mode::Gcm { nonce })
             }
-            (Mode::Cbc | Mode::Cfb, _) => Some(with_iv("the initialisation vector")?),
-            _ => Some(with_iv("the whole initial counter block")?),
+            (mode, iv) => {
+                let what = match mode {
+                    "cbc" | "cfb" => "the initialisation vector",
+                    _ => "the whole initial counter block",
+                };
+                let missing = || format!("missing, expected 32 hex digits: {what}");
+                let iv = parse_iv(iv.ok_or_else(missing)?, what)?;
+                Some(Mode::with_iv(mode, iv).ok_or_else(no_iv)?)
+            }
         };
         Ok(Self { mode, raw })
     }
 
-    /// A part that was encrypted so: a file, or an object of a bucket.
+    /// A part that was encrypted like this: a file, or an object in a bucket.
     fn part(&self, path: &Path) -> Result<AesFile, Failure> {
         Ok(match bucket(path)? {
             Some(location) => self.of_source(open_source(&location)?)?,
@@ -74,7 +76,7 @@ impl How {
     }
 }
 
-/// What the command line names, and the list; of folders, without what is at or below one of the paths `own`.
+/// The inputs of the command line and of the list. Files at or below a path of `own` are skipped in folders.
 pub(crate) fn message(
     args: &args::Message,
     how: &How,
@@ -114,26 +116,21 @@ pub(crate) fn message(
         listed(list, args, aad, &mut parts)?;
     }
     let message = AesInput::of_parts(parts)?;
-    warn_of_shared_counters(&message);
+    // as files of a folder do under one --iv
+    if message.shares_counters() {
+        console::warn(
+            "several parts share a counter block, so their AES ciphertexts show how the messages differ; encrypt each \
+             file with its own IV",
+        );
+    }
     Ok(message)
 }
 
-/// Whether a file is what an earlier run has left of its output, which may be in a folder that is read.
+/// Whether a file belongs to the output, which may be in a folder that is read.
 fn is_own(path: &Path, own: &[PathBuf]) -> bool {
-    let below = |own: &PathBuf| {
-        own.canonicalize()
-            .is_ok_and(|own| path.canonicalize().is_ok_and(|path| path.starts_with(own)))
-    };
-    own.iter().any(below)
-}
-
-/// Says so if two parts have a counter block in common, as files of a folder have under one `--iv`.
-fn warn_of_shared_counters(message: &AesInput) {
-    if message.shares_counters() {
-        console::warn(
-            "several parts share a counter block, so their AES ciphertexts show how the messages differ; encrypt each file with its own IV",
-        );
-    }
+    let path = path.canonicalize();
+    let is_below = |own: PathBuf| path.as_ref().is_ok_and(|path| path.starts_with(own));
+    own.iter().any(|own| own.canonicalize().is_ok_and(is_below))
 }
 
 fn with_aad(part: AesFile, aad: Option<&[u8]>) -> Result<AesFile, Error> {
@@ -143,23 +140,16 @@ fn with_aad(part: AesFile, aad: Option<&[u8]>) -> Result<AesFile, Error> {
     }
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
-/// Every regular file below a folder with its path there, in the order of their names, but what runs have left unfinished. Links are followed to files, not to folders.
+/// Every file below a folder, with its path there, sorted by name; without unfinished outputs. Links to files are
+/// followed, links to folders are not.
 fn files_below(
     folder: &Path,
     below: &str,
     out: &mut Vec<(String, PathBuf)>,
 ) -> Result<(), Failure> {
-    let error = |source| Error::Io {
-        path: folder.to_owned(),
-        source,
-    };
-    let entries = fs::read_dir(folder).map_err(error)?;
-    let mut entries = entries.collect::<io::Result<Vec<_>>>().map_err(error)?;
+    let entries = fs::read_dir(folder).map_err(at(folder))?;
+    let entries = entries.collect::<io::Result<Vec<_>>>();
+    let mut entries = entries.map_err(at(folder))?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name();
@@ -173,7 +163,7 @@ fn files_below(
             )));
         };
         let name = format!("{below}{name}");
-        match entry.file_type().map_err(error)?.is_dir() {
+        match entry.file_type().map_err(at(folder))?.is_dir() {
             true => files_below(&entry.path(), &format!("{name}/"), out)?,
             false => out.push((name, entry.path())),
         }
@@ -181,7 +171,8 @@ fn files_below(
     Ok(())
 }
 
-/// The files of a list: a JSON object in each line. What it does not say of a file is what the command line says: the mode, the IV, and under GCM the associated data.
+/// The files of a list, one JSON object a line. Mode, IV and, under GCM, associated data that a line lacks come from
+/// the command line.
 fn listed(
     list: &Path,
     args: &args::Message,
@@ -196,7 +187,7 @@ fn listed(
         let own = bytes_of(entry.aad.as_deref(), "aad", wrong)?;
         let part = with_aad(
             how.part(path)?,
-            own.as_deref().or(aad.filter(|_| mode == Mode::Gcm)),
+            own.as_deref().or(aad.filter(|_| mode == "gcm")),
         )?;
         let name = entry.name.unwrap_or_else(|| file_name(path));
         parts.push((name, part));
@@ -204,7 +195,7 @@ fn listed(
     })
 }
 
-/// A right line of a list.
+/// A valid line of a list, for errors.
 const EXAMPLE: &str = r#"{"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
 
 /// A line of a list.
@@ -222,15 +213,11 @@ struct Listed {
     aad: Option<String>,
 }
 
-/// What is in a bucket, if a path says so.
+/// The object in a bucket that a path names, if it names one.
 fn bucket(path: &Path) -> Result<Option<Location>, Failure> {
-    match path.to_str().is_some_and(|path| path.starts_with("s3://")) {
-        false => Ok(None),
-        true => match Location::parse(path) {
-            Ok(location) => Ok(Some(location)),
-            Err(error) => Err(homaes_job::JobError::from(error).into()),
-        },
-    }
+    let is_bucket = path.to_str().is_some_and(|path| path.starts_with("s3://"));
+    let location = is_bucket.then(|| Location::parse(path)).transpose();
+    Ok(location.map_err(JobError::from)?)
 }
 
 /// One file, or standard input.

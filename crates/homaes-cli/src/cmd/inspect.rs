@@ -9,7 +9,7 @@ use homaes::{
     inspect,
 };
 use homaes_job::Location;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
     if args.file.join("job.json").is_file() {
@@ -19,21 +19,17 @@ pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
         return super::inspect_folder::run(args);
     }
     let found = spin("reading", || inspect(&args.file))?;
-    if args.json {
-        console::print_json(&inspection_json(&found))
-    } else {
-        console::print(&text(&found))
-    }
+    console::print_either(args.json, || inspection_json(&found), || text(&found))
 }
 
 fn text(found: &Inspection) -> String {
     let mut rows = Rows::default();
     rows.add("file", found.kind.to_string());
     rows.add("set", found.set_name.as_str());
-    let security = found.set.as_ref().map_or(
-        "unknown set: only the checksums were verified".into(),
-        |set| table::security(set.card()),
-    );
+    let security = match &found.set {
+        Some(set) => table::security(set.card()),
+        None => "unknown set: only the checksums were verified".into(),
+    };
     let of = match found.kind {
         Kind::BridgeKey | Kind::Values => "BGV keys: ",
         _ => "",
@@ -42,29 +38,37 @@ fn text(found: &Inspection) -> String {
     let assumptions = found.set.iter().flat_map(|set| &set.card().assumptions);
     assumptions.for_each(|assumption| rows.add("assumes", &**assumption));
     rows.add("set digest", hex(&found.digest));
-    // values are under the key at the other end, named below
+    // the key of values is the one at the end of the bridge, named below
     if found.kind != Kind::Values {
         rows.add("key id", found.key_id.to_string());
     }
     rows.add("size", format!("{} bytes", found.file_bytes));
-    let records = found
-        .records
-        .iter()
-        .map(|(tag, count)| format!("{count} with tag {tag}"));
+    let records = found.records.iter();
+    let records = records.map(|(tag, count)| format!("{count} with tag {tag}"));
     rows.add("records", records.collect::<Vec<_>>().join(", "));
     if found.kind == Kind::SecretKey {
         rows.add("passphrase", passphrase(found.protection));
     }
-    // There is content for known sets only.
+    // the content is read for known sets only
     let scheme = found.set.as_ref().map(Set::scheme);
     if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
         add_wrapped(&mut rows, scheme, wrapped);
     }
-    add_gpu(&mut rows, found);
+    let gpu = gpu_memory(found).into_iter();
+    let gpu = gpu.map(|(layout, bytes)| format!("{} ({layout})", table::bytes(bytes)));
+    let gpu: Vec<String> = gpu.collect();
+    if !gpu.is_empty() {
+        rows.add("GPU", gpu.join(", "));
+    }
     if let (Some(scheme), Some(messages)) = (scheme, &found.messages) {
         add_messages(&mut rows, found.kind, scheme, messages);
     }
-    add_shard(&mut rows, found);
+    if let Some(shard) = &found.shard {
+        rows.add("run", hex(&shard.run.0));
+        rows.add("shard", shard.number.to_string());
+        let batches = table::count(shard.batches, "batch", "batches");
+        rows.add("batches", format!("{batches}, from number {}", shard.first));
+    }
     add_values(&mut rows, found);
     if let Some(end) = &found.end {
         rows.add("converts to", &*end.what);
@@ -83,16 +87,7 @@ fn text(found: &Inspection) -> String {
     }
 }
 
-/// Memory of a GPU that runs with a key take, by layout.
-fn add_gpu(rows: &mut Rows, found: &Inspection) {
-    let layouts = gpu_memory(found).into_iter();
-    let layouts = layouts.map(|(layout, bytes)| format!("{} ({layout})", table::bytes(bytes)));
-    let layouts: Vec<String> = layouts.collect();
-    if !layouts.is_empty() {
-        rows.add("GPU", layouts.join(", "));
-    }
-}
-
+/// Memory of a GPU that runs with a key need, by layout.
 fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     let Some(set) = found.set.as_ref() else {
         return Vec::new();
@@ -104,16 +99,6 @@ fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     };
     let memory = |layout| Some((layout, set.gpu_memory(layout)?));
     layouts.into_iter().filter_map(memory).collect()
-}
-
-fn add_shard(rows: &mut Rows, found: &Inspection) {
-    let Some(shard) = &found.shard else {
-        return;
-    };
-    rows.add("run", hex(&shard.run.0));
-    rows.add("shard", shard.number.to_string());
-    let batches = table::count(shard.batches, "batch", "batches");
-    rows.add("batches", format!("{batches}, from number {}", shard.first));
 }
 
 fn add_values(rows: &mut Rows, found: &Inspection) {
@@ -133,10 +118,8 @@ fn add_values(rows: &mut Rows, found: &Inspection) {
 fn passphrase(protection: Option<KdfCost>) -> String {
     protection.map_or("none".into(), |cost| {
         let memory = table::bytes(u64::from(cost.memory_kib) << 10);
-        let (passes, lanes) = (
-            table::count(cost.passes.into(), "pass", "passes"),
-            table::count(cost.lanes.into(), "lane", "lanes"),
-        );
+        let passes = table::count(cost.passes.into(), "pass", "passes");
+        let lanes = table::count(cost.lanes.into(), "lane", "lanes");
         format!("needed (Argon2id: {memory}, {passes}, {lanes})")
     })
 }
@@ -173,14 +156,9 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
             }
         }
     }
-    rows.add(
-        "message",
-        format!(
-            "{}, {}",
-            table::count(meta.bytes(), "byte", "bytes"),
-            table::count(split.blocks(), "block", "blocks")
-        ),
-    );
+    let bytes = table::count(meta.bytes(), "byte", "bytes");
+    let blocks = table::count(split.blocks(), "block", "blocks");
+    rows.add("message", format!("{bytes}, {blocks}"));
     let batches = match kind {
         Kind::Values => "records",
         _ => "batches",
@@ -205,7 +183,7 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     rows.add("noise left", table::quality_left(messages.quality));
 }
 
-/// What stands of the only part of a message.
+/// The only part of a message.
 fn add_part(rows: &mut Rows, bits: usize, part: &PartMeta, held: &str) {
     let mode = part.mode.name();
     rows.add("cipher", format!("AES-{bits}-{mode}, {held}"));
@@ -223,13 +201,12 @@ fn add_part(rows: &mut Rows, bits: usize, part: &PartMeta, held: &str) {
 }
 
 fn inspection_json(found: &Inspection) -> Value {
-    // There is content for known sets only.
+    // the content is read for known sets only
     let left = |level| found.set.as_ref()?.scheme().multiplications_left(level);
-    let records: serde_json::Map<String, Value> = found
-        .records
-        .iter()
-        .map(|(tag, count)| (tag.to_string(), json!(count)))
-        .collect();
+    let records = found.records.iter();
+    let records = records.map(|(tag, count)| (tag.to_string(), json!(count)));
+    let gpu = gpu_memory(found).into_iter();
+    let gpu = gpu.map(|(layout, bytes)| (layout.name().to_owned(), json!(bytes)));
     json!({
         "kind": found.kind.extension(),
         "set": found.set_name,
@@ -239,8 +216,8 @@ fn inspection_json(found: &Inspection) -> Value {
         "set_digest": hex(&found.digest),
         "key_id": found.key_id.to_string(),
         "file_bytes": found.file_bytes,
-        "records_by_tag": records,
-        "gpu_bytes": gpu_memory(found).into_iter().map(|(layout, bytes)| (layout.name().to_owned(), json!(bytes))).collect::<serde_json::Map<_, _>>(),
+        "records_by_tag": records.collect::<Map<_, _>>(),
+        "gpu_bytes": gpu.collect::<Map<_, _>>(),
         "messages": found.messages.as_ref().map(|messages| messages_json(messages, left)),
         "end": found.end.as_ref().map(|end| json!({
             "what": end.what,
@@ -260,7 +237,14 @@ fn inspection_json(found: &Inspection) -> Value {
             "width": value.width,
             "ciphertexts": value.ciphertexts,
         })).collect::<Vec<_>>()),
-        "secret_key": (found.kind == Kind::SecretKey).then(|| secret_json(found.protection)),
+        "secret_key": (found.kind == Kind::SecretKey).then(|| json!({
+            "protected": found.protection.is_some(),
+            "argon2id": found.protection.map(|cost| json!({
+                "memory_kib": cost.memory_kib,
+                "passes": cost.passes,
+                "lanes": cost.lanes,
+            })),
+        })),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })
 }
@@ -306,17 +290,6 @@ fn part_json(part: &PartMeta) -> Value {
         "aad_bytes": part.aad.len(),
         "aad_sha256": part.tag.map(|_| hex(&part.aad_sha256())),
         "authentication": if part.tag.is_some() { "tag, not checked" } else { "none" },
-    })
-}
-
-fn secret_json(protection: Option<KdfCost>) -> Value {
-    json!({
-        "protected": protection.is_some(),
-        "argon2id": protection.map(|cost| json!({
-            "memory_kib": cost.memory_kib,
-            "passes": cost.passes,
-            "lanes": cost.lanes,
-        })),
     })
 }
 

@@ -1,5 +1,6 @@
-//! `homaes inspect` of a folder: its keys, and what a run that was stopped left there.
+//! `homaes inspect` of a folder: its keys, and the files of stopped runs.
 
+use super::file_name;
 use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::table::Rows;
@@ -8,15 +9,11 @@ use homaes::{
     inspect_folder,
 };
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::PathBuf;
 
 pub(crate) fn run(args: &Inspect) -> Result<(), Failure> {
     let found = inspect_folder(&args.file)?;
-    if args.json {
-        console::print_json(&folder_json(&found))
-    } else {
-        console::print(&text(&found))
-    }
+    console::print_either(args.json, || folder_json(&found), || text(&found))
 }
 
 fn text(found: &FolderInspection) -> String {
@@ -34,15 +31,15 @@ fn text(found: &FolderInspection) -> String {
         rows.add(BRIDGE_KEY_FILE, key_file(&found.bridge) + other);
     }
     for path in &found.others {
-        rows.add("also here", name(path));
+        rows.add("also here", file_name(path));
     }
     for path in &found.unfinished {
         let what = "from a stopped key generation; 'keygen --resume' continues it";
-        rows.add("unfinished", format!("{}: {what}", name(path)));
+        rows.add("unfinished", format!("{}: {what}", file_name(path)));
     }
     for path in &found.temporaries {
         let what = "an unfinished output: delete it unless a run is writing it";
-        rows.add("temporary", format!("{}: {what}", name(path)));
+        rows.add("temporary", format!("{}: {what}", file_name(path)));
     }
     rows.text()
 }
@@ -68,17 +65,13 @@ fn pair(pair: Pair) -> (&'static str, &'static str) {
     }
 }
 
-fn name(path: &Path) -> String {
-    path.file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-}
-
 fn folder_json(found: &FolderInspection) -> Value {
     let file = |file: &KeyFile| match file {
         KeyFile::Of(id) => json!({ "key_id": id.to_string() }),
         KeyFile::Unreadable(error) => json!({ "error": error }),
         _ => Value::Null,
     };
+    let names = |paths: &[PathBuf]| paths.iter().map(|path| file_name(path)).collect::<Vec<_>>();
     json!({
         "kind": "folder",
         "secret": file(&found.secret),
@@ -87,10 +80,10 @@ fn folder_json(found: &FolderInspection) -> Value {
         // keys are never replaced
         "replaced": null,
         "pair": pair(found.pair).0,
-        "others": found.others.iter().map(|path| name(path)).collect::<Vec<_>>(),
-        "unfinished": found.unfinished.iter().map(|path| name(path)).collect::<Vec<_>>(),
+        "others": names(&found.others),
+        "unfinished": names(&found.unfinished),
         "temporaries": found.temporaries.iter()
-            .map(|path| json!({ "name": name(path), "in_use": null }))
+            .map(|path| json!({ "name": file_name(path), "in_use": null }))
             .collect::<Vec<_>>(),
     })
 }

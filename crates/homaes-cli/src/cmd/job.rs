@@ -1,6 +1,6 @@
 //! `homaes job`
 
-use super::input;
+use super::{input, interrupted_after, print_done};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
@@ -9,13 +9,12 @@ use crate::table::{self, Rows};
 use homaes::{Cancel, Devices, ErrorKind, Output, Progress, Set};
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Shards that are there, and all of them, of those that this process sees to; 0 of 0 before it starts.
+/// Shards that are there, and all shards of this process; 0 of 0 before it starts.
 static DONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
@@ -29,23 +28,13 @@ pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
     }
 }
 
-/// What is said when a signal stops a command that others may go on with.
+/// The message after a signal during a command that can be continued.
 pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
-    match command {
-        JobCommand::Run(_) => Some(interrupted),
-        JobCommand::RunShard(_) => {
-            Some(|| "interrupted; run the same command to continue".to_owned())
-        }
-        _ => None,
-    }
-}
-
-fn interrupted() -> String {
-    let [done, of] = [&DONE[0], &DONE[1]].map(|count| count.load(Ordering::Relaxed));
-    match of {
-        0 => "interrupted; run the same command to continue".to_owned(),
-        of => format!("interrupted after {done} of {of} shards; run the same command to continue"),
-    }
+    let resumable = matches!(command, JobCommand::Run(_) | JobCommand::RunShard(_));
+    resumable.then_some(|| {
+        let [done, of] = [&DONE[0], &DONE[1]].map(|count| count.load(Ordering::Relaxed));
+        interrupted_after(done, of, "shards")
+    })
 }
 
 fn plan(args: &JobPlan) -> Result<(), Failure> {
@@ -72,7 +61,7 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
     };
     let message = input::message(&args.message, &how, &own)?;
     let planning = Planning {
-        layout: args.layout.get(),
+        layout: args.layout,
         shard_batches: args.shard_batches,
         ignore_space: args.ignore_space,
         ..Planning::new(args.eval.clone(), args.wrapped_key.clone())
@@ -81,17 +70,17 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
         Job::plan(args.out.clone(), message, &planning)
     })?;
     warn_insecure(&job)?;
-    console::print_done(&format!("{}: {}\n", job.location(), summary(&job)));
+    console::print_done(&format!("{}: {}", job.location(), summary(&job)));
     Ok(())
 }
 
-/// Says so if the set of a job protects nothing.
+/// Warns if the set of a job protects nothing.
 fn warn_insecure(job: &Job) -> Result<(), Failure> {
     console::warn_insecure(&Set::named(job.set())?);
     Ok(())
 }
 
-/// What a job is, in a line.
+/// A job in one line.
 fn summary(job: &Job) -> String {
     let (parts, bytes) = job.parts();
     let parts = table::count(parts, "part", "parts");
@@ -105,16 +94,14 @@ fn summary(job: &Job) -> String {
     )
 }
 
-/// What can be done with the results of a job, after a comma.
+/// The use of the results of a job, after a comma.
 fn results(job: &Job) -> String {
-    let scheme = Set::named(job.set()).map(|set| set.scheme());
-    let results = scheme
-        .ok()
-        .and_then(|scheme| table::results(scheme, job.level()));
+    let scheme = Set::named(job.set()).ok().map(|set| set.scheme());
+    let results = scheme.and_then(|scheme| table::results(scheme, job.level()));
     results.map_or_else(String::new, |results| format!(", {results}"))
 }
 
-/// Opens a job, and its keys.
+/// Opens a job and its keys.
 fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
     devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
@@ -134,15 +121,15 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     let ranges = ranges.unwrap_or(std::slice::from_ref(&all));
     job.check_ranges(ranges)?;
     let before = job.status()?;
-    let (wanted, there) = (sum(ranges, |_| true), sum(ranges, |n| before.has(n)));
+    let numbers = || ranges.iter().cloned().flatten();
+    let done = || numbers().filter(|&number| before.has(number));
+    let (wanted, there) = (numbers().count() as u64, done().count() as u64);
     let batches = |number| shard_batches(&job, number);
-    let of_batches: u64 = ranges.iter().cloned().flatten().map(batches).sum();
-    let done_batches = ranges.iter().cloned().flatten();
-    let done_batches: u64 = done_batches.filter(|&n| before.has(n)).map(batches).sum();
+    let of_batches = numbers().map(batches).sum();
     DONE[1].store(wanted, Ordering::Relaxed);
     DONE[0].store(there, Ordering::Relaxed);
     let mut follower = Follower::new(args.progress);
-    follower.kept(done_batches);
+    follower.kept(done().map(batches).sum());
     let follow = Mutex::new(follower);
     let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
     let worker = Worker::new(&job, &keys, args.threads)?.watch(|event| {
@@ -161,9 +148,8 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
             Outcome::There => follower.others(batches(done.number)),
             Outcome::Written | Outcome::Same => own += 1,
         }
-        follower.tell(
-            &json!({ "event": "shard", "shard": done.number, "outcome": done.outcome.name() }),
-        );
+        let (shard, outcome) = (done.number, done.outcome.name());
+        follower.tell(&json!({ "event": "shard", "shard": shard, "outcome": outcome }));
     })?;
     let seconds = start.elapsed().as_secs_f64();
     drop(worker);
@@ -182,17 +168,11 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     drop(follow);
     let shards = table::count(wanted, "shard", "shards");
     console::print_done(&format!(
-        "{}: {shards}, {own} evaluated in {}, {there} already there, {others} by other workers\n",
+        "{}: {shards}, {own} evaluated in {}, {there} already there, {others} by other workers",
         job.location(),
         table::seconds(seconds)
     ));
     Ok(())
-}
-
-/// How many shards of `ranges` are such.
-fn sum(ranges: &[Range<u64>], such: impl Fn(u64) -> bool) -> u64 {
-    let numbers = ranges.iter().cloned().flatten();
-    numbers.filter(|&number| such(number)).count() as u64
 }
 
 /// Batches of a shard.
@@ -217,7 +197,7 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
         (None, number) => number.unwrap_or_default(),
     };
     let job = Job::open(args.job.clone())?;
-    // without its keys, where that is all there is to do
+    // an existing shard needs no keys
     if number < job.shards() && job.has(number)? {
         warn_insecure(&job)?;
         return said(&job, number, Outcome::There);
@@ -229,25 +209,28 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
     said(&job, number, done.outcome)
 }
 
-/// Says what became of a shard.
+/// Reports the outcome of a shard.
 fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
     let done = match outcome {
         Outcome::There => "already there",
         Outcome::Written | Outcome::Same => "evaluated",
     };
-    console::print_done(&format!("{}: {done}\n", job.describe(number)));
+    console::print_done(&format!("{}: {done}", job.describe(number)));
     Ok(())
 }
 
-/// What a job is, and which shards it has.
+/// Shows a job and its shards.
 pub(crate) fn show(location: Location, json: bool) -> Result<(), Failure> {
     let job = Job::open(location)?;
     let status = job.status()?;
-    if json {
-        return console::print_json(&status_json(&job, &status));
+    if !json {
+        warn_insecure(&job)?;
     }
-    warn_insecure(&job)?;
-    console::print(&status_text(&job, &status))
+    console::print_either(
+        json,
+        || status_json(&job, &status),
+        || status_text(&job, &status),
+    )
 }
 
 fn status_json(job: &Job, status: &Status) -> Value {
@@ -255,6 +238,8 @@ fn status_json(job: &Job, status: &Status) -> Value {
     let ranges = |ranges: &[Range<u64>]| -> Vec<[u64; 2]> {
         ranges.iter().map(|r| [r.start, r.end - 1]).collect()
     };
+    let wrong = status.wrong.iter();
+    let wrong = wrong.map(|&(number, bytes)| json!({ "shard": number, "bytes": bytes }));
     json!({
         "job": job.location().to_string(),
         "id": job.id().to_string(),
@@ -269,7 +254,7 @@ fn status_json(job: &Job, status: &Status) -> Value {
         "complete": status.missing() == 0,
         "present": ranges(&status.present),
         "missing": ranges(&missing(status)),
-        "wrong": status.wrong.iter().map(|&(number, bytes)| json!({ "shard": number, "bytes": bytes })).collect::<Vec<_>>(),
+        "wrong": wrong.collect::<Vec<_>>(),
         "others": status.others,
         "claimed": status.claimed,
         "shard_file_bytes": status.bytes,
@@ -284,10 +269,8 @@ fn status_text(job: &Job, status: &Status) -> String {
     rows.add("id", job.id().to_string());
     rows.add("work", summary(job));
     let bytes = table::bytes(status.bytes);
-    rows.add(
-        "shards",
-        format!("{done} of {} complete, {bytes}", status.shards),
-    );
+    let of = status.shards;
+    rows.add("shards", format!("{done} of {of} complete, {bytes}"));
     if !missing.is_empty() {
         rows.add("missing", list(&missing));
     }
@@ -295,10 +278,8 @@ fn status_text(job: &Job, status: &Status) -> String {
         rows.add("being evaluated", status.claimed.to_string());
     }
     for &(number, found) in &status.wrong {
-        rows.add(
-            "truncated",
-            format!("{}, {found} bytes: remove it", job.describe(number)),
-        );
+        let shard = job.describe(number);
+        rows.add("truncated", format!("{shard}, {found} bytes: remove it"));
     }
     for name in &status.others {
         rows.add("unknown", format!("{name}: not a shard of this job"));
@@ -328,15 +309,11 @@ fn missing(status: &Status) -> Vec<Range<u64>> {
 
 /// Numbers as `--shards` takes them.
 fn list(ranges: &[Range<u64>]) -> String {
-    let mut text = String::new();
-    for range in ranges {
-        let comma = if text.is_empty() { "" } else { "," };
-        let _ = match range.end - range.start {
-            1 => write!(text, "{comma}{}", range.start),
-            _ => write!(text, "{comma}{}-{}", range.start, range.end - 1),
-        };
-    }
-    text
+    let texts = ranges.iter().map(|range| match range.end - range.start {
+        1 => range.start.to_string(),
+        _ => format!("{}-{}", range.start, range.end - 1),
+    });
+    texts.collect::<Vec<_>>().join(",")
 }
 
 fn verify(args: &JobVerify) -> Result<(), Failure> {
@@ -354,7 +331,7 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     };
     if let Some((_, first)) = verified.wrong.first() {
         let what_to_do = match first.kind() {
-            // it is unknown which of the two is wrong
+            // it is unknown which of the two results is wrong
             kind @ ErrorKind::Differs => remedy(kind),
             _ => "remove them and run 'homaes job run'",
         };
@@ -365,23 +342,17 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
             list(&numbers.collect::<Vec<_>>()),
         )));
     }
-    let right = verified.shards;
+    let again = verified.evaluated;
     let evaluated = match args.sample {
         None => String::new(),
-        Some(_) => format!(
-            ", {} evaluated again with the same result",
-            verified.evaluated
-        ),
+        Some(_) => format!(", {again} evaluated again with the same result"),
     };
     let missing = match verified.missing {
         0 => String::new(),
         count => format!(", {count} missing"),
     };
-    let right = table::count(
-        right,
-        "shard has valid checksums",
-        "shards have valid checksums",
-    );
+    let (one, more) = ("shard has valid checksums", "shards have valid checksums");
+    let right = table::count(verified.shards, one, more);
     console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
 }
 
@@ -401,9 +372,6 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
             ))
         })?;
     }
-    console::print_done(&format!(
-        "{}: {bytes} from {shards}{results}\n",
-        args.out.display()
-    ));
+    print_done(&args.out, &format!("{bytes} from {shards}{results}"));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `homaes keygen`
 
 use super::{
-    FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by,
+    FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by, print_done,
     refuse_own_input,
 };
 use crate::args::Keygen;
@@ -20,11 +20,8 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         &args.passphrase_file,
         &args.bridge_passphrase_file,
     ];
-    let reads: Vec<&Path> = reads
-        .into_iter()
-        .flatten()
-        .map(|path| path.as_path())
-        .collect();
+    let reads = reads.into_iter().flatten();
+    let reads: Vec<&Path> = reads.map(|path| path.as_path()).collect();
     if args.bridge.is_some() {
         refuse_own_input(&bridge_file, &reads)?;
     }
@@ -68,19 +65,18 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let folder = KeyFolder::open(&args.out)?;
     if !folder.unfinished().is_empty() {
         let path = args.out.display();
-        console::warn(&match args.resume {
-            true => {
-                format!("{path}: holds unfinished keys; continuing if they belong to this set")
+        let what = match args.resume {
+            true => "continuing if they belong to this set",
+            false => {
+                "continue with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
             }
-            false => format!(
-                "{path}: holds unfinished keys; continue with --resume, or remove secret.hsk.unfinished and eval.hek.unfinished"
-            ),
-        });
+        };
+        console::warn(&format!("{path}: holds unfinished keys; {what}"));
     }
-    let bridge_output = end
-        .as_ref()
-        .map(|_| Output::create(&bridge_file, args.force));
-    let bridge_output = bridge_output.transpose()?;
+    let bridge_output = match end {
+        Some(_) => Some(Output::create(&bridge_file, args.force)?),
+        None => None,
+    };
     let lock = passphrase.as_ref();
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
     let stays = match passphrase {
@@ -88,7 +84,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         Some(_) => "stays here: keep it and its passphrase secret",
     };
     console::print_done(&format!(
-        "{}\n{}\nset {}, key {}, for AES keys of {}\n",
+        "{}\n{}\nset {}, key {}, for AES keys of {}",
         of_size(&secret, stays),
         of_size(&args.out.join(EVAL_KEY_FILE), FOR_THE_SERVER),
         set.name(),
@@ -96,7 +92,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         key_sizes(&set),
     ));
     for assumption in &set.card().assumptions {
-        console::print_done(&format!("set {} assumes: {assumption}\n", set.name()));
+        console::print_done(&format!("set {} assumes: {assumption}", set.name()));
     }
     if end.is_none() && bridge_file.exists() {
         console::warn(&format!(
@@ -129,7 +125,7 @@ fn key_sizes(set: &Set) -> String {
     }
 }
 
-/// The keys in their folder, and the bridge key from them, if there is an end for it.
+/// Makes the keys in their folder, and a bridge key from them to `end`.
 fn make(
     args: &Keygen,
     set: &Set,
@@ -158,7 +154,7 @@ fn make(
     Ok((key, bridge))
 }
 
-/// A bridge key for the keys that are in the folder.
+/// Makes a bridge key for existing keys.
 fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
@@ -180,7 +176,7 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
     }
 }
 
-/// That there is no way from a set to TFHE.
+/// The error for a set that has no bridges to TFHE.
 pub(super) fn no_bridges(set: &Set) -> Failure {
     Failure::Usage(format!(
         "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use bgv/bridge128",
@@ -189,13 +185,14 @@ pub(super) fn no_bridges(set: &Set) -> Failure {
 }
 
 /// The key that a bridge leads to.
-enum End {
+pub(super) enum End {
     Set(SecretKey),
     #[cfg(feature = "tfhe-rs")]
     User(Box<homaes::ClientKey>),
 }
 
 impl End {
+    /// The set of a secret key.
     fn set(&self) -> Option<&Set> {
         match self {
             Self::Set(key) => Some(key.set()),
@@ -205,7 +202,7 @@ impl End {
     }
 
     /// The bridge key from `key`.
-    fn bridge(&self, key: &SecretKey) -> Result<BridgeKey, Error> {
+    pub(super) fn bridge(&self, key: &SecretKey) -> Result<BridgeKey, Error> {
         match self {
             Self::Set(end) => BridgeKey::generate(key, end),
             #[cfg(feature = "tfhe-rs")]
@@ -214,7 +211,7 @@ impl End {
     }
 }
 
-/// The secret key of a set of TFHE, or the client key of the crate `tfhe`, in a file.
+/// Reads a secret key of TFHE, or a client key of the crate `tfhe`.
 fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure> {
     if homaes::is_secret_key(path)? {
         return Ok(End::Set(open_secret_by(
@@ -236,14 +233,11 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
     )))
 }
 
-/// Writes a bridge key, and says where it leads and how often it fails.
+/// Writes a bridge key, and reports where it leads and how often it fails.
 fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
     let file = output.path().to_owned();
     bridge.save(output)?;
-    let end = match bridge.leads_to() {
-        Some(set) => format!("a key of set {}", set.name()),
-        None => "a client key of the crate tfhe".into(),
-    };
+    let end = end_of(bridge);
     let wrong = bridge.fitness().map_or_else(String::new, |fitness| {
         let used = fitness.used_log2.map_or_else(String::new, |log2| {
             format!(
@@ -255,6 +249,14 @@ fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
             fitness.read_log2
         )
     });
-    console::print_done(&format!("{}: converts to {end}{wrong}\n", file.display()));
+    print_done(&file, &format!("converts to {end}{wrong}"));
     Ok(())
+}
+
+/// The key that a bridge leads to, for people.
+pub(super) fn end_of(bridge: &BridgeKey) -> String {
+    match bridge.leads_to() {
+        Some(set) => format!("a key of set {}", set.name()),
+        None => "a client key of the crate tfhe".to_owned(),
+    }
 }

@@ -1,9 +1,9 @@
 //! Lists: files with a JSON object a line.
 
-use crate::args::Mode;
-use crate::cmd::open_file;
+use super::{at, open_file};
+use crate::args::MODES;
 use crate::console::Failure;
-use homaes::{Error, unhex};
+use homaes::unhex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use std::io::{BufRead, BufReader, Read};
@@ -17,11 +17,11 @@ const MAX_LIST_BYTES: u64 = 512 << 20;
 
 const LINE_ROOM_BYTES: u64 = 128;
 
-/// Most of the reason that an error shows.
+/// Most characters of a reason in an error.
 const MAX_REASON_CHARS: usize = 120;
 
-/// Calls `each` with the object of every line and a function that makes an error about this line. `example` is a right
-/// line, which errors show.
+/// Calls `each` with the object of every line and a function that makes an error about this line. Errors show
+/// `example`, a valid line.
 pub(crate) fn each_object<T: DeserializeOwned>(
     list: &Path,
     example: &str,
@@ -42,10 +42,7 @@ pub(crate) fn each_object<T: DeserializeOwned>(
         let read = (&mut file)
             .take(MAX_LINE_BYTES + 1)
             .read_until(b'\n', &mut line);
-        read.map_err(|source| Error::Io {
-            path: list.to_owned(),
-            source,
-        })?;
+        read.map_err(at(list))?;
         if line.is_empty() {
             break;
         }
@@ -58,7 +55,7 @@ pub(crate) fn each_object<T: DeserializeOwned>(
         if line.is_empty() {
             continue;
         }
-        // an array of as many texts would be read as well
+        // serde would also read an array as a struct
         if !line.starts_with(b"{") {
             return Err(malformed("not a JSON object"));
         }
@@ -71,7 +68,7 @@ pub(crate) fn each_object<T: DeserializeOwned>(
     Ok(())
 }
 
-/// A field that may be missing, but is no null: a program that lost a value writes one.
+/// A field that may be missing, but not null: a program that lost a value writes null.
 pub(crate) fn not_null<'d, D: Deserializer<'d>, T: Deserialize<'d>>(
     field: D,
 ) -> Result<Option<T>, D::Error> {
@@ -82,17 +79,12 @@ pub(crate) fn not_null<'d, D: Deserializer<'d>, T: Deserialize<'d>>(
 pub(crate) fn mode_of(
     name: Option<&str>,
     wrong: &dyn Fn(&str) -> Failure,
-) -> Result<Option<Mode>, Failure> {
+) -> Result<Option<&'static str>, Failure> {
+    let modes = MODES.map(|(mode, _)| mode);
     let mode = name.map(|name| {
-        let found = <Mode as clap::ValueEnum>::from_str(name, false);
-        found.map_err(|_| {
-            let modes = <Mode as clap::ValueEnum>::value_variants().iter();
-            let modes: Vec<_> = modes.map(|mode| mode.name()).collect();
-            wrong(&format!(
-                "unknown mode {name:?}, expected {}",
-                modes.join(", ")
-            ))
-        })
+        let found = modes.into_iter().find(|mode| *mode == name);
+        let expected = modes.join(", ");
+        found.ok_or_else(|| wrong(&format!("unknown mode {name:?}, expected {expected}")))
     });
     mode.transpose()
 }

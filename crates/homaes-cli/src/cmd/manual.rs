@@ -1,9 +1,10 @@
-//! `homaes completions` and `homaes man`: from the definition of the command line, as the help.
+//! `homaes completions` and `homaes man`, from the definition of the command line.
 
+use super::at;
 use crate::args::{Args, Completions, Man};
 use crate::console::{self, Failure};
 use clap::{Command, CommandFactory};
-use homaes::{Error, Output};
+use homaes::Output;
 use std::fs;
 use std::io::Write;
 
@@ -21,11 +22,7 @@ pub(crate) fn man(args: &Man) -> Result<(), Failure> {
     let Some(folder) = &args.out else {
         return console::print(&page(command)?);
     };
-    let io = |path: &std::path::Path| {
-        let path = path.to_owned();
-        |source| Error::Io { path, source }
-    };
-    fs::create_dir_all(folder).map_err(io(folder))?;
+    fs::create_dir_all(folder).map_err(at(folder))?;
     let mut pages = Vec::new();
     collect(command, NAME.to_owned(), &mut pages);
     let mut written = Vec::new();
@@ -33,12 +30,12 @@ pub(crate) fn man(args: &Man) -> Result<(), Failure> {
         let text = page(command)?;
         let path = folder.join(format!("{name}.1"));
         let mut output = Output::create(&path, args.force)?;
-        output.write_all(text.as_bytes()).map_err(io(&path))?;
+        output.write_all(text.as_bytes()).map_err(at(&path))?;
         written.push((output, path));
     }
     for (output, path) in written {
         output.commit()?;
-        console::print_done(&format!("{}\n", path.display()));
+        console::print_done(&path.display().to_string());
     }
     Ok(())
 }

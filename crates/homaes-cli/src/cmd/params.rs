@@ -8,47 +8,31 @@ use homaes::{Estimate, KeySize, Layout, Published, Scheme, Set, SetCard};
 use serde_json::{Map, Value, json};
 
 pub(crate) fn run(args: &Params) -> Result<(), Failure> {
-    let sets: Vec<Set> = Set::names()
-        .into_iter()
-        .map(named_set)
-        .collect::<Result<_, Failure>>()?;
+    let sets = Set::names().into_iter().map(named_set);
+    let sets: Vec<Set> = sets.collect::<Result<_, Failure>>()?;
     if args.json {
         return console::print_json(&sets.iter().map(set_json).collect());
     }
     let shown = sets.iter().filter(|set| args.all || set.is_secure());
     let shown: Vec<_> = shown.collect();
     let rows: Vec<_> = shown.iter().map(|set| row(set.card())).collect();
-    let head = [
-        "set",
-        "purpose",
-        "claimed",
-        "estimated",
-        "rotations",
-        "log2 p_fail",
-        "blocks",
-        "eval key",
-        "wrapped key",
-        "ciphertexts",
-    ];
-    console::print(&table::columns(head, &rows))?;
-    console::print(
-        "\nclaimed, estimated: bits of security; sets of purpose 'paper' show the paper's claim. rotations: including attacks that rotate the secret. log2 p_fail: probability that a batch decrypts wrongly.\nblocks, ciphertexts: per batch. wrapped key: for the largest AES key, in the first layout. ~: order of magnitude. Only sets of purpose 'secure' protect data.\n\n",
-    )?;
-    console::print(&sets.iter().map(assumptions).collect::<String>())?;
-    let head = [
-        "set", "layout", "blocks", "GPU", "AES-128", "AES-192", "AES-256",
-    ];
+    let head = "set|purpose|claimed|estimated|rotations|log2 p_fail|blocks|eval key|wrapped key|ciphertexts";
+    let mut text = table::columns(head, &rows);
+    text += "\nclaimed, estimated: bits of security; sets of purpose 'paper' show the paper's claim. rotations: \
+             including attacks that rotate the secret. log2 p_fail: probability that a batch decrypts wrongly.\n\
+             blocks, ciphertexts: per batch. wrapped key: for the largest AES key, in the first layout. ~: order of \
+             magnitude. Only sets of purpose 'secure' protect data.\n\n";
+    text.extend(sets.iter().map(assumptions));
     let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
-    console::print(&table::columns(head, &rows))?;
-    console::print(
-        "\nblocks: per batch. GPU: memory of a run on a GPU, - if it needs the processor. AES-128 to AES-256: most multiplications that the results can still allow, - if the set does not\ntake this key size, 'no levels' if results are bootstrapped instead.\n",
-    )?;
-    match args.all {
-        true => Ok(()),
-        false => console::print(
-            "\n'homaes params --all' also lists the papers' sets and toy sets, which protect nothing.\n",
-        ),
+    let head = "set|layout|blocks|GPU|AES-128|AES-192|AES-256";
+    text += &table::columns(head, &rows);
+    text += "\nblocks: per batch. GPU: memory of a run on a GPU, - if it needs the processor. AES-128 to AES-256: most \
+             multiplications that the results can still allow, - if the set does not\n\
+             take this key size, 'no levels' if results are bootstrapped instead.\n";
+    if !args.all {
+        text += "\n'homaes params --all' also lists the papers' sets and toy sets, which protect nothing.\n";
     }
+    console::print(&text)
 }
 
 fn row(card: &SetCard) -> [String; 10] {
@@ -69,7 +53,7 @@ fn row(card: &SetCard) -> [String; 10] {
     ]
 }
 
-/// What a set assumes beyond others, a line each, and an empty one.
+/// The special assumptions of a set, with a blank line after each.
 fn assumptions(set: &Set) -> String {
     let lines = set.card().assumptions.iter();
     lines
@@ -93,7 +77,7 @@ fn layout_rows(set: &Set) -> Vec<[String; 7]> {
     set.layouts().iter().map(row).collect()
 }
 
-/// The levels left that a set says, if its scheme has levels.
+/// The levels left of a set, if its scheme has levels.
 fn levels(scheme: Scheme, left: usize) -> String {
     match scheme.multiplications_left(left + 1) {
         Some(left) => left.to_string(),
@@ -102,21 +86,18 @@ fn levels(scheme: Scheme, left: usize) -> String {
 }
 
 fn layout_json(set: &Set, layout: Layout) -> Value {
-    let left: Map<String, Value> = KeySize::ALL
-        .into_iter()
-        .map(|size| {
-            let bits = 8 * size.key_bytes();
-            // as many levels as multiplications; null where there are no levels
-            let left = set.levels_left(layout, size);
-            let left = left.filter(|left| set.scheme().multiplications_left(left + 1).is_some());
-            (bits.to_string(), json!(left))
-        })
-        .collect();
+    let left = KeySize::ALL.map(|size| {
+        let bits = 8 * size.key_bytes();
+        // as many levels as multiplications; null if there are no levels
+        let left = set.levels_left(layout, size);
+        let left = left.filter(|left| set.scheme().multiplications_left(left + 1).is_some());
+        (bits.to_string(), json!(left))
+    });
     json!({
         "layout": layout.name(),
         "blocks_per_batch": set.blocks_per_batch(layout),
         "gpu_bytes": set.gpu_memory(layout),
-        "levels_left_by_key_bits": left,
+        "levels_left_by_key_bits": Map::from_iter(left),
     })
 }
 

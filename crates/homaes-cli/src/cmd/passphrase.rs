@@ -1,16 +1,14 @@
 //! `homaes passphrase`
 
-use super::{new_passphrase, one_standard_input, open_secret};
+use super::{new_passphrase, one_standard_input, open_secret, print_done};
 use crate::args::ChangePassphrase;
-use crate::console::{self, Failure};
+use crate::console::Failure;
 use crate::progress::spin;
 use homaes::{Error, ErrorKind, KdfCost};
 
 pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
-    let (present, new) = (
-        args.passphrase_file.as_deref(),
-        args.new_passphrase_file.as_deref(),
-    );
+    let present = args.passphrase_file.as_deref();
+    let new = args.new_passphrase_file.as_deref();
     one_standard_input(&[present, new])?;
     let secret = open_secret(&args.secret, present)?;
     let path = &args.secret;
@@ -32,11 +30,7 @@ pub(crate) fn run(args: &ChangePassphrase) -> Result<(), Failure> {
         true => "no longer protected",
         false => "protected with the new passphrase",
     };
-    console::print_done(&format!(
-        "{}: {state}; set {}, key {}\n",
-        path.display(),
-        secret.set().name(),
-        secret.id()
-    ));
+    let (set, id) = (secret.set().name(), secret.id());
+    print_done(path, &format!("{state}; set {set}, key {id}"));
     Ok(())
 }

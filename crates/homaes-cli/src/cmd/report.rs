@@ -1,13 +1,13 @@
 //! `homaes report`: tables and pictures of measured runs.
 
-use super::refuse_own_input;
+use super::{at, refuse_own_input, write};
 use crate::args::Report;
 use crate::console::{self, Failure};
 use crate::table;
 use homaes::{Error, Output};
 use homaes_lab::{Document, Lab, html, markdown, pictures};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 /// Largest document, in bytes: a run of a million batches has less.
@@ -34,10 +34,7 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
         return console::print(&table::lab(&lab));
     }
     if let Some(folder) = &args.svg {
-        fs::create_dir_all(folder).map_err(|source| Error::Io {
-            path: folder.clone(),
-            source,
-        })?;
+        fs::create_dir_all(folder).map_err(at(folder))?;
     }
     let outputs: Vec<Output> = files
         .iter()
@@ -54,7 +51,7 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     }
     for (output, (path, text)) in outputs.into_iter().zip(&files) {
         write(output, text)?;
-        console::print_done(&format!("{}\n", path.display()));
+        console::print_done(&path.display().to_string());
     }
     Ok(())
 }
@@ -87,20 +84,11 @@ fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
     Ok(all)
 }
 
-/// The folder as a page at `out` names it.
+/// The folder, relative to the page at `out`.
 fn relative(out: &Path, folder: &Path) -> String {
     let parent = out.parent().unwrap_or(Path::new(""));
     let folder = folder.strip_prefix(parent).unwrap_or(folder);
     folder.display().to_string().replace('\\', "/")
-}
-
-fn write(mut output: Output, text: &str) -> Result<(), Failure> {
-    let written = output.write_all(text.as_bytes());
-    written.map_err(|source| Error::Io {
-        path: output.path().to_owned(),
-        source,
-    })?;
-    Ok(output.commit()?)
 }
 
 /// A document of `bench` or of `transcipher --report`.

@@ -1,12 +1,16 @@
 //! A message encrypted by the crates `aes` and `ctr`: the input of demonstrations and benchmarks.
 
 use crate::console::Failure;
+use crate::scratch::Scratch;
 use aes::{Aes128, Aes192, Aes256};
 use ctr::cipher::consts::U16;
 use ctr::cipher::{Array, BlockCipherEncrypt, BlockSizeUser, InnerIvInit, KeyInit, StreamCipher};
-use homaes::{Direction, KeySize, Mode};
+use homaes::{AesFile, Direction, KeySize, Mode};
 
-/// A message and what it is encrypted with: CTR, or for the decrypting direction ECB.
+/// Name of the temporary file.
+pub(crate) const AES_FILE: &str = "message.aes";
+
+/// A message with the key and mode that encrypt it: CTR, or ECB for the decrypting direction.
 pub(crate) struct Sample {
     pub(crate) key: Vec<u8>,
     pub(crate) mode: Mode,
@@ -50,8 +54,22 @@ impl Sample {
         }
     }
 
-    /// The message under AES.
-    pub(crate) fn ciphertext(&self) -> Vec<u8> {
+    /// A temporary file with the message under AES.
+    pub(crate) fn file(&self, scratch: &Scratch) -> Result<AesFile, Failure> {
+        let path = scratch.write(AES_FILE, &self.ciphertext())?;
+        Ok(AesFile::open(path, self.mode)?)
+    }
+
+    /// Compares the results of a benchmark.
+    pub(crate) fn check(&self, decrypted: &[u8]) -> Result<(), Failure> {
+        let message = "the results decrypt to wrong blocks; please report this";
+        match decrypted == self.message {
+            true => Ok(()),
+            false => Err(Failure::Work(message.into())),
+        }
+    }
+
+    fn ciphertext(&self) -> Vec<u8> {
         match self.key.len() {
             16 => self.encrypted::<Aes128>(),
             24 => self.encrypted::<Aes192>(),
@@ -76,6 +94,6 @@ impl Sample {
     }
 }
 
-fn random(bytes: &mut [u8]) -> Result<(), Failure> {
+pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Failure> {
     getrandom::fill(bytes).map_err(|error| Failure::system("random source", error))
 }

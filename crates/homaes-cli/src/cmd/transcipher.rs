@@ -1,51 +1,51 @@
 //! `homaes transcipher`
 
-pub(crate) mod resume;
-
-use super::{STANDARD_OUTPUT, input, refuse_own_input};
+use super::{STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, write};
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
+use crate::remedy::remedy;
 use crate::table;
 use homaes::{
-    AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Progress, Report, Step,
-    Transcipher, WrappedKey,
+    AesFile, AesInput, BridgeKey, Error, ErrorKind, EvalKey, Expansion, Kept, Output, Report,
+    Resume, Step, Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
-use std::num::NonZeroUsize;
+use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::available_parallelism;
 
-/// What is said when a signal stops a run that others may go on with, or read.
+/// Batches of the resumable run of this process that are on the disk, and all of them; 0 of 0 before it starts.
+static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// The message after a signal during a run that leaves something to continue or to read.
 pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
-    match () {
-        () if args.resume => Some(resume::interrupted),
-        () if is_stream(&args.out) => {
-            Some(|| "interrupted; the data on standard output is incomplete".to_owned())
-        }
-        () => None,
+    if args.resume {
+        return Some(|| {
+            let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
+            super::interrupted_after(done, of, "batches")
+        });
     }
+    let incomplete = || "interrupted; the data on standard output is incomplete".to_owned();
+    is_stream(&args.out).then_some(incomplete)
 }
 
-/// Refuses what cannot be done with standard output.
+/// Refuses what standard output cannot be used for.
 fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
-    let refused = |message: &str| Err(Failure::Usage(message.to_owned()));
-    match () {
-        () if !is_stream(&args.out) => Ok(()),
-        () if args.resume => refused(
-            "--resume: a run to standard output cannot be continued; give a file with --out",
-        ),
-        () if args.progress == args::Progress::Json => {
-            refused("--progress json and --out - both write to standard output; give --out a file")
-        }
-        () if io::stdout().is_terminal() => {
-            refused("--out: standard output is a terminal; give a file, or pipe it into a program")
-        }
-        () => Ok(()),
-    }
+    let message = if !is_stream(&args.out) {
+        return Ok(());
+    } else if args.resume {
+        "--resume: a run to standard output cannot be continued; give a file with --out"
+    } else if args.progress == args::Progress::Json {
+        "--progress json and --out - both write to standard output; give --out a file"
+    } else if io::stdout().is_terminal() {
+        "--out: standard output is a terminal; give a file, or pipe it into a program"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(message.to_owned()))
 }
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &inputs)?;
     }
     let how = input::How::new(&args.message)?;
-    // Before outputs are there, which may be in a folder that is read.
+    // read before the outputs exist, which may be in a folder that is read
     let message = input::message(&args.message, &how, &[])?;
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(AesFile::path).collect();
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     }
     // a key that cannot be read is refused below
     if let Ok(set) = EvalKey::set_in(&args.eval) {
-        devices.check(&set, args.layout.get(), args.bridge.is_some())?;
+        devices.check(&set, args.layout, args.bridge.is_some())?;
     }
     let (output, report_output) = outputs(args)?;
     let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
@@ -88,7 +88,6 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let mut follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
     let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
-    warn_of_few_threads(args, &transcipher);
     let plan = transcipher.plan(message)?;
     let transcipher = transcipher.on(devices).warn(console::warn);
     let (message, level) = (plan.message().clone(), plan.meta().level);
@@ -97,14 +96,14 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
         locked().event(event);
         if let Some(batches) = &mut record {
-            add(batches, event);
+            batches.entry(event.batch).or_default().push(event.step);
         }
     });
     let report = match output {
         Some(output) => transcipher.run(message, output)?,
         None => {
             let mut started = |kept: Kept| locked().kept(kept.batches);
-            let report = resume::run(&transcipher, message, args, &mut started);
+            let report = resume(&transcipher, message, args, &mut started);
             report.map_err(|error| failure(args, error))?
         }
     };
@@ -112,8 +111,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
-        // The ciphertexts are complete: that the report is missing does not make the work fail.
-        if let Err(Failure::Work(message)) = write(output, &document) {
+        // the ciphertexts are complete, so a missing report does not make the work fail
+        if let Err(Failure::Work(message)) = write(output, &format!("{document:#}\n")) {
             console::warn(&format!(
                 "{message}; the ciphertexts are complete, but there is no report"
             ));
@@ -122,29 +121,65 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if follower.is_json() {
         return Ok(());
     }
-    // across a bridge results have no levels
-    let results = match bridge {
-        None => table::results(eval.set().scheme(), level),
-        Some(_) => None,
-    };
+    // results behind a bridge have no levels
+    let results = table::results(eval.set().scheme(), level).filter(|_| bridge.is_none());
     let results = results.map_or_else(String::new, |results| format!(", {results}"));
-    let summary = summary(&wrapped, &report) + &results;
-    match is_stream(&args.out) {
-        true => console::tell(&format!("{STANDARD_OUTPUT}: {summary}\n")),
-        false => console::print_done(&format!("{}: {summary}\n", args.out.display())),
-    }
+    print_done(&args.out, &(summary(&wrapped, &report) + &results));
     Ok(())
 }
 
 /// Why it failed; with `--resume` also whether the same command can succeed later.
 fn failure(args: &args::Transcipher, error: Error) -> Failure {
-    match args.resume {
-        true => resume::failure(error),
-        false => error.into(),
+    if !(args.resume && error.is_temporary()) {
+        return error.into();
+    }
+    let what_to_do = match error.kind() {
+        ErrorKind::Disk => "free space, or start anyway with --ignore-space",
+        kind => remedy(kind),
+    };
+    Failure::Temporary(format!(
+        "{error}; {what_to_do}, then run the same command again"
+    ))
+}
+
+/// Runs with `--resume`, and reports the work of earlier runs.
+fn resume(
+    transcipher: &Transcipher<'_>,
+    message: AesInput,
+    args: &args::Transcipher,
+    started: &mut (dyn FnMut(Kept) + Send),
+) -> Result<Report, Error> {
+    let how = Resume {
+        force: args.force,
+        ignore_space: args.ignore_space,
+    };
+    let mut first = true;
+    let mut kept = |kept: Kept| {
+        KEPT[1].store(kept.of, Ordering::Relaxed);
+        KEPT[0].store(kept.batches, Ordering::Relaxed);
+        if std::mem::take(&mut first) {
+            tell_kept(kept);
+            started(kept);
+        }
+    };
+    transcipher.resume(message, &args.out, how, &mut kept)
+}
+
+/// Reports the work of earlier runs.
+fn tell_kept(kept: Kept) {
+    let (lost, batches) = (kept.lost, kept.batches);
+    if lost > 0 {
+        console::warn(&format!(
+            "the unfinished output or its journal is damaged; evaluating {lost} batches again"
+        ));
+    }
+    if batches > 0 {
+        let of = kept.of;
+        console::tell(&format!("continuing after {batches} of {of} batches\n"));
     }
 }
 
-/// The name of the mode of all parts, or that they have several.
+/// The name of the mode of all parts, or `several`.
 fn mode_of(message: &AesInput) -> &'static str {
     let mut names = message.parts().iter().map(|part| part.mode().name());
     match names.next() {
@@ -153,82 +188,66 @@ fn mode_of(message: &AesInput) -> &'static str {
     }
 }
 
-/// The output, unless the run can go on and sees to it by itself, and that of the report.
+/// The output, unless a resumable run opens it itself, and the output of the report.
 fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>), Failure> {
+    let create = |path: &Path| Output::create(path, args.force);
     let same = || {
         let message = "--report and --out name the same file; choose another name for one of them";
         Failure::Usage(message.into())
     };
-    let report = args.report.as_deref();
+    let mut report = args.report.as_deref();
     if report == Some(&args.out) {
         return Err(same());
     }
+    let output = match is_stream(&args.out) {
+        _ if args.resume => None,
+        true => Some(Output::stream(STANDARD_OUTPUT, io::stdout())),
+        false => Some(create(&args.out)?),
+    };
     if args.resume {
-        // an output that is there is complete, and has its report, or the run fails
+        // an existing output is complete and has its report, or the run fails
         let is_there = |report: &&Path| {
             let [report, out] = [report, &*args.out].map(|path| path.canonicalize().ok());
             !args.force && report.is_some() && out.is_some() && report != out
         };
-        let report = report.filter(|report| !is_there(report));
-        let report = report
-            .map(|path| Output::create(path, args.force))
-            .transpose()?;
-        let is_out = |report: &Output| report.is_at(&args.out);
-        return match report.as_ref().is_some_and(is_out) {
-            true => Err(same()),
-            false => Ok((None, report)),
-        };
-    }
-    let output = match is_stream(&args.out) {
-        true => Output::stream(STANDARD_OUTPUT, io::stdout()),
-        false => Output::create(&args.out, args.force)?,
-    };
-    if let Some(journal) = homaes::unfinished(&args.out) {
+        report = report.filter(|report| !is_there(report));
+    } else if let Some(journal) = homaes::unfinished(&args.out) {
         console::warn(&format!(
             "{}: left by a stopped run; continue it with --resume, or remove it and {}",
             journal.display(),
             homaes::part_path(&args.out).display()
         ));
     }
-    let report = report
-        .map(|path| Output::create(path, args.force))
-        .transpose()?;
-    if report
-        .as_ref()
-        .is_some_and(|report| report.is_same(&output))
-    {
-        return Err(same());
-    }
-    Ok((Some(output), report))
-}
-
-/// Says so if not all threads could be started.
-fn warn_of_few_threads(args: &args::Transcipher, transcipher: &Transcipher<'_>) {
-    let all = available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let (wanted, started) = (args.threads.unwrap_or(all).get(), transcipher.threads());
-    if started < wanted {
-        console::warn(&format!(
-            "only {started} of {wanted} threads started; the run takes longer"
-        ));
+    let report = report.map(create).transpose()?;
+    let is_out = |report: &Output| match &output {
+        Some(output) => report.is_same(output),
+        None => report.is_at(&args.out),
+    };
+    match report.as_ref().is_some_and(is_out) {
+        true => Err(same()),
+        false => Ok((output, report)),
     }
 }
 
-/// The keys, with the threads and the layout asked for.
+/// The keys, with the threads and the layout asked for. Warns if the system starts fewer threads.
 fn prepare<'k>(
     args: &args::Transcipher,
     eval: &'k EvalKey,
     wrapped: &'k WrappedKey,
     bridge: Option<&'k BridgeKey>,
 ) -> Result<Transcipher<'k>, Error> {
-    let transcipher = match args.threads {
-        Some(threads) => Transcipher::with_threads(eval, wrapped, threads)?,
-        None => Transcipher::new(eval, wrapped)?,
-    };
-    let transcipher = match bridge {
-        Some(bridge) => transcipher.via_bridge(bridge)?,
-        None => transcipher,
-    };
-    match args.layout.get() {
+    let wanted = args.threads.unwrap_or_else(cores);
+    let mut transcipher = Transcipher::with_threads(eval, wrapped, wanted)?;
+    let started = transcipher.threads();
+    if started < wanted.get() {
+        console::warn(&format!(
+            "only {started} of {wanted} threads started; the run takes longer"
+        ));
+    }
+    if let Some(bridge) = bridge {
+        transcipher = transcipher.via_bridge(bridge)?;
+    }
+    match args.layout {
         Some(layout) => transcipher.layout(layout),
         None => Ok(transcipher),
     }
@@ -237,11 +256,7 @@ fn prepare<'k>(
 /// The steps of every batch, in order.
 type Batches = BTreeMap<u64, Vec<Step>>;
 
-fn add(batches: &mut Batches, event: Progress) {
-    batches.entry(event.batch).or_default().push(event.step);
-}
-
-/// What `--report` writes.
+/// The document of `--report`.
 fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches) -> Value {
     let batches = batches
         .iter()
@@ -257,15 +272,6 @@ fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches
         "report": report_json(report),
         "batches": batches.collect::<Vec<_>>(),
     })
-}
-
-fn write(mut output: Output, document: &Value) -> Result<(), Failure> {
-    let written = output.write_all(format!("{document:#}\n").as_bytes());
-    written.map_err(|source| Error::Io {
-        path: output.path().to_owned(),
-        source,
-    })?;
-    Ok(output.commit()?)
 }
 
 fn summary(wrapped: &WrappedKey, report: &Report) -> String {

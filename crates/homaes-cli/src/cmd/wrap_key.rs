@@ -18,10 +18,10 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = WrapOptions {
-        direction: args.direction.get(),
-        layouts: args.layout.get().into_iter().collect(),
+        direction: args.direction,
+        layouts: args.layout.into_iter().collect(),
         levels_left: args.levels_left.map(usize::from),
-        expansion: args.expand.get(),
+        expansion: args.expand,
     };
     let mut bar = Counter::new("wrapping the AES key");
     let wrapped = WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut |done, all| {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     })?;
     drop(bar);
     console::print_done(&format!(
-        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}\n",
+        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}",
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),

@@ -1,52 +1,35 @@
 //! One full run of AES under FHE.
 
-use super::machine::machine;
-use super::reference::{Clocks, Reference, peak_rss_bytes};
+use super::case::Case;
+use super::machine::{machine, peak_rss_bytes};
+use super::reference::{Clocks, Reference};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
-use crate::cmd::{layout_of_set, set_of_scheme};
+use crate::cmd::set_of_scheme;
 use crate::console::{self, Failure};
 use crate::progress::{Follower, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesFile, AesKey, Devices, Direction, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet,
-    KeySize, Layout, Measured, Memory, Mode, Output, Quality, Report, Scheme, Set, Transcipher,
-    WrapOptions, WrappedKey,
+    AesFile, AesKey, Devices, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, Layout,
+    Measured, Memory, Mode, Output, Quality, Report, Scheme, Transcipher, WrapOptions, WrappedKey,
 };
 use homaes_lab::{Round, Run, Security};
-use std::fs;
 use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 use std::time::Instant;
 
-/// A batch that takes longer needs no other before it to warm up, seconds.
+/// A batch that takes longer, in seconds, needs no other before it to warm up.
 const LONG: f64 = 10.0;
 
-/// Seconds of evaluation that tell how long one takes: shorter ones are repeated, for the median.
+/// Seconds of evaluation that make a figure: shorter evaluations are repeated, for the median.
 const ENOUGH: f64 = 2.0;
 
 /// Most repetitions.
 const MOST_REPEATS: usize = 9;
 
-/// What `bench SCHEME` is to measure.
-pub(super) struct Plan {
-    set: Set,
-    layout: Layout,
-    key_size: KeySize,
-    direction: Direction,
-    threads: NonZeroUsize,
-    devices: Devices,
-    blocks: u64,
-    noise: bool,
-}
-
-/// What it measured.
+/// The measurement of `bench SCHEME`.
 pub(super) struct Outcome {
-    set: Set,
-    layout: Layout,
-    key_size: KeySize,
-    direction: Direction,
+    case: Case,
     expansion: Expansion,
     report: Report,
     reference: Reference,
@@ -60,7 +43,7 @@ pub(super) struct Outcome {
     peak_rss_bytes: Option<u64>,
 }
 
-/// Seconds of what is around the evaluation, from file to file, on all cores.
+/// Seconds of the work around the evaluation, from file to file, on all cores.
 #[derive(Debug, Default, Clone, Copy)]
 struct Around {
     keygen: f64,
@@ -92,145 +75,122 @@ fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-impl Plan {
-    /// What the command line asks for; it is wrong if the set cannot do it.
-    pub(super) fn new(scheme: Scheme, args: &Bench) -> Result<Self, Failure> {
-        let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
-        console::warn_insecure(&set);
-        let threads = args
-            .threads
-            .or(available_parallelism().ok())
-            .unwrap_or(NonZeroUsize::MIN);
-        let layout = layout_of_set(&set, args.layout.get())?;
-        let (key_size, direction) = (args.key_bits, args.direction.get());
-        if set.levels_left(layout, key_size).is_none() {
-            let (set, bits) = (set.name(), 8 * key_size.key_bytes());
-            return Err(Failure::Usage(format!(
-                "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
-            )));
-        }
-        let devices = args.device.get()?;
-        devices.check(&set, Some(layout), false)?;
-        Ok(Self {
-            devices,
-            blocks: args.blocks.unwrap_or(set.default_blocks(layout)),
-            noise: args.noise,
-            set,
-            layout,
-            key_size,
-            direction,
-            threads,
-        })
+/// The run that the command line asks for, and its devices; refuses a set that has too few levels.
+fn case(scheme: Scheme, args: &Bench) -> Result<(Case, Devices), Failure> {
+    let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
+    let case = Case::new(set, args)?;
+    let (set, layout) = (&case.set, case.layout);
+    if set.levels_left(layout, case.key_size).is_none() {
+        let (set, bits) = (set.name(), case.key_bits());
+        return Err(Failure::Usage(format!(
+            "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
+        )));
     }
-
-    /// Makes keys, evaluates, and checks every byte.
-    ///
-    /// All blocks are evaluated once to warm up and then as often as it takes for the figures, see [`Server::settled`]; the first time has to do where a batch takes longer than
-    /// [`LONG`]. The latency of one block is measured apart, but where a batch takes that long: in the layouts of batches one block takes
-    /// what a batch does.
-    pub(super) fn measure(self) -> Result<Outcome, Failure> {
-        let Self {
-            set,
-            layout,
-            key_size,
-            direction,
-            ..
-        } = self;
-        let scratch = Scratch::new()?;
-        let mut around = Around::default();
-        // in files, as keys larger than memory are
-        let folder = scratch.file("keys");
-        let secret = spin("making keys", || {
-            timed(&mut around.keygen, || {
-                KeyFolder::open(&folder)?.create(&set, None, &mut |_, _, _| ())
-            })
-        })?;
-        let eval = timed(&mut around.load_key, || {
-            EvalKey::open(folder.join(EVAL_KEY_FILE))
-        })?;
-        let keys = KeySet { secret, eval };
-        let sample = Sample::random(16 * self.blocks as usize, key_size, direction)?;
-        let wrapped = spin("wrapping the AES key", || {
-            let wrapping = WrapOptions {
-                direction,
-                layouts: vec![layout],
-                ..WrapOptions::default()
-            };
-            let aes_key = AesKey::from_bytes(&sample.key)?;
-            let path = scratch.file("key.hwk");
-            timed(&mut around.wrap, || {
-                let output = Output::create(&path, false)?;
-                WrappedKey::write(&keys.secret, &aes_key, &wrapping, output, &mut |_, _| ())
-            })?;
-            timed(&mut around.load_wrapped, || {
-                WrappedKey::open(&path, &keys.eval)
-            })
-        })?;
-        let on_gpus = self.devices != Devices::Cpu
-            && set.gpu_memory(layout).is_some()
-            && homaes::gpus().is_ok_and(|gpus| !gpus.is_empty());
-        let mut clocks = Clocks::new(&set)?;
-        let mut server = Server {
-            keys: &keys,
-            wrapped: &wrapped,
-            threads: self.threads,
-            devices: &self.devices,
-            on_gpus,
-            scratch: &scratch,
-            decrypt: 0.0,
-        };
-        clocks.tick();
-        let mut timed = server.evaluate(&sample, args::Progress::Auto)?;
-        let per_batch = |report: &Report| report.seconds / report.batches as f64;
-        if per_batch(&timed.0) < LONG {
-            timed = server.settled(&sample, args::Progress::Auto)?;
-        }
-        clocks.tick();
-        around.decrypt = server.decrypt;
-        let (report, margin_bits) = timed;
-        let latency = match report.blocks {
-            1 => report.seconds,
-            _ if per_batch(&report) >= LONG && set.scheme().blocks_to_show().is_none() => {
-                per_batch(&report)
-            }
-            _ => {
-                server
-                    .settled(&sample.front(16), args::Progress::None)?
-                    .0
-                    .seconds
-            }
-        };
-        let peak_rss_bytes = peak_rss_bytes();
-        let noise = match self.noise {
-            true => spin("measuring noise", || server.noise(layout))?,
-            false => Vec::new(),
-        };
-        Ok(Outcome {
-            layout,
-            key_size,
-            direction,
-            expansion: wrapped.expansion(),
-            report,
-            around,
-            latency,
-            noise,
-            margin_bits,
-            eval_key_bytes: keys.eval.file_bytes(),
-            wrapped_key_bytes: wrapped.file_bytes(),
-            peak_rss_bytes,
-            reference: clocks.read(),
-            set,
-        })
-    }
+    let devices = args.device.get()?;
+    devices.check(set, Some(layout), false)?;
+    Ok((case, devices))
 }
 
-/// What evaluates, and where.
+fn per_batch(report: &Report) -> f64 {
+    report.seconds / report.batches as f64
+}
+
+/// Makes keys, evaluates, and checks every byte.
+///
+/// Evaluates all blocks once to warm up, and then as often as [`Server::settled`] asks for; the first time counts if a
+/// batch takes longer than [`LONG`]. The latency of one block is measured separately, unless a batch takes that long: a
+/// block alone takes as long as its batch.
+pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> {
+    let (case, devices) = case(scheme, args)?;
+    let (set, layout) = (&case.set, case.layout);
+    let scratch = Scratch::new()?;
+    let mut around = Around::default();
+    // in files, so that keys may be larger than memory
+    let folder = scratch.file("keys");
+    let secret = spin("making keys", || {
+        timed(&mut around.keygen, || {
+            KeyFolder::open(&folder)?.create(set, None, &mut |_, _, _| ())
+        })
+    })?;
+    let eval = timed(&mut around.load_key, || {
+        EvalKey::open(folder.join(EVAL_KEY_FILE))
+    })?;
+    let keys = KeySet { secret, eval };
+    let sample = Sample::random(16 * case.blocks() as usize, case.key_size, case.direction)?;
+    let wrapped = spin("wrapping the AES key", || {
+        let wrapping = WrapOptions {
+            direction: case.direction,
+            layouts: vec![layout],
+            ..WrapOptions::default()
+        };
+        let aes_key = AesKey::from_bytes(&sample.key)?;
+        let path = scratch.file("key.hwk");
+        timed(&mut around.wrap, || {
+            let output = Output::create(&path, false)?;
+            WrappedKey::write(&keys.secret, &aes_key, &wrapping, output, &mut |_, _| ())
+        })?;
+        timed(&mut around.load_wrapped, || {
+            WrappedKey::open(&path, &keys.eval)
+        })
+    })?;
+    let on_gpus = devices != Devices::Cpu
+        && set.gpu_memory(layout).is_some()
+        && homaes::gpus().is_ok_and(|gpus| !gpus.is_empty());
+    let mut clocks = Clocks::new(set)?;
+    let mut server = Server {
+        keys: &keys,
+        wrapped: &wrapped,
+        threads: case.threads,
+        devices: &devices,
+        on_gpus,
+        scratch: &scratch,
+        decrypt: 0.0,
+    };
+    clocks.tick();
+    let mut timed = server.evaluate(&sample, args::Progress::Auto)?;
+    if per_batch(&timed.0) < LONG {
+        timed = server.settled(&sample, args::Progress::Auto)?;
+    }
+    clocks.tick();
+    around.decrypt = server.decrypt;
+    let (report, margin_bits) = timed;
+    let latency = match report.blocks {
+        1 => report.seconds,
+        _ if per_batch(&report) >= LONG && set.scheme().blocks_to_show().is_none() => {
+            per_batch(&report)
+        }
+        _ => {
+            let (one, _) = server.settled(&sample.front(16), args::Progress::None)?;
+            one.seconds
+        }
+    };
+    let peak_rss_bytes = peak_rss_bytes();
+    let noise = match args.noise {
+        true => spin("measuring noise", || server.noise(layout))?,
+        false => Vec::new(),
+    };
+    Ok(Outcome {
+        expansion: wrapped.expansion(),
+        report,
+        around,
+        latency,
+        noise,
+        margin_bits,
+        eval_key_bytes: keys.eval.file_bytes(),
+        wrapped_key_bytes: wrapped.file_bytes(),
+        peak_rss_bytes,
+        reference: clocks.read(),
+        case,
+    })
+}
+
+/// The server, and the client's key to check its results.
 struct Server<'k> {
     keys: &'k KeySet,
     wrapped: &'k WrappedKey,
     threads: NonZeroUsize,
     devices: &'k Devices,
-    /// whether it evaluates on GPUs, unless they cannot be started
+    /// whether it evaluates on GPUs, if they start
     on_gpus: bool,
     scratch: &'k Scratch,
     /// seconds of the last decryption
@@ -238,7 +198,7 @@ struct Server<'k> {
 }
 
 impl Server<'_> {
-    /// Of evaluations that take [`ENOUGH`] time in all, or of [`MOST_REPEATS`], the one of median time.
+    /// Evaluates until [`ENOUGH`] time is spent, at most [`MOST_REPEATS`] times; gives the evaluation of median time.
     fn settled(
         &mut self,
         sample: &Sample,
@@ -263,17 +223,14 @@ impl Server<'_> {
         sample: &Sample,
         progress: args::Progress,
     ) -> Result<(Report, Option<f64>), Failure> {
-        let system = |error| Failure::system("temporary file", error);
-        let at = |name| self.scratch.file(name);
-        let (aes, fhe, plain) = (at("aes"), at("fhe.hct"), at("plain"));
-        fs::write(&aes, sample.ciphertext()).map_err(system)?;
-        let job = AesFile::open(&aes, sample.mode)?;
+        let message = sample.file(self.scratch)?;
+        let fhe = self.scratch.file("fhe.hct");
         let mut follower = Follower::new(progress);
         let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
             .on(self.devices.clone())
             .warn(console::warn);
         if self.on_gpus {
-            // brings keys to the GPUs; of other blocks, whose first rounds the time that counts has nothing of
+            // brings keys to the GPUs; with other counters, so that the measured run finds no rounds done
             let mode = match sample.mode {
                 Mode::Ctr { iv } => Mode::Ctr {
                     iv: iv.map(|byte| !byte),
@@ -288,20 +245,17 @@ impl Server<'_> {
         }
         let report = transcipher
             .watch(|event| follower.event(event))
-            .run(job, Output::create(&fhe, true)?)?;
+            .run(message, Output::create(&fhe, true)?)?;
         follower.finish(&report);
-        let output = Output::private(&plain, true)?;
+        let output = Output::private(self.scratch.file("plain"), true)?;
         self.decrypt = 0.0;
         let secret = &self.keys.secret;
         let decrypted = timed(&mut self.decrypt, || secret.decrypt(&fhe, output))?;
-        if fs::read(&plain).map_err(system)? != sample.message {
-            let message = "the results decrypt to wrong blocks; please report this";
-            return Err(Failure::Work(message.into()));
-        }
+        sample.check(&self.scratch.read("plain")?)?;
         Ok((report, decrypted.margin_bits))
     }
 
-    /// The noise after every round of a batch of blocks that are all the same.
+    /// The noise after every round of a batch of equal blocks.
     fn noise(&self, layout: Layout) -> Result<Vec<Measured>, Failure> {
         let set = self.keys.secret.set();
         let blocks = vec![[0x5a; 16]; set.default_blocks(layout) as usize];
@@ -311,39 +265,38 @@ impl Server<'_> {
 }
 
 impl Outcome {
-    fn seconds_per_batch(&self) -> f64 {
-        self.report.seconds / self.report.batches as f64
-    }
-
     fn ms_per_block(&self) -> f64 {
         self.report.seconds * 1e3 / self.report.blocks as f64
     }
 
-    /// Time of the key expansion under encryption as a multiple of that of one block, if both were measured.
+    /// Time of the key expansion under encryption over that of one block, if both were measured.
     fn expansion_over_block(&self) -> Option<f64> {
         let measured = self.expansion == Expansion::Server && self.report.blocks == 1;
         measured.then(|| self.report.setup_seconds / self.report.seconds)
     }
 
+    /// Seconds of all kernels, summed over threads.
+    fn kernel_seconds(&self) -> f64 {
+        self.report.stages.iter().map(|(_, seconds)| seconds).sum()
+    }
+
     /// Shares of the kernels' time, which add up to 1.
     fn shares(&self) -> Vec<(&'static str, f64)> {
-        let all: f64 = self.report.stages.iter().map(|(_, seconds)| seconds).sum();
+        let all = self.kernel_seconds();
         let share = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
-        self.report
-            .stages
-            .iter()
+        let stages = self.report.stages.iter();
+        stages
             .map(|&(name, seconds)| (name, share(seconds)))
             .collect()
     }
 
     /// Share of the threads' time that the kernels take.
     fn busy(&self) -> f64 {
-        let all: f64 = self.report.stages.iter().map(|(_, seconds)| seconds).sum();
-        all / (self.report.seconds * self.report.threads as f64)
+        self.kernel_seconds() / (self.report.seconds * self.report.threads as f64)
     }
 
     fn security(&self) -> Security {
-        let card = self.set.card();
+        let card = self.case.set.card();
         let weakest = card.weakest();
         Security {
             bits_claimed: card.security_bits_claimed,
@@ -372,23 +325,20 @@ impl Outcome {
     }
 
     pub(super) fn document(&self) -> Run {
-        let (card, report) = (self.set.card(), &self.report);
+        let (case, report) = (&self.case, &self.report);
+        let card = case.set.card();
         let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
         let counts = report.counts.iter();
         let mut run = Run {
-            set: self.set.name().to_owned(),
             purpose: card.purpose.as_str().to_owned(),
             security: Some(self.security()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            layout: self.layout.name().to_owned(),
-            key_bits: 8 * self.key_size.key_bytes() as u32,
-            direction: table::direction(self.direction).to_owned(),
             expansion: self.expansion.name().to_owned(),
             threads: report.threads,
             device: table::gpus(report).map(|(numbers, _)| format!("cuda:{numbers}")),
             device_name: table::gpus(report).map(|(_, names)| names),
             blocks: report.blocks,
-            blocks_per_batch: self.set.blocks_per_batch(self.layout),
+            blocks_per_batch: case.set.blocks_per_batch(case.layout),
             batches: report.batches,
             keygen_seconds: Some(self.around.keygen),
             load_key_seconds: Some(self.around.load_key),
@@ -398,7 +348,7 @@ impl Outcome {
             setup_seconds: report.setup_seconds,
             latency_seconds: Some(self.latency),
             seconds: report.seconds,
-            seconds_per_batch: self.seconds_per_batch(),
+            seconds_per_batch: per_batch(report),
             seconds_per_round: report.steps.iter().map(|step| step.seconds).collect(),
             ms_per_block: self.ms_per_block(),
             rounds: self.rounds(),
@@ -421,7 +371,7 @@ impl Outcome {
             correct: true,
             levels_left: report.quality.and_then(left),
             expansion_over_block: self.expansion_over_block(),
-            ..Run::default()
+            ..case.empty()
         };
         self.reference.add_fields(report, &mut run);
         run.machine = run.backend.as_deref().map(machine);
@@ -429,16 +379,11 @@ impl Outcome {
     }
 
     pub(super) fn text(&self) -> String {
-        let (card, report) = (self.set.card(), &self.report);
+        let (case, report) = (&self.case, &self.report);
         let mut rows = Rows::default();
-        rows.add("set", self.set.name());
-        rows.add("security", table::security(card));
-        let (bits, layout) = (8 * self.key_size.key_bytes(), self.layout);
-        let direction = table::direction(self.direction);
-        rows.add(
-            "cipher",
-            format!("AES-{bits}, {direction}, layout {layout}"),
-        );
+        rows.add("set", case.set.name());
+        rows.add("security", table::security(case.set.card()));
+        rows.add("cipher", case.cipher());
         let blocks = table::blocks(report.blocks, report.batches);
         rows.add("run", format!("{blocks} on {}", table::devices(report)));
         if self.expansion == Expansion::Server {
@@ -450,32 +395,22 @@ impl Outcome {
         rows.add("time", table::seconds(report.seconds));
         rows.add("time per block", format!("{:.3} ms", self.ms_per_block()));
         rows.add("time of one block alone", table::seconds(self.latency));
-        let rounds: Vec<String> = report
-            .steps
-            .iter()
-            .map(|step| table::seconds(step.seconds))
-            .collect();
+        let rounds = report.steps.iter();
+        let rounds: Vec<String> = rounds.map(|step| table::seconds(step.seconds)).collect();
         rows.add("rounds 0, 1, …", rounds.join(", "));
         self.reference.add_rows(report, &mut rows);
         for (name, share) in self.shares() {
-            rows.add(
-                &format!("share of {name}"),
-                format!("{:.1} %", share * 100.0),
-            );
+            let percent = format!("{:.1} %", share * 100.0);
+            rows.add(&format!("share of {name}"), percent);
         }
         for (what, seconds) in self.around.rows() {
             rows.add(&format!("time of {what}"), table::seconds(seconds));
         }
         rows.add("size of evaluation key", table::bytes(self.eval_key_bytes));
-        rows.add(
-            "size of wrapped AES key",
-            table::bytes(self.wrapped_key_bytes),
-        );
+        let wrapped = table::bytes(self.wrapped_key_bytes);
+        rows.add("size of wrapped AES key", wrapped);
         rows.add("size of FHE ciphertexts", table::bytes(report.file_bytes));
-        let peak = self
-            .peak_rss_bytes
-            .map_or_else(|| "unknown".into(), table::bytes);
-        rows.add("peak memory", peak);
+        rows.add("peak memory", table::memory(self.peak_rss_bytes));
         rows.add("noise left", table::quality_left(report.quality));
         if !self.noise.is_empty() {
             let term = report.scheme.noise_terms().noise;

@@ -1,14 +1,15 @@
 //! `homaes bench all`: runs of every scheme by one protocol, each in a process of its own.
 
+use super::case::Case;
 use super::child::{self, Ended};
 use super::kernels;
-use super::machine::{cores, machine};
-use crate::args::{self, Bench};
-use crate::cmd::{layout_of_set, named_set, set_of_scheme};
+use super::machine::machine;
+use crate::args::Bench;
+use crate::cmd::{cores, named_set, set_of_scheme};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
-use homaes::{KeySize, Layout, Purpose, Scheme, Set};
+use homaes::{Direction, KeySize, Purpose, Scheme, Set};
 use homaes_lab::{Lab, Run, Schedule, Skipped, baseline};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -16,16 +17,16 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Part of the time given beyond which a run is stopped.
+/// Fraction of the given time by which a run may exceed it.
 const OVERTIME: f64 = 0.07;
 
-/// Part of the time given that the last run leaves for writing.
+/// Fraction of the given time that the last run leaves for writing.
 const RESERVE: f64 = 0.01;
 
-/// Runs that are expected to take longer do not measure noise: seconds.
+/// Seconds: runs that are expected to take longer do not measure noise.
 const LONG: f64 = 150.0;
 
-/// Seconds and bytes per second of a run of which nothing is known.
+/// Seconds, and bytes of keys per second, of a run that was never measured.
 const GUESSED: (f64, f64) = (4.0, 4e7);
 
 pub(super) fn run(args: &Bench) -> Result<(), Failure> {
@@ -36,8 +37,8 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date,
         budget_seconds: args.budget.map(|budget| budget.as_secs_f64()),
-        machine: machine(&kernels.document().backend),
-        kernels: Some(kernels.document()),
+        machine: machine(&kernels.backend),
+        kernels: Some(kernels.clone()),
         ..Lab::default()
     };
     let failures = match args.budget {
@@ -50,30 +51,27 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
     lab.wall_seconds = start.elapsed().as_secs_f64();
     let complete = lab.runs.len();
     if complete > 0 || !child::is_interrupted() {
-        match args.json {
-            true => console::print_json(&document(&lab, &kernels.json()))?,
-            false => console::print(&table::lab(&lab))?,
-        }
+        console::print_either(
+            args.json,
+            || document(&lab, &kernels::json(&kernels)),
+            || table::lab(&lab),
+        )?;
     }
     if let Some(first) = failures.first() {
         return Err(Failure::Work(format!(
             "{first}; the other measurements are on standard output"
         )));
     }
-    match (child::is_interrupted(), complete) {
-        (false, 0) => {
-            let message =
-                "no run finished within --budget; give more time, or close other programs";
-            Err(Failure::Work(message.into()))
-        }
-        (false, _) => Ok(()),
-        (true, 0) => Err(Failure::Interrupted(
-            "interrupted before the first run finished".into(),
-        )),
-        (true, _) => Err(Failure::Interrupted(format!(
+    Err(match (child::is_interrupted(), complete) {
+        (false, 0) => Failure::Work(
+            "no run finished within --budget; give more time, or close other programs".into(),
+        ),
+        (false, _) => return Ok(()),
+        (true, 0) => Failure::Interrupted("interrupted before the first run finished".into()),
+        (true, _) => Failure::Interrupted(format!(
             "interrupted; the finished runs are on standard output ({complete})"
-        ))),
-    }
+        )),
+    })
 }
 
 /// The document; under the name of each scheme the first run of it, and all about the kernels.
@@ -92,19 +90,10 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
         Some(set) => vec![named_set(set)?.scheme()],
         None => Scheme::ALL.to_vec(),
     };
-    let threads = args.threads.unwrap_or_else(cores);
-    // All are checked before the first is measured.
+    // all are checked before the first is measured
     let cases = schemes.into_iter().map(|scheme| {
         let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
-        console::warn_insecure(&set);
-        Ok(Case {
-            layout: layout_of_set(&set, args.layout.get())?,
-            threads,
-            key_size: args.key_bits,
-            direction: args.direction,
-            blocks: args.blocks,
-            set,
-        })
+        Case::new(set, args)
     });
     let cases: Vec<Case> = cases.collect::<Result<_, Failure>>()?;
     for case in cases {
@@ -123,7 +112,7 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What fits into `budget` from `start`; what failed.
+/// Makes the runs that fit into `budget` from `start`; returns failures.
 fn within(
     args: &Bench,
     budget: Duration,
@@ -163,20 +152,19 @@ fn within(
         let begin = Instant::now();
         let ended = spin("measuring", || case.run(noise, Some(deadline)))?;
         let took = begin.elapsed().as_secs_f64();
-        let left = Duration::from_secs(budget.saturating_sub(start.elapsed()).as_secs());
-        let left = humantime::format_duration(left);
         match ended {
             Ended::Done(mut run) => {
                 schedule.done(index, took);
                 run.command = Some(case.command(noise));
                 run.wall_seconds = Some(took);
                 run.machine = None;
+                let left = Duration::from_secs(budget.saturating_sub(start.elapsed()).as_secs());
+                let left = humantime::format_duration(left);
                 let (name, time) = (run.name(), table::seconds(run.seconds));
                 console::tell(&format!("{left} left  {name}: {time}\n"));
                 runs[index].push(*run);
             }
             Ended::Failed(error) => {
-                schedule.give_up(index);
                 if !error.starts_with("not enough memory") {
                     let command = case.command(noise);
                     failures.push(format!("{command}: {error}"));
@@ -184,14 +172,15 @@ fn within(
                 reasons.insert(index, error);
             }
             Ended::Killed => {
-                schedule.give_up(index);
                 reasons.insert(index, "killed, perhaps because memory ran out".into());
             }
             Ended::TooLong => {
-                schedule.give_up(index);
                 reasons.insert(index, "stopped when the time was up".into());
             }
             Ended::Interrupted => {}
+        }
+        if reasons.contains_key(&index) {
+            schedule.give_up(index);
         }
     }
     for (index, (case, runs)) in cases.iter().zip(runs).enumerate() {
@@ -203,7 +192,6 @@ fn within(
                     if child::is_interrupted() {
                         return "not reached before the interruption".into();
                     }
-                    // of most that were never measured the cost is a guess
                     "did not fit into the remaining time".into()
                 }),
                 command: case.command(false),
@@ -213,18 +201,8 @@ fn within(
     Ok(failures)
 }
 
-/// One run to be made.
-struct Case {
-    set: Set,
-    layout: Layout,
-    threads: NonZeroUsize,
-    key_size: KeySize,
-    direction: args::Direction,
-    blocks: Option<u64>,
-}
-
 impl Case {
-    /// After the name of the program.
+    /// The arguments of the program.
     fn words(&self, noise: bool) -> Vec<String> {
         let mut words = vec![
             "bench".to_owned(),
@@ -234,9 +212,9 @@ impl Case {
             format!("--threads={}", self.threads),
         ];
         if self.key_size != KeySize::Aes128 {
-            words.push(format!("--key-bits={}", 8 * self.key_size.key_bytes()));
+            words.push(format!("--key-bits={}", self.key_bits()));
         }
-        if self.direction == args::Direction::Decrypt {
+        if self.direction == Direction::Decrypt {
             words.push("--direction=decrypt".to_owned());
         }
         words.extend(self.blocks.map(|blocks| format!("--blocks={blocks}")));
@@ -255,20 +233,6 @@ impl Case {
         child::run(&self.words(noise), deadline)
     }
 
-    /// A run without results.
-    fn empty(&self) -> Run {
-        let blocks = self.blocks;
-        Run {
-            set: self.set.name().to_owned(),
-            layout: self.layout.name().to_owned(),
-            key_bits: 8 * self.key_size.key_bytes() as u32,
-            direction: table::direction(self.direction.get()).to_owned(),
-            blocks: blocks.unwrap_or_else(|| self.set.default_blocks(self.layout)),
-            threads: self.threads.get(),
-            ..Run::default()
-        }
-    }
-
     fn name(&self) -> String {
         self.empty().name()
     }
@@ -278,8 +242,8 @@ impl Case {
         self.threads > NonZeroUsize::MIN && self.blocks.is_none()
     }
 
-    /// Seconds that it is expected to take, on the machine of the baseline: what it took there, or what a run took there that differs in its
-    /// threads alone, or a guess by the sizes of the keys.
+    /// Expected seconds on the machine of the baseline: the time of the same run there, or of one with other threads,
+    /// or a guess by the sizes of the keys.
     fn cost(&self, baseline: &[Run]) -> f64 {
         let name = self.name();
         let took = |run: &Run| run.wall_seconds.unwrap_or(GUESSED.0);
@@ -296,18 +260,15 @@ impl Case {
             return took(run) * (run.threads as f64 / threads).max(1.0);
         }
         let card = self.set.card();
-        let blocks = self
-            .empty()
-            .blocks
-            .div_ceil(self.set.default_blocks(self.layout));
+        let blocks = self.blocks();
+        let blocks = blocks.div_ceil(self.set.default_blocks(self.layout));
         let bytes = (card.eval_key_bytes + card.wrapped_key_bytes) as f64;
         (GUESSED.0 + bytes / GUESSED.1) * blocks as f64
     }
 }
 
-/// Every set in every layout, on one thread and on all, or on as many as asked for; and a full batch where the default is less, but of toys.
-///
-/// AES-128, but with the sets that are named after a longer key, which have more levels than that needs.
+/// Every set in every layout, on one thread and on all, or on as many as asked for; and a full batch if the default is
+/// less, except for toys. AES-128, or the longer key that a set is named after.
 fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     let all = match threads {
@@ -328,7 +289,7 @@ fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
                 layout,
                 threads,
                 key_size,
-                direction: args::Direction::Encrypt,
+                direction: Direction::Encrypt,
                 blocks,
             };
             cases.extend(all.iter().map(|&threads| case(threads, None)));
@@ -338,7 +299,7 @@ fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Default sets first, scheme by scheme; then the secure sets, those of the papers, and toys, the cheapest of each first.
+/// Default sets first, scheme by scheme; then secure sets, sets of papers, and toys, the cheapest of each first.
 fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
     let rank = |case: &Case| {
         let (set, scheme) = (&case.set, case.set.scheme());
@@ -355,7 +316,7 @@ fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by(|&a, &b| {
         let [first, second] = [a, b].map(|i| rank(&cases[i]));
-        // default sets stay in the order of their schemes, on all cores first
+        // default sets stay in the order of their schemes, all cores first
         let cost = match first {
             0 => Ordering::Equal,
             _ => costs[a].total_cmp(&costs[b]),
@@ -380,7 +341,7 @@ mod tests {
                 assert!(found.iter().any(|case| case.blocks.is_none()), "{name}");
                 for case in found {
                     let words = case.words(true);
-                    let args = <args::Args as clap::Parser>::try_parse_from(
+                    let args = <crate::args::Args as clap::Parser>::try_parse_from(
                         ["homaes".to_owned()].iter().chain(&words),
                     );
                     assert!(args.is_ok(), "{words:?}");

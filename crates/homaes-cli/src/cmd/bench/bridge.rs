@@ -1,47 +1,31 @@
-//! `bench bridge`: AES on BGV and the crossing to TFHE together, beside one bootstrapping of the crate `tfhe`.
+//! `bench bridge`: AES on BGV and the crossing to TFHE together, compared with one bootstrapping of the crate `tfhe`.
 
-use super::reference::peak_rss_bytes;
+use super::case::Case;
+use super::machine::peak_rss_bytes;
+use super::reference::Clock;
 use crate::args::{self, Bench};
+use crate::cmd::keygen::{End, end_of, no_bridges};
+use crate::cmd::named_set;
 use crate::cmd::sample::Sample;
-use crate::cmd::{layout_of_set, named_set};
-use crate::console::{self, Failure};
+use crate::console::Failure;
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesFile, AesKey, BRIDGE_KEY_FILE, BridgeKey, Direction, Error, Fitness, Fits, KeySet, KeySize,
-    Layout, Output, Report, SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
+    AesKey, BRIDGE_KEY_FILE, BridgeKey, Fitness, Fits, KeySet, KeySize, Layout, Output,
+    ReferenceOp, Report, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use serde_json::{Value, json};
-use std::fs;
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 
 /// The set of the bridge, unless another is asked for.
 const SET: &str = "bgv/bridge128";
 
-/// The set with the shortest chain for AES-128, which AES on the bridge's is held against.
+/// The set with the shortest chain for AES-128, which AES on the bridge's set is compared with.
 const SHORTEST: &str = "bgv/aes128";
 
-/// Name of the key that a bridge to a user of the crate `tfhe` converts to, in the document.
-#[cfg(feature = "tfhe-rs")]
-const USER: &str = "a client key of the crate tfhe";
-
-/// What is to be measured.
-pub(super) struct Plan {
-    set: Set,
-    layout: Layout,
-    key_size: KeySize,
-    direction: Direction,
-    threads: NonZeroUsize,
-    blocks: u64,
-    /// whether AES is measured on [`SHORTEST`] too
-    beside: bool,
-}
-
-/// What was measured.
+/// The measurement.
 pub(super) struct Outcome {
-    plan: Plan,
+    case: Case,
     /// where the bridge converts to
     end: String,
     /// AES alone
@@ -59,199 +43,122 @@ pub(super) struct Outcome {
     reference_pbs_ms: Option<f64>,
 }
 
-impl Plan {
-    /// What the command line asks for; it is wrong if the set has no bridges.
-    pub(super) fn new(args: &Bench) -> Result<Self, Failure> {
-        if args.noise || args.variant.is_some() {
-            let message = "'bench bridge' takes neither --noise nor --variant; see --help";
-            return Err(Failure::Usage(message.into()));
-        }
-        let set = named_set(args.set.as_deref().unwrap_or(SET))?;
-        if !set.has_bridges() {
-            return Err(crate::cmd::keygen::no_bridges(&set));
-        }
-        console::warn_insecure(&set);
-        let all = available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let layout = layout_of_set(&set, args.layout.get())?;
-        Ok(Self {
-            blocks: args.blocks.unwrap_or(set.blocks_per_batch(layout)),
-            beside: args.set.is_none() && args.key_bits == KeySize::Aes128,
-            layout,
-            key_size: args.key_bits,
-            direction: args.direction.get(),
-            threads: args.threads.unwrap_or(all),
-            set,
-        })
-    }
-
-    /// Makes keys, evaluates from file to file, and checks every byte: with the secret key of the set the bridge converts to, or with the user's client key, after
-    /// `homaes export`.
-    pub(super) fn measure(self) -> Result<Outcome, Failure> {
-        let scratch = Scratch::new()?;
-        let (size, direction) = (self.key_size, self.direction);
-        let sample = Sample::random(16 * self.blocks as usize, size, direction)?;
-        let mut clock = Clock::new()?;
-        // It has to come first: its keys are gone when the others are made.
-        let shortest = match self.beside {
-            true => {
-                let set = named_set(SHORTEST)?;
-                let (keys, wrapped) = self.keys(&set, None, &sample, &scratch, &mut |_| Ok(()))?;
-                let server = self.server(&keys, &wrapped, None, &scratch);
-                Some(server.aes(&sample)?)
-            }
-            false => None,
-        };
-        let end = spin("making the TFHE key", || End::new(&self.set))?;
-        let levels = Some(end.levels_left());
-        let path = scratch.file(BRIDGE_KEY_FILE);
-        let mut made = None;
-        let (keys, wrapped) = self.keys(&self.set, levels, &sample, &scratch, &mut |key| {
-            made = Some(end.bridge(key)?);
-            Ok(())
-        })?;
-        let made = match made {
-            Some(made) => made,
-            None => end.bridge(&keys.secret)?,
-        };
-        let fitness = made.fitness();
-        made.save(Output::create(&path, true)?)?;
-        let bridge_key_bytes = fs::metadata(&path)
-            .map_err(|error| Failure::system("temporary file", error))?
-            .len();
-        let bridge = BridgeKey::open(&path, &keys.eval)?;
-        let alone = self.server(&keys, &wrapped, None, &scratch);
-        let server = self.server(&keys, &wrapped, Some((&bridge, &end)), &scratch);
-        clock.tick();
-        let aes = alone.aes(&sample)?;
-        let across = server.via_bridge(&sample, Some(self.layout))?;
-        clock.tick();
-        // The first one finds cold caches.
-        server.via_bridge(&sample.front(16), None)?;
-        let single = server.via_bridge(&sample.front(16), None)?;
-        clock.tick();
-        Ok(Outcome {
-            end: end.name(),
-            peak_rss_bytes: peak_rss_bytes(),
-            reference_pbs_ms: clock.read(),
-            plan: self,
-            aes,
-            across,
-            single,
-            shortest,
-            bridge_key_bytes,
-            fitness,
-        })
-    }
-
-    fn keys(
-        &self,
-        set: &Set,
-        levels_left: Option<usize>,
-        sample: &Sample,
-        scratch: &Scratch,
-        fits: Fits<'_>,
-    ) -> Result<(KeySet, WrappedKey), Failure> {
-        let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
+/// Makes keys, evaluates from file to file, and checks every byte: with the secret key of the set that the bridge
+/// converts to, or with the user's client key, after `homaes export`.
+pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
+    let case = case(args)?;
+    let scratch = Scratch::new()?;
+    let bytes = 16 * case.blocks() as usize;
+    let sample = Sample::random(bytes, case.key_size, case.direction)?;
+    let mut clock = Clock::new(ReferenceOp::Bootstrap)?;
+    let server = |set: &Set, levels_left, fits: Fits<'_>| {
         let wrapping = WrapOptions {
-            direction: self.direction,
+            direction: case.direction,
             levels_left,
             ..WrapOptions::default()
         };
-        let aes_key = AesKey::from_bytes(&sample.key)?;
-        let path = scratch.file("key.hwk");
-        let wrapped = spin("wrapping the AES key", || {
-            let output = Output::create(&path, true)?;
-            WrappedKey::write(&keys.secret, &aes_key, &wrapping, output, &mut |_, _| ())?;
-            WrappedKey::open(&path, &keys.eval)
-        })?;
-        Ok((keys, wrapped))
-    }
-
-    fn server<'k>(
-        &self,
-        keys: &'k KeySet,
-        wrapped: &'k WrappedKey,
-        bridge: Option<(&'k BridgeKey, &'k End)>,
-        scratch: &'k Scratch,
-    ) -> Server<'k> {
-        Server {
-            keys,
-            wrapped,
-            bridge,
-            scratch,
-            threads: self.threads,
-            layout: self.layout,
-        }
-    }
-}
-
-/// The key that the bridge converts to.
-enum End {
-    Set(SecretKey),
-    #[cfg(feature = "tfhe-rs")]
-    User(Box<homaes::ClientKey>),
-}
-
-impl End {
-    /// A client key of the crate `tfhe` where there is that crate, for sets with the dimension of its keys.
-    fn new(set: &Set) -> Result<Self, Failure> {
+        Server::new(&case, set, &wrapping, &sample, &scratch, fits)
+    };
+    // first, so that its keys are gone when the others are made
+    let shortest = match args.set.is_none() && case.key_size == KeySize::Aes128 {
+        true => Some(server(&named_set(SHORTEST)?, None, &mut |_| Ok(()))?.aes(&sample)?),
+        false => None,
+    };
+    let end = spin("making the TFHE key", || new_end(&case.set))?;
+    // multiplications that the crossing takes, of bits or of pairs
+    let levels = match &end {
+        End::Set(_) => 1,
         #[cfg(feature = "tfhe-rs")]
-        if set.is_secure() {
-            let config = tfhe::ConfigBuilder::default().build();
-            return Ok(Self::User(Box::new(homaes::ClientKey::generate(config))));
-        }
-        let name = if set.is_secure() {
-            "tfhe/p64"
-        } else {
-            "tfhe/toy"
-        };
-        Ok(Self::Set(KeySet::generate(&named_set(name)?)?.secret))
-    }
+        End::User(_) => 5,
+    };
+    let mut made = None;
+    let server = server(&case.set, Some(levels), &mut |key| {
+        made = Some(end.bridge(key)?);
+        Ok(())
+    })?;
+    let made = match made {
+        Some(made) => made,
+        None => end.bridge(&server.keys.secret)?,
+    };
+    let (fitness, end_name) = (made.fitness(), end_of(&made));
+    let path = scratch.file(BRIDGE_KEY_FILE);
+    made.save(Output::create(&path, true)?)?;
+    let bridge_key_bytes = scratch.bytes(BRIDGE_KEY_FILE)?;
+    let bridge = BridgeKey::open(&path, &server.keys.eval)?;
+    let mut tick = || clock.iter_mut().for_each(Clock::tick);
+    tick();
+    let aes = server.aes(&sample)?;
+    let across = server.via_bridge(&bridge, &end, &sample, Some(case.layout))?;
+    tick();
+    // the first one finds cold caches
+    server.via_bridge(&bridge, &end, &sample.front(16), None)?;
+    let single = server.via_bridge(&bridge, &end, &sample.front(16), None)?;
+    tick();
+    Ok(Outcome {
+        end: end_name,
+        peak_rss_bytes: peak_rss_bytes(),
+        reference_pbs_ms: clock.map(Clock::read),
+        case,
+        aes,
+        across,
+        single,
+        shortest,
+        bridge_key_bytes,
+        fitness,
+    })
+}
 
-    fn name(&self) -> String {
-        match self {
-            Self::Set(key) => format!("a key of set {}", key.set().name()),
-            #[cfg(feature = "tfhe-rs")]
-            Self::User(_) => USER.into(),
-        }
+/// The run that the command line asks for; refuses a set that has no bridges.
+fn case(args: &Bench) -> Result<Case, Failure> {
+    if args.noise || args.variant.is_some() {
+        let message = "'bench bridge' takes neither --noise nor --variant; see --help";
+        return Err(Failure::Usage(message.into()));
     }
-
-    /// Multiplications that the crossing takes, of bits and of pairs.
-    fn levels_left(&self) -> usize {
-        match self {
-            Self::Set(_) => 1,
-            #[cfg(feature = "tfhe-rs")]
-            Self::User(_) => 5,
-        }
+    let set = named_set(args.set.as_deref().unwrap_or(SET))?;
+    if !set.has_bridges() {
+        return Err(no_bridges(&set));
     }
+    let mut case = Case::new(set, args)?;
+    let full = case.set.blocks_per_batch(case.layout);
+    case.blocks = Some(args.blocks.unwrap_or(full));
+    Ok(case)
+}
 
-    fn bridge(&self, secret: &SecretKey) -> Result<BridgeKey, Error> {
-        match self {
-            Self::Set(key) => BridgeKey::generate(secret, key),
-            #[cfg(feature = "tfhe-rs")]
-            Self::User(key) => BridgeKey::to_client(secret, key),
-        }
+/// The key that the bridge converts to: a client key of the crate `tfhe` if this program has the crate, for sets with
+/// the dimension of its keys.
+fn new_end(set: &Set) -> Result<End, Failure> {
+    #[cfg(feature = "tfhe-rs")]
+    if set.is_secure() {
+        let config = tfhe::ConfigBuilder::default().build();
+        return Ok(End::User(Box::new(homaes::ClientKey::generate(config))));
     }
+    let name = match set.is_secure() {
+        true => "tfhe/p64",
+        false => "tfhe/toy",
+    };
+    Ok(End::Set(KeySet::generate(&named_set(name)?)?.secret))
+}
 
-    /// The message in results that have crossed.
-    fn message(&self, scratch: &Scratch) -> Result<Vec<u8>, Failure> {
-        let (results, plain) = (scratch.file("across"), scratch.file("plain"));
-        match self {
-            Self::Set(key) => {
-                key.decrypt(&results, Output::private(&plain, true)?)?;
-                fs::read(&plain).map_err(|error| Failure::system("temporary file", error))
-            }
-            #[cfg(feature = "tfhe-rs")]
-            Self::User(key) => user::message(key, &results, scratch.file("values")),
+/// The message in results that have crossed.
+fn message(end: &End, scratch: &Scratch) -> Result<Vec<u8>, Failure> {
+    let results = scratch.file("across");
+    match end {
+        End::Set(key) => {
+            let plain = Output::private(scratch.file("plain"), true)?;
+            key.decrypt(&results, plain)?;
+            scratch.read("plain")
         }
+        #[cfg(feature = "tfhe-rs")]
+        End::User(key) => user::message(key, &results, scratch.file("values")),
     }
 }
 
 #[cfg(feature = "tfhe-rs")]
 mod user {
-    //! What a user of the crate `tfhe` does with results.
+    //! A user of the crate `tfhe` reads results.
 
     use crate::console::Failure;
+    use crate::scratch::failed;
     use homaes::{ClientKey, Output};
     use std::fs::File;
     use std::io::{BufRead, BufReader};
@@ -269,113 +176,101 @@ mod user {
         results: &Path,
         values: PathBuf,
     ) -> Result<Vec<u8>, Failure> {
-        let system = |error| Failure::system("temporary file", error);
-        homaes::export_fheuint8(
-            results,
-            None,
-            None,
-            Output::create(&values, true)?,
-            &mut |_, _| (),
-        )?;
-        let mut input = BufReader::new(File::open(&values).map_err(system)?);
+        let output = Output::create(&values, true)?;
+        homaes::export_fheuint8(results, None, None, output, &mut |_, _| ())?;
+        let mut input = BufReader::new(File::open(&values).map_err(failed)?);
         let mut message = Vec::new();
-        while !input.fill_buf().map_err(system)?.is_empty() {
+        while !input.fill_buf().map_err(failed)?.is_empty() {
             let value: FheUint8 = safe_deserialize(&mut input, VALUE_BYTES)
                 .map_err(|error| Failure::system("temporary file", error))?;
             message.push(value.decrypt(key));
         }
         drop(input);
-        std::fs::remove_file(values).map_err(system)?;
+        std::fs::remove_file(values).map_err(failed)?;
         Ok(message)
     }
 }
 
-/// What evaluates, and where.
+/// The server, and the client's key to check its results.
 struct Server<'k> {
-    keys: &'k KeySet,
-    wrapped: &'k WrappedKey,
-    bridge: Option<(&'k BridgeKey, &'k End)>,
+    keys: KeySet,
+    wrapped: WrappedKey,
     scratch: &'k Scratch,
-    threads: NonZeroUsize,
-    layout: Layout,
+    case: &'k Case,
 }
 
-impl Server<'_> {
+impl<'k> Server<'k> {
+    fn new(
+        case: &'k Case,
+        set: &Set,
+        wrapping: &WrapOptions,
+        sample: &Sample,
+        scratch: &'k Scratch,
+        fits: Fits<'_>,
+    ) -> Result<Self, Failure> {
+        let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
+        let aes_key = AesKey::from_bytes(&sample.key)?;
+        let path = scratch.file("key.hwk");
+        let wrapped = spin("wrapping the AES key", || {
+            let output = Output::create(&path, true)?;
+            WrappedKey::write(&keys.secret, &aes_key, wrapping, output, &mut |_, _| ())?;
+            WrappedKey::open(&path, &keys.eval)
+        })?;
+        Ok(Self {
+            keys,
+            wrapped,
+            scratch,
+            case,
+        })
+    }
+
     /// AES alone, the second time: the first one finds cold caches.
     fn aes(&self, sample: &Sample) -> Result<Report, Failure> {
-        self.run(sample, Some(self.layout))?;
-        let report = self.run(sample, Some(self.layout))?;
-        let plain = self.scratch.file("plain");
+        self.run(None, sample, Some(self.case.layout))?;
+        let report = self.run(None, sample, Some(self.case.layout))?;
+        let [results, plain] = ["across", "plain"].map(|name| self.scratch.file(name));
         let secret = &self.keys.secret;
-        secret.decrypt(self.scratch.file("across"), Output::private(&plain, true)?)?;
-        let message = fs::read(&plain).map_err(|error| Failure::system("temporary file", error))?;
-        check(&message, sample)?;
+        secret.decrypt(results, Output::private(plain, true)?)?;
+        sample.check(&self.scratch.read("plain")?)?;
         Ok(report)
     }
 
-    /// AES and then across, every byte checked.
-    fn via_bridge(&self, sample: &Sample, layout: Option<Layout>) -> Result<Report, Failure> {
-        let report = self.run(sample, layout)?;
-        if let Some((_, end)) = self.bridge {
-            let found = spin("checking every byte", || end.message(self.scratch))?;
-            check(&found, sample)?;
-        }
+    /// AES and then the bridge, every byte checked.
+    fn via_bridge(
+        &self,
+        bridge: &BridgeKey,
+        end: &End,
+        sample: &Sample,
+        layout: Option<Layout>,
+    ) -> Result<Report, Failure> {
+        let report = self.run(Some(bridge), sample, layout)?;
+        let found = spin("checking every byte", || message(end, self.scratch))?;
+        sample.check(&found)?;
         Ok(report)
     }
 
-    fn run(&self, sample: &Sample, layout: Option<Layout>) -> Result<Report, Failure> {
-        let (aes, out) = (self.scratch.file("aes"), self.scratch.file("across"));
-        fs::write(&aes, sample.ciphertext())
-            .map_err(|error| Failure::system("temporary file", error))?;
+    fn run(
+        &self,
+        bridge: Option<&BridgeKey>,
+        sample: &Sample,
+        layout: Option<Layout>,
+    ) -> Result<Report, Failure> {
+        let message = sample.file(self.scratch)?;
+        let output = Output::create(self.scratch.file("across"), true)?;
         let mut follower = Follower::new(args::Progress::Auto);
-        let mut run = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?;
-        if let Some((bridge, _)) = self.bridge {
+        let threads = self.case.threads;
+        let mut run = Transcipher::with_threads(&self.keys.eval, &self.wrapped, threads)?;
+        if let Some(bridge) = bridge {
             run = run.via_bridge(bridge)?;
         }
         if let Some(layout) = layout {
             run = run.layout(layout)?;
         }
-        let job = AesFile::open(&aes, sample.mode)?;
         let run = run.watch(|event| follower.event(event));
-        let report = run.run(job, Output::create(&out, true)?)?;
+        let report = run.run(message, output)?;
         drop(run);
         follower.finish(&report);
         Ok(report)
-    }
-}
-
-fn check(message: &[u8], sample: &Sample) -> Result<(), Failure> {
-    if message == sample.message {
-        return Ok(());
-    }
-    let message = "the results decrypt to wrong blocks; please report this";
-    Err(Failure::Work(message.into()))
-}
-
-/// The reference, where there is the crate `tfhe`.
-struct Clock {
-    #[cfg(feature = "tfhe-rs")]
-    pbs: super::reference::pbs::Pbs,
-}
-
-impl Clock {
-    fn new() -> Result<Self, Failure> {
-        Ok(Self {
-            #[cfg(feature = "tfhe-rs")]
-            pbs: super::reference::pbs::Pbs::new()?,
-        })
-    }
-
-    fn tick(&mut self) {
-        #[cfg(feature = "tfhe-rs")]
-        self.pbs.tick();
-    }
-
-    fn read(self) -> Option<f64> {
-        #[cfg(feature = "tfhe-rs")]
-        return Some(homaes_lab::median(&self.pbs.into_times()));
-        #[cfg(not(feature = "tfhe-rs"))]
-        None
     }
 }
 
@@ -400,18 +295,18 @@ impl Outcome {
     }
 
     pub(super) fn document(&self) -> Value {
-        let (plan, quality) = (&self.plan, self.across.quality);
-        let card = plan.set.card();
+        let (case, quality) = (&self.case, self.across.quality);
+        let card = case.set.card();
         json!({
             "bench": "bridge",
             "version": env!("CARGO_PKG_VERSION"),
-            "set": plan.set.name(),
+            "set": case.set.name(),
             "leads_to": self.end,
             "security_bits_claimed": card.security_bits_claimed,
             "security_bits_estimated": card.security_bits_estimated(),
-            "layout": plan.layout.name(),
-            "key_bits": 8 * plan.key_size.key_bytes(),
-            "direction": table::direction(plan.direction),
+            "layout": case.layout.name(),
+            "key_bits": case.key_bits(),
+            "direction": table::direction(case.direction),
             "threads": self.across.threads,
             "blocks": self.across.blocks,
             "batches": self.across.batches,
@@ -435,50 +330,38 @@ impl Outcome {
             "bridge_key_bytes": self.bridge_key_bytes,
             "results_bytes": self.across.file_bytes,
             "peak_rss_bytes": self.peak_rss_bytes,
-            // Every byte was compared: there is no document otherwise.
+            // every byte was compared; otherwise there is no document
             "correct": true,
         })
     }
 
     pub(super) fn text(&self) -> String {
-        let (plan, across) = (&self.plan, &self.across);
+        let (case, across) = (&self.case, &self.across);
         let mut rows = Rows::default();
-        rows.add("set", plan.set.name());
-        rows.add("security", table::security(plan.set.card()));
+        rows.add("set", case.set.name());
+        rows.add("security", table::security(case.set.card()));
         rows.add("converts to", self.end.as_str());
-        let (bits, layout) = (8 * plan.key_size.key_bytes(), plan.layout);
-        let direction = table::direction(plan.direction);
-        rows.add(
-            "cipher",
-            format!("AES-{bits}, {direction}, layout {layout}"),
-        );
+        rows.add("cipher", case.cipher());
         let blocks = table::blocks(across.blocks, across.batches);
         let threads = table::count(across.threads as u64, "thread", "threads");
         rows.add("run", format!("{blocks} on {threads}"));
         rows.add("time of preparation", table::seconds(across.setup_seconds));
         rows.add("time of AES", table::seconds(self.aes.seconds));
         if let (Some(shortest), Some(ratio)) = (&self.shortest, self.aes_over_shortest()) {
-            let time = table::seconds(shortest.seconds);
-            rows.add(
-                &format!("time of AES on {SHORTEST}"),
-                format!("{time}: ratio {ratio:.2}"),
-            );
+            let time = format!("{}: ratio {ratio:.2}", table::seconds(shortest.seconds));
+            rows.add(&format!("time of AES on {SHORTEST}"), time);
         }
         rows.add("time of AES and crossing", table::seconds(across.seconds));
         rows.add("time per block", format!("{:.3} ms", ms(across)));
         let (single, layout) = (table::seconds(self.single.seconds), self.single.layout);
-        rows.add(
-            "time of one block alone",
-            format!("{single}, layout {layout}"),
-        );
+        let single = format!("{single}, layout {layout}");
+        rows.add("time of one block alone", single);
         if let Some(pbs) = self.reference_pbs_ms {
             let [block, single] = [across, &self.single].map(|report| ms(report) / pbs);
-            rows.add(
-                "block over reference",
-                format!(
-                    "{block:.2} bootstraps of tfhe, {pbs:.2} ms each on one thread; one block alone {single:.1}"
-                ),
+            let block = format!(
+                "{block:.2} bootstraps of tfhe, {pbs:.2} ms each on one thread; one block alone {single:.1}"
             );
+            rows.add("block over reference", block);
         }
         if let Some(fitness) = self.fitness {
             let log2 = fitness.read_log2;
@@ -486,11 +369,7 @@ impl Outcome {
         }
         rows.add("size of bridge key", table::bytes(self.bridge_key_bytes));
         rows.add("size of results", table::bytes(across.file_bytes));
-        let peak = self.peak_rss_bytes;
-        rows.add(
-            "peak memory",
-            peak.map_or_else(|| "unknown".into(), table::bytes),
-        );
+        rows.add("peak memory", table::memory(self.peak_rss_bytes));
         rows.add("noise left", table::quality_left(across.quality));
         rows.add("result", "every byte is correct");
         rows.text()

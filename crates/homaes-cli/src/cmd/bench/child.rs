@@ -10,51 +10,44 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The one that runs, if any.
+/// The current run, if any.
 static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 
-/// What starts this command.
+/// The program of this command.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// What a signal does: it ends the program, or it ends the measurement, whose caller then writes what there is, or it did that already.
+/// The effect of a signal: it ends the program, or only the measurement, so that the finished runs are written, or it
+/// did the latter already.
 static ON_SIGNAL: AtomicU8 = AtomicU8::new(END);
 const END: u8 = 0;
 const WRITE: u8 = 1;
 const WRITES: u8 = 2;
 
-/// The argument under which a run ends when its standard input does.
-pub(super) const BOUND: &str = "--bound";
-
-/// Time between two looks at whether it has ended.
+/// Time between two checks whether the run has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time for cleaning up after a signal.
+/// Time for clean-up after a signal.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// How a run ended.
 pub(super) enum Ended {
     Done(Box<Run>),
-    /// With this line on standard error.
+    /// With this error.
     Failed(String),
-    /// By SIGKILL, which nobody but the system sends, or by another signal that was not meant for this process.
+    /// By SIGKILL, which only the system sends, or by another signal that did not reach this process.
     Killed,
-    /// It was stopped at the end of its time.
+    /// Stopped at the deadline.
     TooLong,
-    /// A signal stopped it, or all of this process.
+    /// A signal stopped it, or this process.
     Interrupted,
 }
 
-/// Tells what starts this command; the first time counts.
+/// Sets the program that starts this command; the first call counts.
 pub(crate) fn set_program(program: PathBuf) {
-    // It is the same program still.
     let _ = PROGRAM.set(program);
 }
 
-fn program() -> &'static Path {
-    PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path)
-}
-
-/// From now on a signal only ends the run at hand, and [`is_interrupted`] tells; a second one ends the program.
+/// From now on a signal ends the current run only, and [`is_interrupted`] is true; a second one ends the program.
 pub(super) fn write_on_signal() {
     ON_SIGNAL.store(WRITE, Ordering::Release);
 }
@@ -67,10 +60,11 @@ pub(super) fn is_interrupted() -> bool {
 /// Runs `homaes` with `words` until `deadline`; it ends with this process, whatever ends that.
 pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("process of a run", error);
-    let mut child = Command::new(program())
+    let program = PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path);
+    let mut child = Command::new(program)
         .args(words)
-        .arg(BOUND)
-        // whose times are multiples of the processor's reference
+        .arg("--bound")
+        // the reference is timed on the processor
         .env(homaes::DEVICE_VARIABLE, "cpu")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -82,7 +76,7 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     let ended = thread::scope(|scope| {
         let (out, err) = (scope.spawn(|| text(out)), scope.spawn(|| text(err)));
         let status = wait(deadline)?;
-        // A reader that panicked has read nothing.
+        // a reader that panicked has read nothing
         Ok((
             status,
             out.join().unwrap_or_default(),
@@ -91,7 +85,7 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     });
     let (status, out, err) = ended.map_err(|error: io::Error| failed(error))?;
     Ok(match status {
-        // a signal of the terminal goes to the run as well, which may end first
+        // a signal from the terminal also reaches the run, which may end first
         Some(status) if !status.success() && is_interrupted() => Ended::Interrupted,
         None if is_interrupted() => Ended::Interrupted,
         None => Ended::TooLong,
@@ -103,10 +97,8 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
             Ended::Killed
         }
         Some(status) => {
-            let line = err
-                .lines()
-                .rev()
-                .find_map(|line| line.strip_prefix("error: "));
+            let mut lines = err.lines().rev();
+            let line = lines.find_map(|line| line.strip_prefix("error: "));
             Ended::Failed(line.map_or_else(|| status.to_string(), str::to_owned))
         }
     })
@@ -125,17 +117,17 @@ fn is_killed(status: ExitStatus) -> bool {
     }
 }
 
-/// All that a stream has.
+/// The whole content of a stream.
 fn text(stream: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // What cannot be read is missing, and then the document is.
+        // after an error the document is incomplete, which is reported
         let _ = stream.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the child; stops it at the deadline, and then there is no status.
+/// Waits for the child, and stops it at the deadline; a stopped child has no status.
 fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     let mut end = deadline;
     let mut stopped = false;
@@ -162,7 +154,7 @@ fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Takes a signal. Whether the program goes on, to write what was measured; if not, its run is stopped.
+/// Takes a signal. Returns whether the program continues, to write the finished runs; if not, stops its run.
 pub(crate) fn goes_on() -> bool {
     let first = ON_SIGNAL.compare_exchange(WRITE, WRITES, Ordering::AcqRel, Ordering::Acquire);
     if first.is_err() {
@@ -171,7 +163,7 @@ pub(crate) fn goes_on() -> bool {
     first.is_ok()
 }
 
-/// Ends this process when standard input ends: its parent has it open, writes nothing, and is gone then.
+/// Ends this process when standard input ends: the parent holds it open, writes nothing, and is gone then.
 pub(super) fn end_with_parent() {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -203,7 +195,7 @@ fn terminate(child: &mut Child) {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process};
-        // It may have ended by itself.
+        // it may have ended by itself
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
     }
     #[cfg(not(unix))]

@@ -1,8 +1,8 @@
-//! The ring transform beside that of the crate `tfhe-ntt`.
+//! The ring transform compared with that of the crate `tfhe-ntt`.
 
 use crate::console::Failure;
 use crate::table::Rows;
-use homaes_lab::median;
+use homaes_lab::{Kernels, median};
 use homaes_math::{Ring, Transform, Words};
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -24,18 +24,10 @@ const REFERENCE_PRIME: u64 = 1_125_899_904_679_937;
 /// Repetitions of `bench kernels`.
 const REPETITIONS: usize = 2500;
 
-/// What `bench kernels` measured, medians in nanoseconds.
-pub(super) struct Kernels {
-    backend: String,
-    forward_ns: f64,
-    inverse_ns: f64,
-    reference_ns: f64,
-}
-
 /// One transform of the reference, again and again.
 pub(super) struct Reference {
     plan: Plan,
-    /// aligned to lines of the cache, as where a plain vector lies makes a difference of 15 %
+    /// aligned to cache lines: the place of a plain vector changes the time by 15 %
     data: Words,
 }
 
@@ -101,71 +93,53 @@ fn time(work: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// Times the three transforms in turn, so that all see the same machine.
+/// Times the three transforms in turn, so that all see the same machine; medians.
 pub(super) fn measure() -> Result<Kernels, Failure> {
     let (mut own, mut reference) = (Own::new(CONDUCTOR)?, Reference::new()?);
     let mut times = [const { Vec::new() }; 3];
-    // The first ones find cold caches.
+    // the first ones find cold caches
     for i in 0..REPETITIONS + REPETITIONS / 10 {
         let round = [own.forward(), own.inverse(), reference.time()];
         if i >= REPETITIONS / 10 {
-            times
-                .iter_mut()
-                .zip(round)
-                .for_each(|(times, ns)| times.push(ns));
+            for (times, ns) in times.iter_mut().zip(round) {
+                times.push(ns);
+            }
         }
     }
-    let [forward_ns, inverse_ns, reference_ns] = times.map(|times| median(&times));
+    let [forward_ns, inverse_ns, reference_ntt_ns] = times.map(|times| median(&times));
     Ok(Kernels {
         backend: own.backend().to_owned(),
         forward_ns,
         inverse_ns,
-        reference_ns,
+        reference_ntt_ns,
     })
 }
 
-impl Kernels {
-    pub(super) fn document(&self) -> homaes_lab::Kernels {
-        homaes_lab::Kernels {
-            backend: self.backend.clone(),
-            forward_ns: self.forward_ns,
-            inverse_ns: self.inverse_ns,
-            reference_ntt_ns: self.reference_ns,
-        }
-    }
+pub(super) fn json(kernels: &Kernels) -> Value {
+    let reference_ns = kernels.reference_ntt_ns;
+    json!({
+        "backend": kernels.backend,
+        "repetitions": REPETITIONS,
+        "conductor": CONDUCTOR,
+        "prime": PRIME,
+        "reference": format!("tfhe-ntt prime64, {REFERENCE_POINTS} points, forward"),
+        "reference_prime": REFERENCE_PRIME,
+        "forward_ns": kernels.forward_ns,
+        "inverse_ns": kernels.inverse_ns,
+        "reference_ntt_ns": reference_ns,
+        "forward_over_reference": kernels.forward_ns / reference_ns,
+        "inverse_over_reference": kernels.inverse_ns / reference_ns,
+    })
+}
 
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "backend": self.backend,
-            "repetitions": REPETITIONS,
-            "conductor": CONDUCTOR,
-            "prime": PRIME,
-            "reference": format!("tfhe-ntt prime64, {REFERENCE_POINTS} points, forward"),
-            "reference_prime": REFERENCE_PRIME,
-            "forward_ns": self.forward_ns,
-            "inverse_ns": self.inverse_ns,
-            "reference_ntt_ns": self.reference_ns,
-            "forward_over_reference": self.forward_ns / self.reference_ns,
-            "inverse_over_reference": self.inverse_ns / self.reference_ns,
-        })
-    }
-
-    pub(super) fn text(&self) -> String {
-        let us = |ns: f64| {
-            format!(
-                "{:.1} µs, {:.2} of the reference",
-                ns / 1e3,
-                ns / self.reference_ns
-            )
-        };
-        let mut rows = Rows::default();
-        rows.add("backend", self.backend.as_str());
-        rows.add("forward transform", us(self.forward_ns));
-        rows.add("inverse transform", us(self.inverse_ns));
-        rows.add(
-            "tfhe-ntt forward",
-            format!("{:.1} µs", self.reference_ns / 1e3),
-        );
-        rows.text()
-    }
+pub(super) fn text(kernels: &Kernels) -> String {
+    let reference_ns = kernels.reference_ntt_ns;
+    let us = |ns: f64| format!("{:.1} µs", ns / 1e3);
+    let compared = |ns: f64| format!("{}, {:.2} of the reference", us(ns), ns / reference_ns);
+    let mut rows = Rows::default();
+    rows.add("backend", kernels.backend.as_str());
+    rows.add("forward transform", compared(kernels.forward_ns));
+    rows.add("inverse transform", compared(kernels.inverse_ns));
+    rows.add("tfhe-ntt forward", us(reference_ns));
+    rows.text()
 }

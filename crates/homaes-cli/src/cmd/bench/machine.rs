@@ -1,26 +1,11 @@
-//! Where a run is measured.
+//! The machine of a measurement, and the memory of this process.
 
+use crate::cmd::cores;
 use homaes_lab::Machine;
 use std::fs;
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
 
-/// Cores for this process.
-pub(super) fn cores() -> NonZeroUsize {
-    available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// What the system tells of the machine.
+/// What the system tells about the machine.
 pub(super) fn machine(kernels: &str) -> Machine {
-    let field = |file: &str, name: &str| {
-        let text = fs::read_to_string(file).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let memory = field("/proc/meminfo", "MemTotal").and_then(|text| {
-        let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kilobytes * 1024)
-    });
     let features = [
         ("dghv", cfg!(feature = "dghv")),
         ("malachite", cfg!(feature = "malachite")),
@@ -31,8 +16,26 @@ pub(super) fn machine(kernels: &str) -> Machine {
         processor: field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into()),
         system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cores: cores().get(),
-        memory_bytes: memory,
+        memory_bytes: bytes("/proc/meminfo", "MemTotal"),
         kernels: kernels.to_owned(),
         features: features.map(|(name, _)| name.to_owned()).collect(),
     }
+}
+
+/// Peak memory of this process, where the system tells it.
+pub(super) fn peak_rss_bytes() -> Option<u64> {
+    bytes("/proc/self/status", "VmHWM")
+}
+
+fn field(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// A field in kilobytes.
+fn bytes(file: &str, name: &str) -> Option<u64> {
+    let text = field(file, name)?;
+    let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }

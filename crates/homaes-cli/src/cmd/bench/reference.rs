@@ -1,14 +1,14 @@
-//! What a run of AES is held against: reference code timed in the same process, so that ratios can be compared between
-//! machines.
+//! Reference code that a run of AES is compared with, timed in the same process, so that ratios can be compared
+//! between machines.
 //!
 //! | scheme | own code | reference |
 //! |---|---|---|
 //! | all | one transform of the set's ring, in bgv and ntru | one transform of 32768 points of the crate `tfhe-ntt` |
 //! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrapping of the crate `tfhe`, 4 bits |
-//! | dghv | one conversion | with feature `malachite`: one product of two integers of 16 million bits of the crate `malachite-nz` |
+//! | dghv | one conversion | with feature `malachite`: one product of the crate `malachite-nz`, 16 million bits |
 
 #[cfg(feature = "tfhe-rs")]
-pub(super) mod pbs;
+mod pbs;
 #[cfg(feature = "malachite")]
 mod product;
 
@@ -17,7 +17,6 @@ use crate::console::Failure;
 use crate::table::Rows;
 use homaes::{ReferenceOp, Report, Set};
 use homaes_lab::{Run, median};
-use std::fs;
 
 /// Transforms timed before and after the run.
 const REPETITIONS: usize = 1000;
@@ -25,109 +24,104 @@ const REPETITIONS: usize = 1000;
 /// Degree of the ring at which transforms are compared with the reference of the same length.
 const DEGREE: u64 = 32768;
 
+/// Runs a few times, and adds the milliseconds of each.
+type Operation = Box<dyn FnMut(&mut Vec<f64>)>;
+
+/// An operation of another crate, with the times so far.
+pub(super) struct Clock {
+    operation: Operation,
+    times_ms: Vec<f64>,
+}
+
+impl Clock {
+    /// `None` if this program is built without the crate of the operation.
+    pub(super) fn new(operation: ReferenceOp) -> Result<Option<Self>, Failure> {
+        let operation: Option<Operation> = match operation {
+            #[cfg(feature = "tfhe-rs")]
+            ReferenceOp::Bootstrap => Some(pbs::operation()?),
+            #[cfg(feature = "malachite")]
+            ReferenceOp::Product => Some(product::operation()),
+            _ => None,
+        };
+        let times_ms = Vec::new();
+        Ok(operation.map(|operation| Self {
+            operation,
+            times_ms,
+        }))
+    }
+
+    pub(super) fn tick(&mut self) {
+        (self.operation)(&mut self.times_ms);
+    }
+
+    /// The median, in milliseconds.
+    pub(super) fn read(self) -> f64 {
+        median(&self.times_ms)
+    }
+}
+
 /// Own code and references, timed in turn on one thread.
 pub(super) struct Clocks {
-    ntt: Ntt,
-    reference_op: Option<Clock>,
-}
-
-/// What a scheme is held against beside the reference transform.
-enum Clock {
-    #[cfg(feature = "tfhe-rs")]
-    Pbs(Box<pbs::Pbs>),
-    #[cfg(feature = "malachite")]
-    Product(product::Product),
-}
-
-/// Transforms, with the times so far.
-struct Ntt {
     own: Own,
-    reference: kernels::Reference,
     own_ns: Vec<f64>,
-    reference_ns: Vec<f64>,
-    /// Whether the scheme's work is transforms of a ring.
-    of_scheme: bool,
-    /// Whether both transforms have the same length.
+    ntt: kernels::Reference,
+    ntt_ns: Vec<f64>,
+    /// Whether own and reference transform have the same length.
     same_length: bool,
+    /// The operation that the scheme's speed is measured by.
+    measure: ReferenceOp,
+    clock: Option<Clock>,
 }
 
-/// What the clocks showed, medians.
+/// The medians of the clocks.
 pub(super) struct Reference {
     backend: String,
-    /// Own transform of the set's ring, where the scheme's work is that.
+    /// Own transform of the set's ring, if the scheme's work consists of these.
     transform_ns: Option<f64>,
     reference_ns: f64,
     same_length: bool,
-    reference_op: Option<Yard>,
-}
-
-enum Yard {
-    #[cfg(feature = "tfhe-rs")]
-    Pbs { reference_ms: f64 },
-    #[cfg(feature = "malachite")]
-    Product { reference_ms: f64 },
+    measure: ReferenceOp,
+    /// Milliseconds of that operation of another crate.
+    operation_ms: Option<f64>,
 }
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
-        let reference_op = set.scheme().reference_op();
-        // A set without a ring has no transform of its own to compare.
+        let measure = set.scheme().reference_op();
+        // a set without a ring has no transform of its own to compare
         let ring = set.card().ring;
         let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);
-        let ntt = Ntt {
+        Ok(Self {
             own: Own::new(m)?,
-            reference: kernels::Reference::new()?,
             own_ns: Vec::new(),
-            reference_ns: Vec::new(),
-            of_scheme: reference_op == ReferenceOp::Transform,
+            ntt: kernels::Reference::new()?,
+            ntt_ns: Vec::new(),
             same_length: ring.is_some_and(|ring| ring.n == DEGREE),
-        };
-        let reference_op = match reference_op {
-            #[cfg(feature = "tfhe-rs")]
-            ReferenceOp::Bootstrap => Some(Clock::Pbs(Box::new(pbs::Pbs::new()?))),
-            #[cfg(feature = "malachite")]
-            ReferenceOp::Product => Some(Clock::Product(product::Product::new())),
-            _ => None,
-        };
-        Ok(Self { ntt, reference_op })
+            measure,
+            clock: Clock::new(measure)?,
+        })
     }
 
     /// Times all of them.
     pub(super) fn tick(&mut self) {
-        let ntt = &mut self.ntt;
         for _ in 0..REPETITIONS {
-            if ntt.of_scheme {
-                ntt.own_ns.push(ntt.own.forward());
+            if self.measure == ReferenceOp::Transform {
+                self.own_ns.push(self.own.forward());
             }
-            ntt.reference_ns.push(ntt.reference.time());
+            self.ntt_ns.push(self.ntt.time());
         }
-        match &mut self.reference_op {
-            #[cfg(feature = "tfhe-rs")]
-            Some(Clock::Pbs(pbs)) => pbs.tick(),
-            #[cfg(feature = "malachite")]
-            Some(Clock::Product(product)) => product.tick(),
-            _ => {}
-        }
+        self.clock.iter_mut().for_each(Clock::tick);
     }
 
     pub(super) fn read(self) -> Reference {
-        let ntt = self.ntt;
+        let of_scheme = self.measure == ReferenceOp::Transform;
         Reference {
-            backend: ntt.own.backend().to_owned(),
-            transform_ns: ntt.of_scheme.then(|| median(&ntt.own_ns)),
-            reference_ns: median(&ntt.reference_ns),
-            same_length: ntt.same_length,
-            reference_op: match self.reference_op {
-                #[cfg(feature = "tfhe-rs")]
-                Some(Clock::Pbs(pbs)) => Some(Yard::Pbs {
-                    reference_ms: median(&pbs.into_times()),
-                }),
-                #[cfg(feature = "malachite")]
-                Some(Clock::Product(product)) => Some(Yard::Product {
-                    reference_ms: median(&product.into_times()),
-                }),
-                _ => None,
-            },
+            backend: self.own.backend().to_owned(),
+            transform_ns: of_scheme.then(|| median(&self.own_ns)),
+            reference_ns: median(&self.ntt_ns),
+            same_length: self.same_length,
+            measure: self.measure,
+            operation_ms: self.clock.map(Clock::read),
         }
     }
 }
@@ -141,104 +135,70 @@ impl Reference {
         run.ns_per_transform = self.transform_ns;
         let comparable = self.transform_ns.filter(|_| self.same_length);
         run.transform_over_reference = comparable.map(|ns| ns / self.reference_ns);
-        match self.reference_op {
-            #[cfg(feature = "tfhe-rs")]
-            Some(Yard::Pbs { reference_ms }) => {
-                run.reference_pbs_ms = Some(reference_ms);
-                run.aes_over_reference_pbs = Some(over_pbs(report, reference_ms));
+        match (self.measure, self.operation_ms) {
+            (ReferenceOp::Bootstrap, Some(ms)) => {
+                run.reference_pbs_ms = Some(ms);
+                run.aes_over_reference_pbs = Some(over_pbs(report, ms));
             }
-            #[cfg(feature = "malachite")]
-            Some(Yard::Product { reference_ms }) => {
+            (ReferenceOp::Product, Some(ms)) => {
                 let own = convert_ms(report);
-                run.reference_product_ms = Some(reference_ms);
+                run.reference_product_ms = Some(ms);
                 run.convert_ms = Some(own);
-                run.convert_over_reference_product = Some(own / reference_ms);
+                run.convert_over_reference_product = Some(own / ms);
             }
             _ => {}
         }
     }
 
-    /// Its rows in the table of a run, and what the run did as its multiple.
+    /// Its rows in the table of a run, and the work of the run in these units.
     pub(super) fn add_rows(&self, report: &Report, rows: &mut Rows) {
-        let batch = over(report, self.reference_ns);
-        rows.add(
-            "time per batch",
-            format!(
-                "{batch:.0} transforms of tfhe-ntt, {:.1} µs each",
-                self.reference_ns / 1e3
-            ),
-        );
+        let (batch, us) = (over(report, self.reference_ns), self.reference_ns / 1e3);
+        let batch = format!("{batch:.0} transforms of tfhe-ntt, {us:.1} µs each");
+        rows.add("time per batch", batch);
         if let Some(transform_ns) = self.transform_ns {
             let ratio = match self.same_length {
                 true => format!(", {:.2} of tfhe-ntt's", transform_ns / self.reference_ns),
                 false => String::new(),
             };
             let (transforms, us) = (report.count("transforms"), transform_ns / 1e3);
-            rows.add(
-                "transforms",
-                format!("{transforms} of {us:.1} µs{ratio} ({})", self.backend),
-            );
+            let transforms = format!("{transforms} of {us:.1} µs{ratio} ({})", self.backend);
+            rows.add("transforms", transforms);
         } else {
-            add_counts(report, rows);
-        }
-        match self.reference_op {
-            #[cfg(feature = "tfhe-rs")]
-            Some(Yard::Pbs { reference_ms }) => {
-                let block = over_pbs(report, reference_ms);
-                rows.add(
-                    "block over reference",
-                    format!("{block:.1} bootstraps of tfhe, {reference_ms:.2} ms each"),
-                );
+            for &(name, count) in &report.counts {
+                let name = match name {
+                    "rotations" => "blind rotations",
+                    name => name,
+                };
+                rows.add(name, count.to_string());
             }
-            #[cfg(feature = "malachite")]
-            Some(Yard::Product { reference_ms }) => {
-                let (own, ratio) = (convert_ms(report), convert_ms(report) / reference_ms);
-                rows.add(
-                    "conversion",
-                    format!(
-                        "{own:.1} ms, {ratio:.2} products of malachite-nz of {reference_ms:.1} ms"
-                    ),
-                );
+        }
+        match (self.measure, self.operation_ms) {
+            (ReferenceOp::Bootstrap, Some(ms)) => {
+                let block = over_pbs(report, ms);
+                let block = format!("{block:.1} bootstraps of tfhe, {ms:.2} ms each");
+                rows.add("block over reference", block);
+            }
+            (ReferenceOp::Product, Some(ms)) => {
+                let (own, ratio) = (convert_ms(report), convert_ms(report) / ms);
+                let own = format!("{own:.1} ms, {ratio:.2} products of malachite-nz of {ms:.1} ms");
+                rows.add("conversion", own);
             }
             _ => {}
         }
     }
 }
 
-/// Time per batch as a multiple of the reference.
+/// Time per batch as a multiple of the reference transform.
 fn over(report: &Report, reference_ns: f64) -> f64 {
     report.seconds / report.batches as f64 * 1e9 / reference_ns
 }
 
-/// Most memory this process has had, where the system tells; in `bench all` the runs before count.
-pub(super) fn peak_rss_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-/// What a run did, without a reference for it.
-fn add_counts(report: &Report, rows: &mut Rows) {
-    for &(name, count) in &report.counts {
-        let name = match name {
-            "rotations" => "blind rotations",
-            name => name,
-        };
-        rows.add(name, count.to_string());
-    }
-}
-
-/// Time per block as a multiple of the reference.
-#[cfg(feature = "tfhe-rs")]
+/// Time per block as a multiple of the reference bootstrapping.
 fn over_pbs(report: &Report, reference_ms: f64) -> f64 {
     report.seconds / report.blocks as f64 * 1e3 / reference_ms
 }
 
 /// Time of one conversion of DGHV: of all stages but products and sums of ciphertexts.
-#[cfg(feature = "malachite")]
 fn convert_ms(report: &Report) -> f64 {
     let stages = report.stages.iter();
     let own = stages.filter(|(name, _)| !matches!(*name, "products" | "sums"));

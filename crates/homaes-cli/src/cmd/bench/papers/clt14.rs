@@ -1,7 +1,8 @@
 //! CLT14's Table 1.
 
 use crate::args::Papers;
-use crate::cmd::named_set;
+use crate::cmd::sample::random;
+use crate::cmd::{cores, named_set};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use homaes_dghv::paper::{INSTANCES, Row, measure};
@@ -10,9 +11,7 @@ use homaes_lab::Cells;
 use homaes_lab::units::{bytes, digits};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::num::NonZeroUsize;
-use std::thread::available_parallelism;
+use rayon::ThreadPoolBuilder;
 
 /// Columns after the instance. ShiftRows is left out: it takes no time.
 const HEAD: &str = "instance||ℓ|pk size|KeyGen|Encrypt|Decrypt|Mult|Convert|\
@@ -40,8 +39,9 @@ pub(super) fn table(args: &Papers) -> Result<Cells, Failure> {
         );
         return Err(Failure::Usage(message));
     };
-    let threads = args.threads.or(available_parallelism().ok());
-    let pool = pool(threads.map_or(1, NonZeroUsize::get))?;
+    let threads = args.threads.unwrap_or_else(cores).get();
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::system("threads", error))?;
     let mut rows = Vec::new();
     for (number, set) in INSTANCES.into_iter().enumerate() {
         let row = |what: &str, cells: Vec<String>| {
@@ -53,14 +53,16 @@ pub(super) fn table(args: &Papers) -> Result<Cells, Failure> {
         if number <= last && !args.quick {
             console::warn_insecure(&named_set(set.name.as_str())?);
             let measured = spin("measuring", || {
-                let mut rng = ChaCha20Rng::from_seed(seed()?);
+                let mut seed = [0; 32];
+                random(&mut seed)?;
+                let mut rng = ChaCha20Rng::from_seed(seed);
                 let row = pool.install(|| measure(set, &mut rng));
                 row.map_err(|error| Failure::Work(error.to_string()))
             })?;
             rows.push(row("here", figures(set, &measured)));
         }
     }
-    Ok(Cells::new(&HEAD.split('|').collect::<Vec<_>>(), rows))
+    Ok(Cells::of(HEAD, rows))
 }
 
 /// The measured figures, from the column ℓ.
@@ -80,17 +82,6 @@ fn figures(set: &ParamSet, row: &Row) -> Vec<String> {
     let mut cells = vec![set.slots.to_string(), bytes(row.key_bytes as u64)];
     cells.extend(times.map(|seconds| format!("{}s", digits(seconds))));
     cells
-}
-
-fn pool(threads: usize) -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| Failure::system("threads", error))
-}
-
-fn seed() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::system("random source", error))?;
-    Ok(seed)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use homaes_lab::Cells;
 use homaes_tfhe::sets::{NIBBLE_PAPER, NIBBLE128};
-use homaes_tfhe::{NibbleSet, ParamSet, Variant};
+use homaes_tfhe::{ParamSet, Variant};
 
 /// The poster's parameters.
 const PRINTED: [&str; 6] = [
@@ -20,35 +20,26 @@ pub(super) fn parameters() -> Cells {
     let mut table: Vec<Vec<String>> = PRINTED.into_iter().map(cells).collect();
     table.extend([&NIBBLE_PAPER, &NIBBLE128].into_iter().filter_map(ours));
     let head = "method|basis|n|N|l|B_g|B_KS|t|q|ε|TRLWE noise|TLWE noise";
-    Cells::new(&head.split('|').collect::<Vec<_>>(), table)
+    Cells::of(head, table)
 }
 
 fn ours(set: &ParamSet) -> Option<Vec<String>> {
     let Variant::Nibble(nibble) = &set.variant else {
         return None;
     };
-    let NibbleSet {
-        digit_bits,
-        lwe_dimension,
-        degree,
-        rotation,
-        key_switch,
-        lwe_log2_sigma,
-        glwe_log2_sigma,
-        ..
-    } = nibble;
+    let (rotation, key_switch) = (&nibble.rotation, &nibble.key_switch);
     Some(vec![
         format!("tree-based, `{}`", set.name),
-        (1 << digit_bits).to_string(),
-        lwe_dimension.to_string(),
-        degree.to_string(),
+        (1 << nibble.digit_bits).to_string(),
+        nibble.lwe_dimension.to_string(),
+        nibble.degree.to_string(),
         rotation.levels.to_string(),
         (1u64 << rotation.base_log).to_string(),
         (1u64 << key_switch.base_log).to_string(),
         key_switch.levels.to_string(),
-        (2 << digit_bits).to_string(),
+        (2 << nibble.digit_bits).to_string(),
         "–".to_owned(),
-        format!("{:.1e}", glwe_log2_sigma.exp2()),
-        format!("{:.1e}", lwe_log2_sigma.exp2()),
+        format!("{:.1e}", nibble.glwe_log2_sigma.exp2()),
+        format!("{:.1e}", nibble.lwe_log2_sigma.exp2()),
     ])
 }

@@ -10,37 +10,20 @@ const BITS: usize = 16_000_000;
 /// Products timed before and after the run.
 const REPETITIONS: usize = 5;
 
-/// Two factors, with the times so far.
-pub(in super::super) struct Product {
-    factors: [Natural; 2],
-    ms: Vec<f64>,
-}
-
-impl Product {
-    pub(super) fn new() -> Self {
-        let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
-        let mut factor = || {
-            let words = (0..BITS / 64).map(|_| rng.next_u64());
-            Natural::from_owned_limbs_asc(words.collect())
-        };
-        Self {
-            factors: [factor(), factor()],
-            ms: Vec::new(),
-        }
-    }
-
-    pub(super) fn tick(&mut self) {
-        let [a, b] = &self.factors;
+pub(super) fn operation() -> super::Operation {
+    let mut rng = rand_chacha::ChaCha20Rng::from_seed([0; 32]);
+    let mut factor = || {
+        let words = (0..BITS / 64).map(|_| rng.next_u64());
+        Natural::from_owned_limbs_asc(words.collect())
+    };
+    let (a, b) = (factor(), factor());
+    Box::new(move |times_ms: &mut Vec<f64>| {
         // the first one fetches memory from the system
-        black_box(a * b);
+        black_box(&a * &b);
         for _ in 0..REPETITIONS {
             let start = Instant::now();
-            black_box(a * b);
-            self.ms.push(start.elapsed().as_secs_f64() * 1e3);
+            black_box(&a * &b);
+            times_ms.push(start.elapsed().as_secs_f64() * 1e3);
         }
-    }
-
-    pub(super) fn into_times(self) -> Vec<f64> {
-        self.ms
-    }
+    })
 }
