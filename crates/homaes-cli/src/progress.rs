@@ -3,6 +3,7 @@
 use crate::args;
 use crate::console;
 use homaes::{Progress, Quality, Report, Share, Stages, Step};
+use homaes_lab::Round;
 use homaes_lab::units::short_seconds;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -209,14 +210,20 @@ pub(crate) fn steps_json(steps: &[Step]) -> Value {
     steps.iter().enumerate().map(step_json).collect()
 }
 
-fn step_json((round, step): (usize, &Step)) -> Value {
-    json!({
-        "round": round,
-        "seconds": step.seconds,
-        "level": step.quality.level,
-        "noise_bits": step.quality.noise_bits,
-        "capacity_bits": step.quality.capacity_bits,
-    })
+fn step_json(step: (usize, &Step)) -> Value {
+    json!(round_of(step))
+}
+
+/// A step of AES in documents.
+pub(crate) fn round_of((round, step): (usize, &Step)) -> Round {
+    Round {
+        round,
+        seconds: step.seconds,
+        level: step.quality.level,
+        noise_bits: step.quality.noise_bits,
+        capacity_bits: step.quality.capacity_bits,
+        ..Round::default()
+    }
 }
 
 impl Drop for Follower {

@@ -220,7 +220,7 @@ impl Run {
         self.ms_per_block / 1e3
     }
 
-    /// Names what was run. Runs of equal names can be compared.
+    /// Names the run. Runs of equal names can be compared.
     #[must_use]
     pub fn name(&self) -> String {
         let Self {

@@ -16,7 +16,7 @@ const NOISE: &str = "Noise after each round, in the scheme's own unit. A batch d
 
 /// A picture of a document.
 pub struct Picture {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// How to read it.
     pub text: &'static str,

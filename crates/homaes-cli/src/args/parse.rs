@@ -58,11 +58,8 @@ pub(super) fn schemes() -> impl TypedValueParser<Value = Scheme> {
 
 pub(super) fn variants() -> impl TypedValueParser<Value = Variant> {
     let variants = Scheme::ALL.iter().flat_map(|scheme| scheme.variants());
-    one_of(
-        variants
-            .map(|&variant| (variant.name, variant.about, variant))
-            .collect(),
-    )
+    let variants = variants.map(|&variant| (variant.name, variant.about, variant));
+    one_of(variants.collect())
 }
 
 pub(super) fn layouts() -> impl TypedValueParser<Value = Auto<Layout>> {

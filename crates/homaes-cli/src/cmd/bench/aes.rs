@@ -7,7 +7,7 @@ use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::set_of_scheme;
 use crate::console::{self, Failure};
-use crate::progress::{Follower, spin, stages};
+use crate::progress::{Follower, round_of, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
@@ -312,16 +312,12 @@ impl Outcome {
 
     fn rounds(&self) -> Vec<Round> {
         let steps = self.report.steps.iter().enumerate();
-        let round = |(round, step): (usize, &homaes::Step)| Round {
-            round,
-            seconds: step.seconds,
-            level: step.quality.level,
-            noise_bits: step.quality.noise_bits,
-            capacity_bits: step.quality.capacity_bits,
-            measured_noise_bits: self.noise.get(round).map(|measured| measured.noise_bits),
-            stage_seconds: stages(self.report.stages_by_step.get(round)),
-        };
-        steps.map(round).collect()
+        let rounds = steps.map(round_of).map(|round| Round {
+            measured_noise_bits: self.noise.get(round.round).map(|m| m.noise_bits),
+            stage_seconds: stages(self.report.stages_by_step.get(round.round)),
+            ..round
+        });
+        rounds.collect()
     }
 
     pub(super) fn document(&self) -> Run {

@@ -51,7 +51,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     let bytes = 16 * case.blocks() as usize;
     let sample = Sample::random(bytes, case.key_size, case.direction)?;
     let mut clock = Clock::new(ReferenceOp::Bootstrap)?;
-    let server = |set: &Set, levels_left, fits: Fits<'_>| {
+    let new_server = |set: &Set, levels_left, fits: Fits<'_>| {
         let wrapping = WrapOptions {
             direction: case.direction,
             levels_left,
@@ -61,7 +61,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     };
     // first, so that its keys are gone when the others are made
     let shortest = match args.set.is_none() && case.key_size == KeySize::Aes128 {
-        true => Some(server(&named_set(SHORTEST)?, None, &mut |_| Ok(()))?.aes(&sample)?),
+        true => Some(new_server(&named_set(SHORTEST)?, None, &mut |_| Ok(()))?.aes(&sample)?),
         false => None,
     };
     let end = spin("making the TFHE key", || new_end(&case.set))?;
@@ -72,7 +72,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
         End::User(_) => 5,
     };
     let mut made = None;
-    let server = server(&case.set, Some(levels), &mut |key| {
+    let server = new_server(&case.set, Some(levels), &mut |key| {
         made = Some(end.bridge(key)?);
         Ok(())
     })?;
