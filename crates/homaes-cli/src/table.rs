@@ -103,9 +103,14 @@ pub(crate) fn lab(lab: &Lab) -> String {
     text
 }
 
-/// `1 block`, `2 blocks`.
-pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { more })
+/// `1 block`, `2 blocks`, `2 batches`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    let ending = match number {
+        1 => "",
+        _ if what.ends_with("ch") || what.ends_with("ss") => "es",
+        _ => "s",
+    };
+    format!("{number} {what}{ending}")
 }
 
 /// Numbers and names of the GPUs that took part in a run, if any did.
@@ -123,13 +128,13 @@ pub(crate) fn gpus(report: &Report) -> Option<(String, String)> {
 
 /// The devices that evaluated a run.
 pub(crate) fn devices(report: &Report) -> String {
-    let threads = count(report.threads as u64, "thread", "threads");
+    let threads = count(report.threads as u64, "thread");
     let of_cpu = report.devices.iter().find(|share| share.device == "cpu");
     match (gpus(report), of_cpu) {
         (None, _) => threads,
         (Some((numbers, names)), None) => format!("cuda:{numbers} ({names})"),
         (Some((numbers, names)), Some(cpu)) => {
-            let batches = count(cpu.batches, "batch", "batches");
+            let batches = count(cpu.batches, "batch");
             format!("cuda:{numbers} ({names}), {batches} on {threads}")
         }
     }
@@ -137,8 +142,8 @@ pub(crate) fn devices(report: &Report) -> String {
 
 /// Blocks and batches of a message.
 pub(crate) fn blocks(blocks: u64, batches: u64) -> String {
-    let blocks = count(blocks, "block", "blocks");
-    let batches = count(batches, "batch", "batches");
+    let blocks = count(blocks, "block");
+    let batches = count(batches, "batch");
     format!("{blocks} in {batches}")
 }
 
@@ -157,7 +162,7 @@ pub(crate) fn iv_name(mode: Mode) -> &'static str {
 
 /// Length and hash of the associated data of GCM.
 pub(crate) fn associated_data(bytes: u64, sha256: &[u8]) -> String {
-    let bytes = count(bytes, "byte", "bytes");
+    let bytes = count(bytes, "byte");
     format!("{bytes}, SHA-256 {}", hex(sha256))
 }
 
@@ -235,7 +240,7 @@ pub(crate) fn layouts(scheme: Scheme, layouts: &[(Layout, usize)]) -> String {
 /// The multiplications left at a level, if the scheme counts them.
 pub(crate) fn multiplications(scheme: Scheme, level: usize) -> Option<String> {
     let left = scheme.multiplications_left(level)? as u64;
-    Some(count(left, "multiplication", "multiplications"))
+    Some(count(left, "multiplication"))
 }
 
 /// The use of results at a level, if the scheme counts multiplications.
@@ -285,6 +290,7 @@ mod tests {
     #[test]
     fn numbers_of_blocks() {
         assert_eq!(blocks(1, 1), "1 block in 1 batch");
+        assert_eq!(blocks(0, 2), "0 blocks in 2 batches");
     }
 
     #[test]

@@ -168,7 +168,7 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     let written = output.write_all(text.as_bytes());
     written.map_err(|error| Failure::system(&args.out().display().to_string(), error))?;
     output.commit()?;
-    let values = table::count(values.len() as u64, "value", "values");
+    let values = table::count(values.len() as u64, "value");
     print_done(args.out(), &values);
     Ok(())
 }
@@ -206,9 +206,9 @@ fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>
 fn summary_of_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> (Option<String>, String) {
     let of = |tag| done.iter().filter(|(_, report)| report.tag == tag).count();
     let unchecked = of(Tag::Unchecked);
-    let parts = table::count(done.len() as u64, "part", "parts");
+    let parts = table::count(done.len() as u64, "part");
     let bytes = done.iter().map(|(_, report)| report.bytes).sum();
-    let bytes = table::count(bytes, "byte", "bytes");
+    let bytes = table::count(bytes, "byte");
     let left = table::noise_left(done.first().and_then(|(_, report)| report.margin_bits));
     let wrong = table::wrong(done.first().and_then(|(_, report)| report.log2_p_fail));
     let last = done.last().and_then(|(_, report)| report.recorded);
@@ -243,7 +243,7 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
 }
 
 fn summary(args: &Decrypt, report: &DecryptReport) -> String {
-    let bytes = table::count(report.bytes, "byte", "bytes");
+    let bytes = table::count(report.bytes, "byte");
     let left = table::noise_left(report.margin_bits);
     // measured, unlike estimates, which refer to the standard deviation
     let what = report

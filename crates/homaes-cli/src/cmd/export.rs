@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
         &mut tick,
     )?;
     drop(bar);
-    let values = table::count(done.values, "value", "values");
+    let values = table::count(done.values, "value");
     let wrong = table::wrong(done.log2_p_fail);
     print_done(
         &args.out,

@@ -66,10 +66,19 @@ fn text(found: &Inspection) -> String {
     if let Some(shard) = &found.shard {
         rows.add("run", hex(&shard.run.0));
         rows.add("shard", shard.number.to_string());
-        let batches = table::count(shard.batches, "batch", "batches");
+        let batches = table::count(shard.batches, "batch");
         rows.add("batches", format!("{batches}, from number {}", shard.first));
     }
-    add_values(&mut rows, found);
+    if let Some(values) = &found.values {
+        rows.add("values", values.len().to_string());
+    }
+    for value in found.values.iter().flatten() {
+        let numbers = table::count(value.count, "number");
+        let bits = table::count(value.width.into(), "bit");
+        let ciphertexts = table::count(value.ciphertexts, "ciphertext");
+        let held = format!("{numbers} of {bits}, {ciphertexts} ({})", value.form);
+        rows.add(&format!("  {}", value.label), held);
+    }
     if let Some(end) = &found.end {
         rows.add("converts to", &*end.what);
         rows.add("id of that key", end.key_id.to_string());
@@ -101,25 +110,11 @@ fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     layouts.into_iter().filter_map(memory).collect()
 }
 
-fn add_values(rows: &mut Rows, found: &Inspection) {
-    let Some(values) = &found.values else {
-        return;
-    };
-    rows.add("values", values.len().to_string());
-    for value in values {
-        let numbers = table::count(value.count, "number", "numbers");
-        let bits = table::count(value.width.into(), "bit", "bits");
-        let ciphertexts = table::count(value.ciphertexts, "ciphertext", "ciphertexts");
-        let held = format!("{numbers} of {bits}, {ciphertexts} ({})", value.form);
-        rows.add(&format!("  {}", value.label), held);
-    }
-}
-
 fn passphrase(protection: Option<KdfCost>) -> String {
     protection.map_or("none".into(), |cost| {
         let memory = table::bytes(u64::from(cost.memory_kib) << 10);
-        let passes = table::count(cost.passes.into(), "pass", "passes");
-        let lanes = table::count(cost.lanes.into(), "lane", "lanes");
+        let passes = table::count(cost.passes.into(), "pass");
+        let lanes = table::count(cost.lanes.into(), "lane");
         format!("needed (Argon2id: {memory}, {passes}, {lanes})")
     })
 }
@@ -146,7 +141,7 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
             rows.add("parts", meta.parts.len().to_string());
             for part in &meta.parts {
                 let name = part.name.as_deref().unwrap_or_default();
-                let bytes = table::count(part.bytes, "byte", "bytes");
+                let bytes = table::count(part.bytes, "byte");
                 let mut what = format!("{}, {bytes}", part.mode.name());
                 if !part.mode.iv().is_empty() {
                     let iv = hex(part.mode.iv());
@@ -156,17 +151,15 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
             }
         }
     }
-    let bytes = table::count(meta.bytes(), "byte", "bytes");
-    let blocks = table::count(split.blocks(), "block", "blocks");
+    let bytes = table::count(meta.bytes(), "byte");
+    let blocks = table::count(split.blocks(), "block");
     rows.add("message", format!("{bytes}, {blocks}"));
     let batches = match kind {
         Kind::Values => "records",
         _ => "batches",
     };
-    rows.add(
-        batches,
-        format!("{} of {} blocks", split.batches(), split.blocks_per_batch),
-    );
+    let (all, each) = (split.batches(), split.blocks_per_batch);
+    rows.add(batches, format!("{all} of {each} blocks"));
     let p_fail = table::p_fail(messages.log2_p_fail).map(|p| format!("at most {p}"));
     rows.add("p_fail", p_fail.unwrap_or_else(|| "none".into()));
     if kind == Kind::Values {

@@ -83,10 +83,10 @@ fn warn_insecure(job: &Job) -> Result<(), Failure> {
 /// A job in one line.
 fn summary(job: &Job) -> String {
     let (parts, bytes) = job.parts();
-    let parts = table::count(parts, "part", "parts");
-    let bytes = table::count(bytes, "byte", "bytes");
-    let batches = table::count(job.batches(), "batch", "batches");
-    let shards = table::count(job.shards(), "shard", "shards");
+    let parts = table::count(parts, "part");
+    let bytes = table::count(bytes, "byte");
+    let batches = table::count(job.batches(), "batch");
+    let shards = table::count(job.shards(), "shard");
     let (set, layout, each) = (job.set(), job.layout(), job.shard_batches());
     format!(
         "set {set}, {parts}, {bytes}, {batches} ({layout}) in {shards} of up to {each}{}",
@@ -166,7 +166,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
         return Ok(());
     }
     drop(follow);
-    let shards = table::count(wanted, "shard", "shards");
+    let shards = table::count(wanted, "shard");
     console::print_done(&format!(
         "{}: {shards}, {own} evaluated in {}, {there} already there, {others} by other workers",
         job.location(),
@@ -351,9 +351,12 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
         0 => String::new(),
         count => format!(", {count} missing"),
     };
-    let (one, more) = ("shard has valid checksums", "shards have valid checksums");
-    let right = table::count(verified.shards, one, more);
-    console::print(&format!("{}: {right}{evaluated}{missing}\n", args.job))
+    let shards = table::count(verified.shards, "shard");
+    let have = if verified.shards == 1 { "has" } else { "have" };
+    console::print(&format!(
+        "{}: {shards} {have} valid checksums{evaluated}{missing}\n",
+        args.job
+    ))
 }
 
 fn merge(args: JobMerge) -> Result<(), Failure> {
@@ -361,8 +364,8 @@ fn merge(args: JobMerge) -> Result<(), Failure> {
     job.refuse_output(&args.out)?;
     let output = Output::create(&args.out, args.force)?;
     spin("merging", || job.merge(output, &Cancel::new()))?;
-    let bytes = table::count(job.output_bytes(), "byte", "bytes");
-    let shards = table::count(job.shards(), "shard", "shards");
+    let bytes = table::count(job.output_bytes(), "byte");
+    let shards = table::count(job.shards(), "shard");
     let results = results(&job);
     if args.remove_shards {
         let (location, out) = (job.location().to_string(), args.out.display());

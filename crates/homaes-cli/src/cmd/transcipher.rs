@@ -276,10 +276,10 @@ fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches
 
 fn summary(wrapped: &WrappedKey, report: &Report) -> String {
     if report.resumed == report.batches && report.batches > 0 {
-        let batches = table::count(report.batches, "batch", "batches");
+        let batches = table::count(report.batches, "batch");
         return format!("complete, {batches} from earlier runs");
     }
-    let bytes = table::count(report.bytes, "byte", "bytes");
+    let bytes = table::count(report.bytes, "byte");
     let blocks = table::blocks(report.blocks, report.batches);
     let devices = table::devices(report);
     let time = table::seconds(report.seconds);

@@ -343,7 +343,7 @@ impl Outcome {
         rows.add("converts to", self.end.as_str());
         rows.add("cipher", case.cipher());
         let blocks = table::blocks(across.blocks, across.batches);
-        let threads = table::count(across.threads as u64, "thread", "threads");
+        let threads = table::count(across.threads as u64, "thread");
         rows.add("run", format!("{blocks} on {threads}"));
         rows.add("time of preparation", table::seconds(across.setup_seconds));
         rows.add("time of AES", table::seconds(self.aes.seconds));
