@@ -1,5 +1,5 @@
-//! Tests of the command from outside. One program: files share what they have in common, and nothing is built and linked several times.
-//! A file that is not named here would not run: `homaes-cli/tests/files.rs` looks.
+//! Tests of the command from outside. One program: files share what they have in common, and nothing is built and
+//! linked several times. A file that is not named here would not run: `homaes-cli/tests/files.rs` looks.
 
 mod authenticated;
 mod book;

@@ -2,108 +2,69 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::{IV, World};
-use serde_json::Value;
+use crate::common::{World, fields};
+use serde_json::json;
+use std::fs;
 
-/// A message across, and every way in which keys and files do not go together.
+const ACROSS: &str = "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv $iv \
+    --to tfhe --bridge b/bridge.hbk";
+
+/// A key of TFHE in `t`, keys with a bridge to it in `b`, and an AES key for them in `b.hwk`.
+fn world() -> World {
+    let world = World::new();
+    world.table(
+        "keygen --set tfhe/toy --out t --accept-insecure
+        keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure => converts to a key of set tfhe/toy
+        wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
+    );
+    world
+}
+
 #[test]
 fn results_cross_to_a_key_of_tfhe() {
-    let world = World::new();
-    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
-    let made =
-        world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
-    assert!(
-        made.out.contains("converts to a key of set tfhe/toy"),
-        "{made:?}"
-    );
-    world.ok(
-        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
-    );
-    let line = format!(
-        "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv {IV} --to tfhe --bridge b/bridge.hbk c -o across.hct"
-    );
-    // 19 blocks: one record, which is not full
-    let run = world.ok(&line);
-    assert!(
-        run.out.contains("300 bytes, 19 blocks in 1 batch"),
-        "{run:?}"
-    );
-    // not that of tfhe/toy: 2^-64 by AES in BGV, and 2^-66 by the bridge
-    let words = "wrong with probability at most 2^-63.7";
-    assert!(run.out.contains(words), "{run:?}");
-    let found: Value = serde_json::from_str(&world.ok("inspect across.hct --json").out).unwrap();
-    assert_eq!(
-        (&found["set"], &found["kind"]),
-        (&"tfhe/toy".into(), &"hct".into())
-    );
-    // the rounds are those of BGV, whose levels they went down
-    assert_eq!(found["messages"]["evaluated_in"], "bgv");
-    let log2_p_fail = found["messages"]["log2_p_fail"].as_f64().unwrap();
-    assert!((log2_p_fail + 64.0 - 1.25f64.log2()).abs() < 1e-9);
-    let run = world.ok("decrypt --secret t/secret.hsk across.hct -o back");
-    assert!(run.out.contains(words), "{run:?}");
+    let world = world();
+    // 19 blocks: one record, which is not full; not p_fail of tfhe/toy: 2^-64 by AES in BGV, and 2^-66 by the bridge
+    world.table(&format!(
+        "{ACROSS} c -o across.hct => 300 bytes, 19 blocks in 1 batch … wrong with probability at most 2^-63.7
+        decrypt --secret t/secret.hsk across.hct -o back => wrong with probability at most 2^-63.7"
+    ));
     assert_eq!(world.read("back"), world.read("p"));
-    let found: Value = serde_json::from_str(&world.ok("inspect b/bridge.hbk --json").out).unwrap();
-    let key = serde_json::from_str::<Value>(&world.ok("inspect t/eval.hek --json").out).unwrap();
-    assert_eq!(found["end"]["key_id"], key["key_id"]);
-    assert_eq!(found["end"]["what"], "a key of set tfhe/toy");
-    // what does not go together
-    let again = |change: &dyn Fn(String) -> String| change(line.replace("across", "other"));
-    world.fails(1, &line, "already exists");
-    world.fails(2, &again(&|l| l.replace("--to tfhe", "")), "--to");
-    world.fails(
-        1,
-        &again(&|l| {
-            l.replace("b/eval.hek", "keys/eval.hek")
-                .replace("b.hwk", "key.hwk")
-        }),
-        "bgv/toy-4369",
-    );
-    world.fails(
-        1,
-        &again(&|l| l.replace("b/bridge.hbk", "b/eval.hek")),
-        "bridge key (.hbk)",
-    );
-    world.fails(
-        1,
-        "decrypt --secret b/secret.hsk across.hct -o x",
-        "tfhe/toy",
-    );
-    world.ok(
-        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 0 --out b0.hwk",
-    );
-    world.fails(
-        1,
-        &again(&|l| l.replace("b.hwk", "b0.hwk")),
-        "--levels-left",
-    );
-    world.fails(
-        1,
-        "keygen --bridge t/secret.hsk --out b",
-        "bridge.hbk: file already exists",
-    );
-    world.ok("keygen --bridge t/secret.hsk --out b --force");
-    world.fails(
-        2,
-        "keygen --set bgv/aes128 --bridge t/secret.hsk --out n",
-        "set bgv/aes128 has no bridges",
-    );
-    world.fails(
-        1,
-        "keygen --bridge keys/secret.hsk --out b --force",
-        "bridges do not lead to set",
-    );
-    world.fails(
-        1,
-        "keygen --bridge t/secret.hsk --out keys",
-        "the TFHE key has 256 bits",
-    );
-    world.fails(
-        1,
-        "keygen --bridge t/eval.hek --out b --force",
-        "secret key (.hsk)",
-    );
-    world.fails(2, "keygen --out b", "--set");
+    let found = world.json("inspect across.hct --json");
+    assert_eq!(fields(&found, ["set", "kind"]), json!(["tfhe/toy", "hct"]));
+    // the rounds are those of BGV, whose levels they went down
+    let messages = &found["messages"];
+    assert_eq!(messages["evaluated_in"], "bgv");
+    let log2_p_fail = messages["log2_p_fail"].as_f64().unwrap();
+    assert!((log2_p_fail + 64.0 - 1.25f64.log2()).abs() < 1e-9);
+    let end = &world.json("inspect b/bridge.hbk --json")["end"];
+    let key = world.json("inspect t/eval.hek --json");
+    let expected = json!([key["key_id"], "a key of set tfhe/toy"]);
+    assert_eq!(fields(end, ["key_id", "what"]), expected);
+    what_does_not_go_together(&world);
+    bridges_of_other_keys(&world);
+}
+
+fn what_does_not_go_together(world: &World) {
+    let keys = "transcipher --eval b/eval.hek --wrapped-key";
+    let mode = "--mode ctr --iv $iv c -o x";
+    world.table(&format!(
+        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 0 --out b0.hwk
+        {ACROSS} c -o across.hct =1 already exists
+        transcipher $keys {mode} --to tfhe --bridge b/bridge.hbk =1 bgv/toy-4369
+        {keys} b.hwk {mode} --to tfhe --bridge b/eval.hek =1 bridge key (.hbk)
+        {keys} b0.hwk {mode} --to tfhe --bridge b/bridge.hbk =1 --levels-left
+        {keys} b.hwk {mode} --bridge b/bridge.hbk =2 --to
+        decrypt --secret b/secret.hsk across.hct -o x =1 tfhe/toy
+        keygen --bridge t/secret.hsk --out b =1 bridge.hbk: file already exists
+        keygen --bridge keys/secret.hsk --out b --force =1 bridges do not lead to set
+        keygen --bridge t/secret.hsk --out keys =1 the TFHE key has 256 bits
+        keygen --bridge t/eval.hek --out b --force =1 secret key (.hsk)
+        keygen --set bgv/aes128 --bridge t/secret.hsk --out n =2 set bgv/aes128 has no bridges
+        keygen --out b =2 --set
+        keygen --out b --bridge t/secret.hsk --force --passphrase =2 --set
+        keygen --out b --bridge t/secret.hsk --force --accept-insecure =2 --set
+        keygen --out b --bridge t/secret.hsk --force --resume =2 --bridge"
+    ));
     let export = "export --to fheuint8 across.hct -o values";
     match cfg!(feature = "tfhe-rs") {
         true => world.fails(1, export, "(.hlw)"),
@@ -111,108 +72,59 @@ fn results_cross_to_a_key_of_tfhe() {
     };
 }
 
+/// Keys that make no bridge, and keys that none replaces.
+fn bridges_of_other_keys(world: &World) {
+    let stranger = "but the evaluation key has another";
+    let folder = world.ok("inspect b").out;
+    let named = |line: &str| line.starts_with("bridge.hbk") && line.contains("key id");
+    assert!(
+        folder.lines().any(named) && !folder.contains(stranger),
+        "{folder}"
+    );
+    world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
+    fs::copy(world.at("b/bridge.hbk"), world.at("c2/bridge.hbk")).unwrap();
+    world.ok("inspect c2").says(stranger);
+    // the key at the other end is never replaced
+    let secret = world.read("t/secret.hsk");
+    world.table(
+        "keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force \
+            =1 is both an input and the output
+        keygen --set bgv/toy-255 --out n --bridge t/secret.hsk --accept-insecure =1 the TFHE key has 256 bits",
+    );
+    assert_eq!(world.read("t/secret.hsk"), secret);
+    // keys that do not go together, and bridges of keys that are gone
+    fs::copy(world.at("b/eval.hek"), world.at("c2/eval.hek")).unwrap();
+    let words = "the evaluation key belongs to another secret key";
+    world.fails(1, "keygen --out c2 --bridge t/secret.hsk --force", words);
+    for name in ["secret.hsk", "eval.hek"] {
+        fs::remove_file(world.at("c2").join(name)).unwrap();
+    }
+    // a key at the other end under a passphrase
+    world.write("word", "far away\n");
+    world.table(
+        "keygen --set bgv/toy-4369 --out c2 --accept-insecure =! make it again with --bridge
+        keygen --set tfhe/toy --out tp --accept-insecure --passphrase-file word
+        keygen --out c2 --bridge tp/secret.hsk --bridge-passphrase-file word --force",
+    );
+}
+
 /// A run of two batches, killed after the first.
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "nightly: `resume` kills the runs that always run"]
 fn nightly_a_killed_run_over_a_bridge_goes_on() {
-    use std::{fs, process::Stdio, thread::sleep, time::Duration};
-    let world = World::new();
-    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
-    world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
-    world.ok(
-        "wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 1 --out b.hwk",
-    );
-    world.write("c", &[0x3a; 4800]);
-    let line = |more: &str| {
-        format!(
-            "transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv {IV} --to tfhe --bridge b/bridge.hbk c {more}"
-        )
-    };
-    let whole = world.ok(&line("--reproducible -o whole.hct"));
-    assert!(whole.out.contains("in 2 batches"), "{whole:?}");
-    let resumed = line("--resume -o across.hct");
-    let mut command = world.command(&resumed);
-    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = silent.spawn().unwrap();
+    let world = world();
+    world.write("c", [0x3a; 4800]);
+    let whole = world.ok(&format!("{ACROSS} c --reproducible -o whole.hct"));
+    whole.says("in 2 batches");
+    let resumed = format!("{ACROSS} c --resume -o across.hct");
     let lines = || {
         let text = fs::read_to_string(world.at(".across.hct.homaes-journal"));
         text.map_or(0, |text| text.lines().count())
     };
-    while lines() < 2 {
-        assert!(child.try_wait().unwrap().is_none(), "it is at work");
-        sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let run = world.ok(&resumed);
-    assert!(
-        run.out.contains("1 of the batches from earlier runs"),
-        "{run:?}"
-    );
+    assert!(world.killed(&resumed, |_| lines() >= 2), "it is at work");
+    world
+        .ok(&resumed)
+        .says("1 of the batches from earlier runs");
     assert!(world.read("across.hct") == world.read("whole.hct"));
-}
-
-/// Keys that make no bridge, and keys that none replaces.
-#[test]
-fn keys_without_a_bridge_are_named_and_kept() {
-    let world = World::new();
-    world.ok("keygen --set tfhe/toy --out t --accept-insecure");
-    world.ok("keygen --set bgv/toy-4369 --out b --bridge t/secret.hsk --accept-insecure");
-    for (option, named) in [
-        ("--passphrase", "--set"),
-        ("--accept-insecure", "--set"),
-        ("--resume", "--bridge"),
-    ] {
-        let line = format!("keygen --out b --bridge t/secret.hsk --force {option}");
-        world.fails(2, &line, named);
-    }
-    let folder = world.ok("inspect b").out;
-    let named = |line: &&str| line.starts_with("bridge.hbk") && line.contains("key id");
-    let bridge = folder.lines().find(named).unwrap();
-    assert!(
-        !bridge.contains("but the evaluation key has another"),
-        "{folder}"
-    );
-    world.ok("keygen --set bgv/toy-4369 --out b2 --accept-insecure");
-    std::fs::copy(world.at("b/bridge.hbk"), world.at("b2/bridge.hbk")).unwrap();
-    let folder = world.ok("inspect b2").out;
-    assert!(
-        folder.contains("but the evaluation key has another"),
-        "{folder}"
-    );
-    // the key at the other end is never replaced
-    let secret = world.read("t/secret.hsk");
-    world.fails(
-        1,
-        "keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force",
-        "is both an input and the output",
-    );
-    assert_eq!(world.read("t/secret.hsk"), secret);
-    world.fails(
-        1,
-        "keygen --set bgv/toy-255 --out n --bridge t/secret.hsk --accept-insecure",
-        "the TFHE key has 256 bits",
-    );
-    assert!(!world.at("n").exists());
-    // keys that do not go together, and bridges of keys that are gone
-    world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
-    std::fs::copy(world.at("b/eval.hek"), world.at("c2/eval.hek")).unwrap();
-    world.fails(
-        1,
-        "keygen --out c2 --bridge t/secret.hsk",
-        "the evaluation key belongs to another secret key",
-    );
-    std::fs::copy(world.at("b/bridge.hbk"), world.at("c2/bridge.hbk")).unwrap();
-    let found = world.ok("inspect c2");
-    assert!(found.out.contains("bridge.hbk"), "{found:?}");
-    for name in ["secret.hsk", "eval.hek"] {
-        std::fs::remove_file(world.at("c2").join(name)).unwrap();
-    }
-    let made = world.ok("keygen --set bgv/toy-4369 --out c2 --accept-insecure");
-    assert!(made.err.contains("make it again with --bridge"), "{made:?}");
-    // a key at the other end under a passphrase
-    std::fs::write(world.at("word"), "far away\n").unwrap();
-    world.ok("keygen --set tfhe/toy --out tp --accept-insecure --passphrase-file word");
-    world.ok("keygen --out c2 --bridge tp/secret.hsk --bridge-passphrase-file word --force");
 }

@@ -3,47 +3,34 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{IV, Run, World};
+use crate::common::{Run, World};
 
-fn transcipher(more: &str) -> String {
-    format!(
-        "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {IV} --reproducible c {more}"
-    )
-}
+const TRANSCIPHER: &str = "$transcipher c --reproducible";
 
 /// Keys, a message of six batches, the last one shorter, and in `cpu.hct` what the processor makes of it.
 fn world() -> World {
     let world = World::new();
     world.message(6 * 256 - 100);
-    world.ok(&transcipher("--device cpu --out cpu.hct"));
+    world.ok(&format!("{TRANSCIPHER} --device cpu --out cpu.hct"));
     world
 }
 
 #[test]
 fn devices_that_cannot_be_meant_are_refused() {
     let world = World::new();
+    // before keys are read
+    world.write("key.hwk", "damaged");
     for word in ["gpu", "cuda:", "cuda:0,0", "cuda:x"] {
         let words = "expected auto, cpu, cuda, or GPU numbers such as cuda:0,1";
-        world.fails(2, &transcipher(&format!("--device {word} -o x")), words);
-        let mut command = world.command(&transcipher("-o x"));
+        world.fails(2, &format!("{TRANSCIPHER} --device {word} -o x"), words);
+        let mut command = world.command(&format!("{TRANSCIPHER} -o x"));
         let run = Run::of(command.env("HOMAES_DEVICE", word));
         run.check_failure(2, "environment variable HOMAES_DEVICE: ", word);
     }
-    let line = transcipher("--device cuda -o x");
-    world.fails(
-        2,
-        &format!("{line} --layout bits"),
-        "layout bits does not run on GPUs",
-    );
-    // what the command line asks for is refused before keys are read
-    world.write("key.hwk", b"damaged");
-    world.fails(
-        2,
-        &format!("{line} --layout bits"),
-        "layout bits does not run on GPUs",
-    );
-    let bench = "bench tfhe --set tfhe/toy --device cuda";
-    world.fails(2, bench, "--device works only with 'bench bgv'");
+    world.table(&format!(
+        "{TRANSCIPHER} --device cuda -o x --layout bits =2 layout bits does not run on GPUs
+        bench tfhe --set tfhe/toy --device cuda =2 --device works only with 'bench bgv'"
+    ));
 }
 
 #[cfg(not(feature = "cuda-emulator"))]
@@ -55,25 +42,23 @@ fn without_a_gpu_auto_is_the_processor_and_cuda_an_error() {
         println!("skipped: there is a GPU: {devices}");
         return;
     }
-    assert!(world.ok("devices").out.starts_with("no GPU: device cuda: "));
-    let run = world.ok(&transcipher("--out auto.hct"));
-    assert!(run.out.contains(" thread"), "{}", run.out);
+    world.table(&format!(
+        "devices => no GPU: device cuda:
+        {TRANSCIPHER} --out auto.hct =>  thread
+        $plan --shard-batches 2 -o job c"
+    ));
     assert!(world.read("auto.hct") == world.read("cpu.hct"));
-    let plan = "job plan --eval keys/eval.hek --wrapped-key key.hwk --mode ctr";
-    world.ok(&format!("{plan} --iv {IV} --shard-batches 2 -o job c"));
     // before keys are read
     let mut damaged = world.read("keys/eval.hek");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     world.write("keys/eval.hek", &damaged);
-    world.fails(1, &transcipher("--device cuda -o x"), "device cuda: ");
-    world.fails(
-        1,
-        &transcipher("--device cuda:3 --resume -o x"),
-        "device cuda:3: ",
-    );
-    world.fails(1, "job run job --device cuda", "device cuda: ");
-    world.fails(1, "job run-shard job 1 --device cuda:0", "device cuda:0: ");
+    world.table(&format!(
+        "{TRANSCIPHER} --device cuda -o x =1 device cuda:
+        {TRANSCIPHER} --device cuda:3 --resume -o x =1 device cuda:3:
+        job run job --device cuda =1 device cuda:
+        job run-shard job 1 --device cuda:0 =1 device cuda:0:"
+    ));
 }
 
 /// A driver in place of CUDA's, of this version, whose initialisation finds no GPU.
@@ -88,32 +73,23 @@ int cuGetErrorString(int error, const char **text) { *text = "no device"; return
 #[test]
 fn a_driver_that_is_of_no_use_is_told_under_auto() {
     let world = world();
-    world.write("driver.c", DRIVER.as_bytes());
+    world.write("driver.c", DRIVER);
     for (version, why) in [
         (12040, "the driver is for CUDA 12.4, expected 13.0 or later"),
         (13000, "CUDA's driver finds no GPU: no device"),
     ] {
         let mut cc = world.program("cc");
-        let cc = cc.args(["-shared", "-fPIC", "-o", "libcuda.so", "driver.c"]);
-        assert!(
-            cc.arg(format!("-DVERSION={version}"))
-                .status()
-                .unwrap()
-                .success()
-        );
+        cc.args(["-shared", "-fPIC", "-o", "libcuda.so", "driver.c"]);
+        cc.arg(format!("-DVERSION={version}"));
+        assert!(cc.status().unwrap().success());
         let run = |device: &str| {
-            let mut command = world.command(&transcipher(&format!(
-                "--device {device} --out x.hct --force"
-            )));
+            let line = format!("{TRANSCIPHER} --device {device} --out x.hct --force");
+            let mut command = world.command(&line);
             Run::of(command.env("LD_LIBRARY_PATH", world.at("")))
         };
         let auto = run("auto");
         assert_eq!(auto.code, Some(0), "{auto:?}");
-        assert!(
-            auto.err
-                .contains(&format!("warning: no GPU is used: {why}")),
-            "{auto:?}"
-        );
+        auto.warns(&format!("warning: no GPU is used: {why}"));
         assert!(world.read("x.hct") == world.read("cpu.hct"));
         run("cuda").check_failure(1, &format!("device cuda: {why}"), "cuda");
         assert!(!run("cpu").err.contains("GPU"));
@@ -123,65 +99,55 @@ fn a_driver_that_is_of_no_use_is_told_under_auto() {
 #[cfg(feature = "cuda-emulator")]
 mod emulated {
     use super::*;
-    use serde_json::Value;
-    use std::fs;
+    use crate::common::{assert_positive, fields};
+    use serde_json::{Value, json};
 
     #[test]
     fn gpus_make_the_bytes_of_the_processor() {
         let world = world();
-        let want = world.read("cpu.hct");
         for (device, on) in [
             ("cuda", "cuda:0,1"),
             ("cuda:1", "cuda:1"),
             ("auto", "cuda:0,1"),
         ] {
-            let line = format!("--device {device} --out {device}.hct --report {device}.json");
-            let run = world.ok(&transcipher(&line));
+            let files = format!("--out {device}.hct --report {device}.json");
+            let run = world.ok(&format!("{TRANSCIPHER} --device {device} {files}"));
+            run.says(&format!(" on {on} (the emulator), "));
             assert!(
-                run.out.contains(&format!(" on {on} (the emulator), ")),
-                "{}",
-                run.out
+                world.read(&format!("{device}.hct")) == world.read("cpu.hct"),
+                "{device}"
             );
-            assert!(world.read(&format!("{device}.hct")) == want, "{device}");
             let report = world.read(&format!("{device}.json"));
             let report: Value = serde_json::from_slice(&report).unwrap();
-            let shares = report["report"]["devices"].as_array().unwrap();
+            let report = &report["report"];
+            let shares = report["devices"].as_array().unwrap();
             let batches: u64 = shares.iter().map(|s| s["batches"].as_u64().unwrap()).sum();
             assert_eq!(batches, 6, "{report}");
-            assert!(
-                report["report"]["transforms"].as_u64() > Some(6000),
-                "{report}"
-            );
+            assert!(report["transforms"].as_u64() > Some(6000), "{report}");
         }
-        world.fails(
-            1,
-            &transcipher("--device cuda:2 -o x"),
-            "there is no GPU 2: found 2",
-        );
+        let line = format!("{TRANSCIPHER} --device cuda:2 -o x");
+        world.fails(1, &line, "there is no GPU 2: found 2");
     }
 
     #[test]
     fn shards_and_resumed_runs_mix_devices() {
         let world = world();
-        let plan = "job plan --eval keys/eval.hek --wrapped-key key.hwk --mode ctr";
-        world.ok(&format!("{plan} --iv {IV} --shard-batches 2 -o job c"));
-        world.ok("job run-shard job 1 --device cuda:0");
-        world.ok("job run job --shards 0 --device cpu");
-        world.ok("job run job --device cuda");
-        world.ok("job merge job -o merged.hct");
+        world.table(
+            "$plan --shard-batches 2 -o job c
+            job run-shard job 1 --device cuda:0
+            job run job --shards 0 --device cpu
+            job run job --device cuda
+            job merge job -o merged.hct",
+        );
         assert!(world.read("merged.hct") == world.read("cpu.hct"));
         // a GPU fails sooner or later, and the processor goes on
-        let line = transcipher("--resume --out o2.hct");
+        let line = format!("{TRANSCIPHER} --resume --out o2.hct");
         for launches in ["100", "1200"] {
             let run = faulty(&world, &format!("{line} --device cuda:0"), launches);
             run.check_failure(1, "the GPU failed at ", &line);
         }
         let run = world.ok(&format!("{line} --device cpu"));
-        assert!(
-            run.out.contains("of the batches from earlier runs"),
-            "{}",
-            run.out
-        );
+        run.says("of the batches from earlier runs");
         assert!(world.read("o2.hct") == world.read("cpu.hct"));
     }
 
@@ -190,26 +156,26 @@ mod emulated {
         let world = world();
         // at once, in a round, and at the record, after the mask
         for fault in ["0", "300", "pack_limbs"] {
-            let run = faulty(&world, &transcipher("--out auto.hct --force"), fault);
-            assert_eq!(run.code, Some(0), "{run:?}");
+            let run = faulty(
+                &world,
+                &format!("{TRANSCIPHER} --out auto.hct --force"),
+                fault,
+            )
+            .ends(0);
             let told = run.err.matches("; the processor goes on").count();
             assert_eq!(told, 1, "{}", run.err);
-            assert!(run.out.contains(" thread"), "{}", run.out);
+            run.says(" thread");
             assert!(world.read("auto.hct") == world.read("cpu.hct"));
         }
-        let line = transcipher("--device cuda --out cuda.hct");
+        let line = format!("{TRANSCIPHER} --device cuda --out cuda.hct");
         let before = world.listing();
         let run = faulty(&world, &line, "300");
         run.check_failure(1, "the GPU failed at ", &line);
-        assert!(run.err.contains("--resume keeps"), "{}", run.err);
+        run.warns("--resume keeps");
         assert_eq!(world.listing(), before);
-        fs::remove_file(world.at("auto.hct")).unwrap();
         // what is evaluated by the processor alone takes it under auto
-        let line = "transcipher --eval keys/eval.hek --mode ctr --layout bits";
-        world.ok("wrap-key --secret keys/secret.hsk --key-file k --layout bits -o bits.hwk");
-        let run = world.ok(&format!(
-            "{line} --iv {IV} --wrapped-key bits.hwk c -o bits.hct"
-        ));
+        world.ok("$wrap key.hwk --force --layout bits");
+        let run = world.ok("$transcipher c --layout bits -o bits.hct");
         assert!(!run.out.contains("emulator"), "{}", run.out);
     }
 
@@ -222,14 +188,14 @@ mod emulated {
 
     #[test]
     fn a_benchmark_names_its_gpu() {
-        let world = world();
+        let world = World::new();
         let line = "bench bgv --set bgv/toy-255 --device cuda:1 --threads 2 --json";
-        let document: Value = serde_json::from_str(&world.ok(line).out).unwrap();
-        assert_eq!(document["device"], "cuda:1");
-        assert_eq!(document["device_name"], "the emulator");
-        assert_eq!(document["layout"], "sliced");
-        for figure in ["seconds_per_batch", "ms_per_block", "transforms"] {
-            assert!(document[figure].as_f64() > Some(0.0), "{figure}");
-        }
+        let document = world.json(line);
+        let found = fields(&document, ["device", "device_name", "layout"]);
+        assert_eq!(found, json!(["cuda:1", "the emulator", "sliced"]));
+        assert_positive(
+            &document,
+            &["seconds_per_batch", "ms_per_block", "transforms"],
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! The security figures of the repository agree: `homaes params --json`, the output of `tools/estimate`, and PARAMETERS.md, which is
-//! generated from both. `tools/estimate/README.md` says how to refresh them.
+//! The security figures of the repository agree: `homaes params --json`, the output of `tools/estimate`, and
+//! PARAMETERS.md, which is generated from both. `tools/estimate/README.md` says how to refresh them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use crate::common::{World, file, root};
 use homaes_lab::{Cells, units};
 use serde_json::Value;
-use std::path::Path;
-use std::process::Command;
+use std::fs;
 
 const COLUMNS: [&str; 7] = [
     "bits",
@@ -18,20 +18,26 @@ const COLUMNS: [&str; 7] = [
 ];
 
 fn all_sets() -> Vec<Value> {
-    let mut homaes = Command::new(env!("CARGO_BIN_EXE_homaes"));
-    let output = homaes.args(["params", "--json"]).output().unwrap();
-    assert!(output.status.success());
-    serde_json::from_slice(&output.stdout).unwrap()
+    let sets = World::new().json("params --json");
+    sets.as_array().unwrap().clone()
 }
 
-/// The sets that protect something, or claim to. NTRU and DGHV are broken whatever the set, and `tools/estimate` does not cost them.
+/// The sets that protect something, or claim to. NTRU and DGHV are broken whatever the set, and `tools/estimate` does
+/// not cost them.
 fn sets() -> Vec<Value> {
-    let is_of = |set: &Value, scheme| set["scheme"] == scheme && set["purpose"] != "toy";
-    let (broken, others): (Vec<_>, Vec<_>) = all_sets()
+    let (toys, mut sets): (Vec<_>, Vec<_>) = all_sets()
         .into_iter()
-        .partition(|set| is_of(set, "ntru") || is_of(set, "dghv"));
-    assert!(broken.len() >= 4);
-    for set in &broken {
+        .partition(|set| set["purpose"] == "toy");
+    assert!(
+        toys.iter()
+            .all(|set| set["security_bits_estimated"].is_null())
+    );
+    let mut broken = 0;
+    sets.retain(|set| {
+        if set["scheme"] != "ntru" && set["scheme"] != "dghv" {
+            return true;
+        }
+        broken += 1;
         assert_eq!(set["purpose"], "paper");
         let bits = number(&set["security_bits_estimated"]);
         match set["scheme"] == "ntru" {
@@ -39,20 +45,10 @@ fn sets() -> Vec<Value> {
             // below what the paper gives them
             false => assert!(bits < number(&set["security_bits_claimed"]), "{set}"),
         }
-    }
-    let (protecting, toys): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|set| set["purpose"] != "toy");
-    assert!(
-        toys.iter()
-            .all(|set| set["security_bits_estimated"].is_null())
-    );
-    protecting
-}
-
-fn file(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join(name));
-    text.unwrap_or_else(|error| panic!("{name}: {error}"))
+        false
+    });
+    assert!(broken >= 4);
+    sets
 }
 
 fn name(set: &Value) -> &str {
@@ -69,69 +65,61 @@ fn in_the_ring(line: &Value) -> bool {
 }
 
 fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The output of `tools/estimate`.
+fn results() -> Value {
+    serde_json::from_str(&file("tools/estimate/results.json")).unwrap()
 }
 
 /// Every published object was costed by itself, and the look-up in the tables gives that figure, or a little less.
 #[test]
 fn params_agree_with_the_output_of_the_estimate() {
-    let results: Value = serde_json::from_str(&file("tools/estimate/results.json")).unwrap();
+    let results = results();
     let mut results: Vec<&Value> = results["objects"].as_array().unwrap().iter().collect();
     for set in &sets() {
         for line in published(set) {
-            let found = results
-                .iter()
-                .position(|o| o["set"] == set["name"] && o["what"] == line["what"]);
-            let found =
-                results.swap_remove(found.unwrap_or_else(|| panic!("{} {line}", name(set))));
+            let own = |o: &&Value| o["set"] == set["name"] && o["what"] == line["what"];
+            let found = results.iter().position(own);
+            let found = found.unwrap_or_else(|| panic!("{} {line}", name(set)));
+            let found = results.swap_remove(found);
             let instance = found["instance"].as_array().unwrap();
-            let same = |value: &Value, i: usize| {
-                assert!(
-                    (number(value) - number(&instance[i])).abs() < 1e-3,
-                    "{found} {line}"
-                );
+            let same = |field: &str, i: usize| {
+                let distance = number(&line[field]) - number(&instance[i]);
+                assert!(distance.abs() < 1e-3, "{found} {line}");
             };
             // the grid is made convex, and the look-up takes a secant
             let below = if in_the_ring(line) {
                 assert_eq!(set["secret_weight"], format!("h={}", instance[1]));
-                same(&line["modulus_bits"], 2);
-                if number(&line["modulus_bits"]) < 700.0 {
-                    40.0
-                } else {
-                    0.6
+                same("modulus_bits", 2);
+                match number(&line["modulus_bits"]) < 700.0 {
+                    true => 40.0,
+                    false => 0.6,
                 }
             } else {
-                same(&line["dimension"], 1);
-                same(&line["log2_sigma"], 2);
-                same(&line["ring_degree"], 3);
+                same("dimension", 1);
+                same("log2_sigma", 2);
+                same("ring_degree", 3);
                 check_blocks(set, line, found);
                 1e-9
             };
             for column in COLUMNS {
                 let stated = number(&line["estimate"][column]);
                 let computed = number(&found[column]["bits"]);
-                let (low, high) = (computed - below, computed + 0.2);
-                assert!(
-                    (low..=high).contains(&stated),
-                    "{column}: {computed} {} {line}",
-                    name(set)
-                );
+                let range = computed - below..=computed + 0.2;
+                assert!(range.contains(&stated), "{column}: {computed} {set} {line}");
             }
         }
-        let least = |column: &str| {
-            let bits = published(set)
-                .iter()
-                .map(|line| number(&line["estimate"][column]));
-            bits.fold(f64::INFINITY, f64::min)
-        };
-        assert_eq!(number(&set["security_bits_estimated"]), least("bits"));
-        for column in &COLUMNS[1..] {
-            assert_eq!(
-                number(&set[format!("security_bits_{column}")]),
-                least(column)
-            );
+        for column in COLUMNS {
+            let bits = published(set).iter().map(|line| &line["estimate"][column]);
+            let least = bits.map(number).fold(f64::INFINITY, f64::min);
+            let field = match column {
+                "bits" => "security_bits_estimated".to_owned(),
+                _ => format!("security_bits_{column}"),
+            };
+            assert_eq!(number(&set[field]), least);
         }
     }
     assert!(results.is_empty(), "not published: {results:?}");
@@ -139,14 +127,13 @@ fn params_agree_with_the_output_of_the_estimate() {
 
 /// The bits of a block of the key that something is published under, if it is one in blocks.
 fn block(line: &Value) -> Option<u64> {
-    let (_, rest) = line["what"]
-        .as_str()
-        .unwrap()
-        .split_once(" in blocks of ")?;
+    let what = line["what"].as_str().unwrap();
+    let (_, rest) = what.split_once(" in blocks of ")?;
     rest.split(',').next().unwrap().parse().ok()
 }
 
-/// What is under a key in blocks names the program that knows such keys, in the card and in the output, and nothing else does.
+/// What is under a key in blocks names the program that knows such keys, in the card and in the output, and nothing
+/// else does.
 fn check_blocks(set: &Value, line: &Value, found: &Value) {
     const PROGRAM: &str = "tools/measure/block_binary.py";
     let tool = line["estimate"]["tool"].as_str().unwrap();
@@ -172,17 +159,15 @@ fn readme_agrees_with_the_sets() {
     let text = file("README.md");
     let demo = sets.iter().find(|set| name(set) == "bgv/aes128").unwrap();
     let size = |field: &str| units::bytes(demo[field].as_u64().unwrap());
-    let security = format!(
-        "{} bits claimed, {:.1} estimated, {:.1} with rotations",
-        number(&demo["security_bits_claimed"]),
-        number(&demo["security_bits_estimated"]),
-        number(&demo["security_bits_with_rotations"]),
-    );
-    let p_fail = format!("2^{:.1} per batch", number(&demo["log2_p_fail"]));
+    let bits = |what: &str| number(&demo[format!("security_bits_{what}")]);
+    let [claimed, estimated, rotations] = ["claimed", "estimated", "with_rotations"].map(bits);
+    let p_fail = number(&demo["log2_p_fail"]);
+    let security =
+        format!("{claimed} bits claimed, {estimated:.1} estimated, {rotations:.1} with rotations");
     for (title, printed) in [
         ("set", name(demo).to_owned()),
         ("security", security),
-        ("p_fail", p_fail),
+        ("p_fail", format!("2^{p_fail:.1} per batch")),
         ("size of evaluation key", size("eval_key_bytes")),
         (
             "size of FHE ciphertexts",
@@ -200,11 +185,8 @@ fn readme_agrees_with_the_sets() {
     let range = format!("estimated at {least:.1} to {most:.1} bits");
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains(&range), "README.md lacks: {range}");
-    let of_scheme = |name: &&str| {
-        ["bgv/", "tfhe/", "ntru/", "dghv/"]
-            .iter()
-            .any(|scheme| name.starts_with(scheme))
-    };
+    let schemes = ["bgv/", "tfhe/", "ntru/", "dghv/"];
+    let of_scheme = |name: &&str| schemes.iter().any(|scheme| name.starts_with(scheme));
     let mut count = 0;
     for quote in quoted(&text).filter(of_scheme) {
         let there = sets.iter().any(|set| name(set) == quote);
@@ -215,7 +197,7 @@ fn readme_agrees_with_the_sets() {
 }
 
 /// A table of Markdown. Sets whose other cells are the same share a row.
-fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut merged: Vec<Vec<String>> = Vec::new();
     for row in rows {
         match merged.iter_mut().find(|other| other[1..] == row[1..]) {
@@ -223,24 +205,23 @@ fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
             None => merged.push(row),
         }
     }
-    Cells::new(head, merged).markdown()
+    let head: Vec<&str> = head.split(" | ").collect();
+    Cells::new(&head, merged).markdown()
 }
 
 /// One cell for several names: the words that all begin with, or else every name.
 fn joined(names: &[&str]) -> String {
     let word = |name: &str, i: usize| name.split(' ').nth(i).map(str::to_owned);
-    let shared: Vec<String> = (0..)
-        .map_while(|i| {
-            let first = word(names[0], i)?;
-            let same = names
-                .iter()
-                .all(|name| word(name, i).as_ref() == Some(&first));
-            same.then_some(first)
-        })
-        .collect();
-    match shared.is_empty() {
-        true => names.join("; "),
-        false => shared.join(" "),
+    let shared = (0..).map_while(|i| {
+        let first = word(names[0], i)?;
+        let same = names
+            .iter()
+            .all(|name| word(name, i).as_ref() == Some(&first));
+        same.then_some(first)
+    });
+    match shared.collect::<Vec<_>>().join(" ") {
+        none if none.is_empty() => names.join("; "),
+        shared => shared,
     }
 }
 
@@ -271,24 +252,23 @@ fn estimates(set: &Value) -> Vec<Vec<String>> {
 
 /// Bits with rotations if a search costs less, from the output of `tools/estimate`.
 fn sensitivity() -> String {
-    let results: Value = serde_json::from_str(&file("tools/estimate/results.json")).unwrap();
-    let found = &results["sensitivity"];
+    let found = &results()["sensitivity"];
     let exponents = found["exponents"].as_array().unwrap().iter();
-    let head = exponents.map(|x| format!("x = {x}"));
-    let head: Vec<String> = ["sets".to_owned()].into_iter().chain(head).collect();
+    let head: String = exponents.map(|x| format!(" | x = {x}")).collect();
     let secure = |set: &Value| set["scheme"] == "bgv" && set["purpose"] == "secure";
     let sets: Vec<Value> = sets().into_iter().filter(secure).collect();
     assert_eq!(found["sets"].as_object().unwrap().len(), sets.len());
     let rows = sets.iter().map(|set| {
         let bits = found["sets"][name(set)].as_array().unwrap().iter();
         let bits = bits.map(|bits| format!("{:.1}", number(bits)));
-        [format!("`{}`", name(set))]
-            .into_iter()
-            .chain(bits)
-            .collect()
+        [quoted_name(set)].into_iter().chain(bits).collect()
     });
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    table(&head, rows)
+    table(&format!("sets{head}"), rows)
+}
+
+/// In backticks.
+fn quoted_name(set: &Value) -> String {
+    format!("`{}`", name(set))
 }
 
 /// With commas between thousands.
@@ -315,7 +295,6 @@ fn assumptions(set: &Value) -> String {
 #[expect(clippy::too_many_lines, reason = "one page, from top to bottom")]
 fn page_of_parameters() -> String {
     let sets = all_sets();
-    let quoted = |set: &Value| format!("`{}`", name(set));
     let bits = |set: &Value, field: &str| match set[field].as_f64() {
         Some(bits) if field.starts_with("security") && is_order_of_magnitude(set) => {
             format!("~{bits:.0}")
@@ -326,7 +305,7 @@ fn page_of_parameters() -> String {
     let security = sets.iter().map(|set| {
         let claimed = set["security_bits_claimed"].as_u64();
         vec![
-            quoted(set),
+            quoted_name(set),
             set["purpose"].as_str().unwrap().to_owned(),
             claimed.map_or("none".to_owned(), |bits| bits.to_string()),
             bits(set, "security_bits_estimated"),
@@ -340,7 +319,7 @@ fn page_of_parameters() -> String {
     let protecting = self::sets();
     let costs = protecting.iter().flat_map(|set| {
         let rows = estimates(set).into_iter();
-        rows.map(|row| [vec![quoted(set)], row].concat())
+        rows.map(|row| [vec![quoted_name(set)], row].concat())
     });
     let layouts = sets.iter().flat_map(|set| {
         let layouts = set["layouts"].as_array().unwrap();
@@ -354,7 +333,7 @@ fn page_of_parameters() -> String {
                 (None, false) => "any".to_owned(),
             };
             vec![
-                quoted(set),
+                quoted_name(set),
                 layout["layout"].as_str().unwrap().to_owned(),
                 grouped(&layout["blocks_per_batch"]),
                 left("128"),
@@ -365,7 +344,7 @@ fn page_of_parameters() -> String {
     });
     let sizes = sets.iter().map(|set| {
         vec![
-            quoted(set),
+            quoted_name(set),
             grouped(&set["secret_key_bytes"]),
             grouped(&set["eval_key_bytes"]),
             grouped(&set["wrapped_key_bytes"]),
@@ -429,42 +408,16 @@ byte-sliced ones. A passphrase adds about 180 bytes to the secret key.
 
 {}",
         table(
-            &[
-                "set",
-                "purpose",
-                "claimed",
-                "estimated",
-                "with rotations",
-                "quantum",
-                "p_fail",
-                "of 10^6"
-            ],
+            "set | purpose | claimed | estimated | with rotations | quantum | p_fail | of 10^6",
             security
         ),
         table(
-            &[
-                "set",
-                "what",
-                "size",
-                "bits",
-                "no tables",
-                "rotations",
-                "rotations, no tables",
-                "core-SVP",
-                "quantum core-SVP",
-                "quantum"
-            ],
+            "set | what | size | bits | no tables | rotations | rotations, no tables | core-SVP | quantum core-SVP | quantum",
             costs
         ),
         sensitivity(),
-        table(
-            &["set", "layout", "blocks per batch", "AES-128", "AES-192", "AES-256"],
-            layouts
-        ),
-        table(
-            &["set", "`.hsk`", "`.hek`", "`.hwk`", "`.hct`, per batch"],
-            sizes
-        ),
+        table("set | layout | blocks per batch | AES-128 | AES-192 | AES-256", layouts),
+        table("set | `.hsk` | `.hek` | `.hwk` | `.hct`, per batch", sizes),
     )
 }
 
@@ -473,8 +426,7 @@ byte-sliced ones. A passphrase adds about 180 bytes to the secret key.
 fn the_page_of_parameters_is_up_to_date() {
     let page = page_of_parameters();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../PARAMETERS.md");
-        std::fs::write(path, &page).unwrap();
+        fs::write(root().join("PARAMETERS.md"), &page).unwrap();
     }
     let stored = file("PARAMETERS.md");
     let differs = stored.lines().zip(page.lines()).find(|(a, b)| a != b);
@@ -499,9 +451,10 @@ fn defines(source: &str, name: &str) -> bool {
     let starts = |after: &str| after.starts_with(['(', '<']);
     let function = format!("fn {function}");
     let mut found = source.split(&function).skip(1);
-    let owned = owner.is_none_or(|owner| {
+    let of = |owner: &str| {
         source.contains(&format!("impl {owner}")) || source.contains(&format!("> {owner}"))
-    });
+    };
+    let owned = owner.is_none_or(of);
     found.any(starts) && owned
 }
 
@@ -531,13 +484,13 @@ fn the_walks_lead_through_the_code() {
     assert!(functions > 45, "{functions} functions");
     let mut files = 0;
     let named = |path: &&str| path.starts_with("homaes") && path.contains('/');
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = root().join("crates");
     for path in quoted(&text).filter(named) {
         assert!(crates.join(path).exists(), "{path}");
         files += 1;
     }
     assert!(files > 50, "{files} files");
-    for entry in std::fs::read_dir(crates).unwrap() {
+    for entry in fs::read_dir(crates).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(text.contains(&format!("`{name}`")), "{name} has no line");
     }

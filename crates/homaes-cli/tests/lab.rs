@@ -1,31 +1,27 @@
 //! `bench all`, `bench compare`, `bench papers` and `report`, and the pages that they make; completions and the manual.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::World;
+use crate::common::{World, cells, file, root};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn file(name: &str) -> String {
-    let text = fs::read_to_string(root().join(name));
-    text.unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+use std::sync::OnceLock;
 
 const BASELINE: &str = "crates/homaes-lab/data/baseline.json";
 
+const STALE: &str = "stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::";
+
 /// A world with three documents: `lab.json` of the repository, `run.json` of a toy, and `own.json` of a user's run.
 fn world() -> World {
+    static RUN: OnceLock<String> = OnceLock::new();
     let world = World::new();
-    world.write("lab.json", file(BASELINE).as_bytes());
-    let run = world.ok("bench bgv --set bgv/toy-255 --noise --json");
-    world.write("run.json", run.out.as_bytes());
-    world.ok("transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv fffffffffffffffffffffffffffffffe c -o x.hct --report own.json");
+    world.write("lab.json", file(BASELINE));
+    let bench = || world.ok("bench bgv --set bgv/toy-255 --noise --json").out;
+    world.write("run.json", RUN.get_or_init(bench));
+    world.ok("$transcipher c -o x.hct --report own.json");
     world
 }
 
@@ -33,10 +29,23 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
+/// Whether pages are to be written instead of compared.
+fn updates() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+/// A page of the repository must be the one that was `made`.
+fn check_page(name: &str, made: &str) {
+    if updates() {
+        fs::write(root().join(name), made).unwrap();
+    }
+    assert!(file(name) == made, "{name} is {STALE}");
+}
+
 #[test]
 fn noise_is_measured_below_the_bound_after_every_round() {
     let world = world();
-    let run = json(&String::from_utf8(world.read("run.json")).unwrap());
+    let run = json(&world.text("run.json"));
     let rounds = run["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 11);
     for round in rounds {
@@ -56,28 +65,20 @@ fn pages_are_written_whole_or_not_at_all() {
     let world = world();
     let run = world.ok("report lab.json run.json own.json -o r.html --md B.md --svg pictures");
     assert!(run.out.lines().count() > 5, "{}", run.out);
-    let page = String::from_utf8(world.read("r.html")).unwrap();
+    let page = world.text("r.html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert!(!page.contains("<script"));
-    let text = String::from_utf8(world.read("B.md")).unwrap();
     // the pictures of the page exist
-    let shown: Vec<&str> = text
-        .lines()
-        .filter_map(|line| {
-            line.strip_prefix("![")?
-                .split_once("](")?
-                .1
-                .strip_suffix(')')
-        })
-        .collect();
-    assert!(shown.len() >= 3, "{text}");
-    for name in shown {
+    let text = world.text("B.md");
+    let mut shown = 0;
+    for line in text.lines().filter(|line| line.starts_with("![")) {
+        let name = line.rsplit('(').next().unwrap().trim_end_matches(')');
         assert!(world.read(name).starts_with(b"<svg"), "{name}");
+        shown += 1;
     }
+    assert!(shown >= 3, "{text}");
     // an existing output: nothing is written
-    let run = world.run("report run.json -o new.html --md B.md");
-    run.check_failure(1, "B.md", "--force");
-    assert!(!world.at("new.html").exists());
+    world.table("report run.json -o new.html --md B.md =1 B.md … --force");
     // a table on the terminal
     let run = world.ok("report run.json own.json");
     assert_eq!(run.out.matches("bgv/toy-255").count(), 2, "{}", run.out);
@@ -86,47 +87,27 @@ fn pages_are_written_whole_or_not_at_all() {
 #[test]
 fn documents_of_other_kinds_are_named() {
     let world = world();
-    let lab = String::from_utf8(world.read("lab.json")).unwrap();
-    let run = String::from_utf8(world.read("run.json")).unwrap();
-    for (name, text, words) in [
-        ("empty", String::new(), "not JSON"),
-        ("cut", lab[..lab.len() / 2].to_owned(), "not JSON"),
-        (
-            "other",
-            "{\"a\": 1}".to_owned(),
-            "found JSON without 'runs'",
-        ),
-        ("array", "[]".to_owned(), "found JSON without 'runs'"),
-        (
-            "field",
-            run.replace("\"threads\"", "\"thread\""),
-            "missing field `threads`",
-        ),
-        (
-            "type",
-            run.replace("\"blocks\": 16", "\"blocks\": \"16\""),
-            "invalid type",
-        ),
-        (
-            "wrong",
-            run.replace("\"correct\": true", "\"correct\": false"),
-            "incorrect",
-        ),
-        (
-            "zero",
-            run.replace("\"blocks\": 16", "\"blocks\": 0"),
-            "blocks is 0",
-        ),
-    ] {
-        world.write(name, text.as_bytes());
-        let run = world.run(&format!("report {name} -o {name}.html"));
-        run.check_failure(1, name, words);
-        assert!(!world.at(&format!("{name}.html")).exists());
+    let (lab, run) = (world.text("lab.json"), world.text("run.json"));
+    let cases = r#"
+        "threads" => "thread" => missing field `threads`
+        "blocks": 16 => "blocks": "16" => invalid type
+        "correct": true => "correct": false => incorrect
+        "blocks": 16 => "blocks": 0 => blocks is 0
+    "#;
+    let changed = cells(cases).map(|[from, to, words]| (run.replace(from, to), words));
+    let others = [
+        ("", "not JSON"),
+        (&lab[..lab.len() / 2], "not JSON"),
+        ("{\"a\": 1}", "found JSON without 'runs'"),
+        ("[]", "found JSON without 'runs'"),
+    ];
+    let others = others.map(|(text, words)| (text.to_owned(), words));
+    for (text, words) in changed.chain(others) {
+        world.write("bad", text);
+        world.table(&format!("report bad -o x.html =1 bad … {words}"));
     }
-    world
-        .run("report no.json -o r.html")
-        .check_failure(1, "no.json", "give a file");
-    world.run("report -o r.html").check_failure(2, "FILE", "");
+    world.fails(1, "report no.json -o r.html", "no.json");
+    world.fails(2, "report -o r.html", "FILE");
 }
 
 #[test]
@@ -140,34 +121,33 @@ fn comparisons_tell_changes_from_noise() {
             *values = vec![first, first * 1.01].into();
         }
     }
-    world.write("lab.json", quiet.to_string().as_bytes());
+    world.write("lab.json", quiet.to_string());
     let run = world.ok("bench compare lab.json lab.json --check");
     assert!(run.out.ends_with("no change\n"), "{}", run.out);
-    let mut slower = quiet;
-    for run in slower["runs"].as_array_mut().unwrap() {
+    for run in quiet["runs"].as_array_mut().unwrap() {
         if run["set"] == "tfhe/p64" {
             let samples = run["samples"]["seconds"].as_array_mut().unwrap();
             let third = |value: &mut Value| *value = Value::from(1.33 * value.as_f64().unwrap());
             samples.iter_mut().for_each(third);
         }
     }
-    world.write("slower.json", slower.to_string().as_bytes());
-    let run = world.ok("bench compare lab.json slower.json");
-    assert!(run.out.contains("SLOWER: tfhe/p64"), "{}", run.out);
-    assert!(!run.out.contains("SLOWER: bgv"), "{}", run.out);
-    let run = world.run("bench compare lab.json slower.json --check");
-    // standard output names the slower run
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert_eq!(
-        run.err,
-        "error: something became slower or worse, or is missing; see above\n"
-    );
-    assert!(run.out.contains("SLOWER"), "{}", run.out);
-    let run = world.ok("bench compare slower.json lab.json --check");
-    assert!(run.out.contains("faster: tfhe/p64"), "{}", run.out);
-    world
-        .run("bench compare own.json run.json")
-        .check_failure(1, "no run in common", "");
+    world.write("slower.json", quiet.to_string());
+    // with --check, standard output names the slower run
+    for (check, code, error) in [
+        ("", 0, ""),
+        (
+            "--check",
+            1,
+            "error: something became slower or worse, or is missing; see above\n",
+        ),
+    ] {
+        let run = world.run(&format!("bench compare lab.json slower.json {check}"));
+        assert_eq!((run.code, &run.err[..]), (Some(code), error), "{run:?}");
+        run.says("SLOWER: tfhe/p64");
+        assert!(!run.out.contains("SLOWER: bgv"), "{}", run.out);
+    }
+    world.table("bench compare slower.json lab.json --check => faster: tfhe/p64");
+    world.fails(1, "bench compare own.json run.json", "no run in common");
 }
 
 /// A budget of thirty seconds begins with the default sets, and ends.
@@ -185,18 +165,12 @@ fn everything_within_a_time() {
 
 #[test]
 fn budgets_are_of_everything() {
-    let world = World::new();
-    for (line, words) in [
-        (
-            "bench bgv --budget 1m",
-            "--budget works only with 'bench all'",
-        ),
-        ("bench all --budget 1s", "expected a time from 30s to 7days"),
-        ("bench all --budget 20m --set bgv/toy-255", "--set"),
-        ("bench kernels --noise", "--noise"),
-    ] {
-        world.run(line).check_failure(2, words, "");
-    }
+    World::new().table(
+        "bench bgv --budget 1m =2 --budget works only with 'bench all'
+        bench all --budget 1s =2 expected a time from 30s to 7days
+        bench all --budget 20m --set bgv/toy-255 =2 --set
+        bench kernels --noise =2 --noise",
+    );
 }
 
 /// A page with `text` in the region between `<!-- name -->` and `<!-- end -->`.
@@ -210,49 +184,42 @@ fn with_region(page: &str, name: &str, text: &str) -> String {
 #[test]
 fn the_page_of_benchmarks_is_up_to_date() {
     let world = World::new();
-    world.write("lab.json", file(BASELINE).as_bytes());
+    world.write("lab.json", file(BASELINE));
     world.ok("report lab.json --md B.md --svg docs/pictures");
-    let made = String::from_utf8(world.read("B.md")).unwrap();
+    let made = world.text("B.md");
     let tables = made.strip_prefix("# Measurements\n\n").unwrap();
     let page = with_region(&file("BENCHMARKS.md"), "measured", tables);
-    let pictures = |folder: &Path| -> Vec<(String, String)> {
+    check_page("BENCHMARKS.md", &page);
+    let pictures = |folder: &Path| -> BTreeMap<_, _> {
         let entries = fs::read_dir(folder.join("docs/pictures")).unwrap();
-        let mut all: Vec<_> = entries
-            .map(|entry| {
-                let path = entry.unwrap().path();
-                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-                (name, fs::read_to_string(path).unwrap())
-            })
-            .collect();
-        all.sort();
-        all
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let named = |path: PathBuf| {
+            (
+                path.file_name().unwrap().to_owned(),
+                fs::read(path).unwrap(),
+            )
+        };
+        paths.map(named).collect()
     };
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    let made = pictures(&world.at(""));
+    if updates() {
         let _ = fs::remove_dir_all(root().join("docs/pictures"));
         fs::create_dir_all(root().join("docs/pictures")).unwrap();
-        fs::write(root().join("BENCHMARKS.md"), &page).unwrap();
-        for (name, text) in pictures(&world.at("")) {
+        for (name, text) in &made {
             fs::write(root().join("docs/pictures").join(name), text).unwrap();
         }
     }
+    assert!(pictures(&root()) == made, "docs/pictures is {STALE}");
     let baseline = homaes_lab::baseline();
-    let how = "stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::";
-    assert!(file("BENCHMARKS.md") == page, "BENCHMARKS.md is {how}");
-    assert!(
-        pictures(&root()) == pictures(&world.at("")),
-        "docs/pictures is {how}"
-    );
-    let sets = json(&world.ok("params --json").out);
-    for set in sets.as_array().unwrap() {
+    for set in world.json("params --json").as_array().unwrap() {
         let name = set["name"].as_str().unwrap();
         // measured with files of the size that the set states
         for run in baseline.runs.iter().filter(|run| run.set == name) {
             assert_eq!(set["eval_key_bytes"], run.eval_key_bytes, "{name}");
         }
-        assert!(
-            page.contains(&format!("| {name} ")) || page.contains(&format!(" {name} ")),
-            "{name} is not in BENCHMARKS.md: measure again"
-        );
+        // in a cell of a table, or at its end
+        let there = page.contains(&format!(" {name} "));
+        assert!(there, "{name} is not in BENCHMARKS.md: measure again");
     }
 }
 
@@ -260,22 +227,13 @@ fn the_page_of_benchmarks_is_up_to_date() {
 #[test]
 fn the_tables_of_choices_are_up_to_date() {
     let baseline = homaes_lab::baseline();
-    let choosing = homaes_lab::choosing(&baseline);
-    let table = homaes_lab::readme(&baseline);
+    check_page("docs/choosing.md", &homaes_lab::choosing(&baseline));
     let readme = file("README.md");
     let (before, rest) = readme.split_once("<!-- measured -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- /measured -->\n").unwrap();
-    let readme = format!("{before}<!-- measured -->\n{table}<!-- /measured -->\n{after}");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(root().join("docs/choosing.md"), &choosing).unwrap();
-        fs::write(root().join("README.md"), &readme).unwrap();
-    }
-    for (page, made) in [("docs/choosing.md", choosing), ("README.md", readme)] {
-        assert!(
-            file(page) == made,
-            "{page} is stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::"
-        );
-    }
+    let table = homaes_lab::readme(&baseline);
+    let marked = format!("<!-- measured -->\n{table}<!-- /measured -->\n");
+    check_page("README.md", &format!("{before}{marked}{after}"));
 }
 
 /// The sections of a page, by heading.
@@ -312,26 +270,12 @@ fn the_papers_tables_are_up_to_date() {
         assert!(stored.lines().count() >= text.lines().count(), "{name}");
         assert!(!stored.contains("not measured"), "{name}");
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(root().join("docs/papers.md"), &page).unwrap();
-    }
-    assert!(
-        file("docs/papers.md") == page,
-        "docs/papers.md is stale: run UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::"
-    );
-    // a row for every set that is not a toy
-    let sets = json(&world.ok("params --json").out);
-    for set in sets
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|set| set["purpose"] == "paper")
-    {
+    check_page("docs/papers.md", &page);
+    // a row for every set that is not a toy, but the system of ntru/hybrid with more levels
+    for set in world.json("params --json").as_array().unwrap() {
         let name = set["name"].as_str().unwrap();
-        let systems = made[0].1;
-        // the system of ntru/hybrid with more levels
-        if name != "ntru/hybrid256" {
-            assert!(systems.contains(&format!("`{name}`")), "{name}");
+        if set["purpose"] == "paper" && name != "ntru/hybrid256" {
+            assert!(made[0].1.contains(&format!("`{name}`")), "{name}");
         }
     }
 }
@@ -340,36 +284,28 @@ fn the_papers_tables_are_up_to_date() {
 fn completions_and_manual_know_every_command() {
     let world = World::new();
     let help = world.ok("--help").out;
-    let commands: Vec<&str> = help
-        .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+    let (_, commands) = help.split_once("\nCommands:\n").unwrap();
+    let lines = commands.lines().take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = lines
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|&command| command != "help")
         .collect();
+    let commands = commands.strip_suffix(&["help"]).unwrap();
     assert!(commands.len() >= 12, "{commands:?}");
     let page = world.ok("man").out.replace("\\-", "-");
     world.ok("man --out pages");
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = world.ok(&format!("completions {shell}")).out;
-        for command in &commands {
-            assert!(script.contains(command), "{shell} {command}");
-        }
-        assert!(script.contains("wrapped-key"), "{shell}");
-    }
     for command in commands {
         assert!(page.contains(&format!("homaes-{command}(1)")), "{command}");
-        let page = world.read(&format!("pages/homaes-{command}.1"));
-        assert!(
-            String::from_utf8(page).unwrap().contains(".SH SYNOPSIS"),
-            "{command}"
-        );
+        let page = world.text(&format!("pages/homaes-{command}.1"));
+        assert!(page.contains(".SH SYNOPSIS"), "{command}");
     }
-    world.run("completions csh").check_failure(2, "csh", "bash");
-    world
-        .run("man --out pages")
-        .check_failure(1, "homaes", "--force");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = world.ok(&format!("completions {shell}"));
+        for word in commands.iter().chain(&["wrapped-key"]) {
+            script.says(word);
+        }
+    }
+    world.fails(2, "completions csh", "csh").warns("bash");
+    world.table("man --out pages =1 homaes … --force");
 }
 
 /// A browser, if there is one.
@@ -390,7 +326,7 @@ fn a_browser_loads_the_page() {
     };
     let world = world();
     world.ok("report lab.json -o r.html");
-    let page = String::from_utf8(world.read("r.html")).unwrap();
+    let page = world.text("r.html");
     // the script writes its findings into the document
     let probe = "<script>
 addEventListener('load', () => {
@@ -421,42 +357,30 @@ addEventListener('load', () => {
   document.body.appendChild(report);
 });
 </script></body>";
-    world.write("probed.html", page.replace("</body>", probe).as_bytes());
+    world.write("probed.html", page.replace("</body>", probe));
     for width in [1000, 500] {
-        let run = Command::new(browser)
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--enable-logging=stderr",
-                "--dump-dom",
-            ])
-            .arg(format!("--window-size={width},900"))
-            .arg(format!("--user-data-dir={}", world.at("profile").display()))
-            .arg(format!("file://{}", world.at("probed.html").display()))
-            .output()
-            .unwrap();
-        let dom = String::from_utf8_lossy(&run.stdout);
-        let log = String::from_utf8_lossy(&run.stderr);
-        let wrong: Vec<&str> = dom.lines().filter(|line| line.contains("WRONG ")).collect();
+        let mut command = Command::new(browser);
+        command.args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--dump-dom",
+        ]);
+        command.arg("--enable-logging=stderr");
+        command.arg(format!("--window-size={width},900"));
+        command.arg(format!("--user-data-dir={}", world.at("profile").display()));
+        command.arg(format!("file://{}", world.at("probed.html").display()));
+        let run = command.output().unwrap();
+        let [dom, log] = [run.stdout, run.stderr].map(|text| String::from_utf8(text).unwrap());
         // the source of the script has the word too
-        let wrong: Vec<&&str> = wrong
-            .iter()
-            .filter(|line| !line.contains("wrong.map"))
-            .collect();
-        assert_eq!(wrong, Vec::<&&str>::new(), "{width}");
-        let console: Vec<&str> = log
-            .lines()
-            .filter(|line| line.contains("CONSOLE"))
-            .collect();
-        assert_eq!(console, Vec::<&str>::new(), "{width}");
-        let pictures = dom
-            .lines()
-            .find_map(|line| line.split_once("PICTURES ")?.1.trim().parse::<u32>().ok());
-        assert!(
-            pictures.is_some_and(|count| count == 4),
-            "{width}: {pictures:?} {}",
-            log
-        );
+        let wrong = |line: &&str| line.contains("WRONG ") && !line.contains("wrong.map");
+        let console = |line: &&str| line.contains("CONSOLE");
+        let found = dom.lines().filter(wrong).chain(log.lines().filter(console));
+        assert_eq!(found.collect::<Vec<_>>(), Vec::<&str>::new(), "{width}");
+        let pictures = dom.lines().find_map(|line| {
+            let (_, count) = line.split_once("PICTURES ")?;
+            count.trim().parse::<u32>().ok()
+        });
+        assert_eq!(pictures, Some(4), "{width}: {log}");
     }
 }

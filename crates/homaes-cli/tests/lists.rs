@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::World;
+use crate::common::{Run, World, cells};
+use std::fs;
 
-const RUN: &str =
-    "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode gcm --files-from l -o r.hct";
+const RUN: &str = "transcipher $keys --mode gcm --files-from l -o r.hct";
 
 #[test]
 fn names_do_not_reorder_or_hide_what_is_around_them() {
@@ -22,31 +22,24 @@ fn names_do_not_reorder_or_hide_what_is_around_them() {
     ];
     let lines = names.map(|name| {
         // with a tag that is not right
-        let line =
-            serde_json::json!({ "path": "c", "name": name, "iv": "000000000000000000000000" });
+        let iv = "000000000000000000000000";
+        let line = serde_json::json!({ "path": "c", "name": name, "iv": iv });
         format!("{line}\n")
     });
-    world.write("l", lines.concat().as_bytes());
-    let run = world.ok(RUN);
-    assert_plain(&run.err);
-    let text = world.ok("inspect r.hct").out;
-    assert_plain(&text);
+    world.write("l", lines.concat());
+    assert_plain(&world.ok(RUN).err);
+    let text = world.ok("inspect r.hct");
+    assert_plain(&text.out);
     for shown in shown {
-        assert!(text.contains(shown), "{text}");
+        text.says(shown);
     }
-    let json = world.ok("inspect r.hct --json").out;
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = world.json("inspect r.hct --json");
     assert!(json.to_string().contains(names[0]), "{json}");
-    let decrypt = "decrypt --secret keys/secret.hsk --key-file k r.hct -o back/";
-    assert_plain(&world.fails(1, decrypt, shown[0]).err);
+    assert_plain(&world.fails(1, "$open r.hct -o back/", shown[0]).err);
     // a path in an error, and one in what a run says
-    std::fs::rename(world.at("c"), world.at(names[0])).unwrap();
-    let run = world.run(&RUN.replace("--files-from l", "none\u{202e}"));
-    run.check_failure(1, "none\\u{202e}: ", "none");
-    let line = format!("--iv {} {} -o x\u{2066}.hct", crate::common::IV, names[0]);
-    let run = world.ok(&RUN
-        .replace("gcm --files-from l -o r.hct", "ctr ")
-        .replace("ctr ", &format!("ctr {line}")));
+    fs::rename(world.at("c"), world.at(names[0])).unwrap();
+    world.fails(1, "$transcipher none\u{202e} -o x", "none\\u{202e}: ");
+    let run = world.ok(&format!("$transcipher {} -o x\u{2066}.hct", names[0]));
     assert!(run.out.starts_with("x\\u{2066}.hct: "), "{}", run.out);
     assert_plain(&run.out);
 }
@@ -61,39 +54,25 @@ fn assert_plain(text: &str) {
 fn what_is_no_list_is_refused_with_a_right_line() {
     let world = World::new();
     let example = r#"; write one JSON object per line, such as {"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
-    for (list, words) in [
-        ("c\n", "l, line 1: not a JSON object"),
-        ("\n{\"path\": \"c\"", "l, line 2: EOF while parsing"),
-        (
-            r#"["c", "n", "ctr", "00", ""]"#,
-            "l, line 1: not a JSON object",
-        ),
-        (
-            r#"{"path": "c", "name": "a", "name": "b"}"#,
-            "l, line 1: duplicate field `name`",
-        ),
-        (
-            r#"{"path": "c", "iv": "00", "iv": "01"}"#,
-            "l, line 1: duplicate field `iv`",
-        ),
-        (
-            r#"{"path": "c", "key": "00"}"#,
-            "l, line 1: unknown field `key`",
-        ),
-        (r#"{"name": "c"}"#, "l, line 1: missing field `path`"),
-        (
-            r#"{"path": 5}"#,
-            "l, line 1: invalid type: integer `5`, expected a string",
-        ),
-    ] {
-        world.write("l", list.as_bytes());
-        let run = world.fails(1, RUN, words);
+    let cases = r#"
+        c => line 1: not a JSON object
+        {"path": "c" => line 1: EOF while parsing
+        ["c", "n", "ctr", "00", ""] => line 1: not a JSON object
+        {"path": "c", "name": "a", "name": "b"} => line 1: duplicate field `name`
+        {"path": "c", "iv": "00", "iv": "01"} => line 1: duplicate field `iv`
+        {"path": "c", "key": "00"} => line 1: unknown field `key`
+        {"name": "c"} => line 1: missing field `path`
+        {"path": 5} => line 1: invalid type: integer `5`, expected a string
+    "#;
+    for [list, words] in cells(cases).chain([["\n{", "line 2: EOF while parsing"]]) {
+        world.write("l", list);
+        let run = world.fails(1, RUN, &format!("l, {words}"));
         assert!(run.err.trim_end().ends_with(example), "{}", run.err);
     }
     // the example is a right line
     let (_, right) = example.split_once("such as ").unwrap();
-    world.write("l", right.as_bytes());
-    std::fs::rename(world.at("c"), world.at("a.aes")).unwrap();
+    world.write("l", right);
+    fs::rename(world.at("c"), world.at("a.aes")).unwrap();
     world.ok(RUN);
 }
 
@@ -102,22 +81,18 @@ fn what_is_no_list_is_refused_with_a_right_line() {
 #[test]
 fn lists_without_an_end_are_refused() {
     let world = World::new();
-    let program = env!("CARGO_BIN_EXE_homaes");
-    let line = RUN.replace("from l", "from /dev/zero");
-    let endless = RUN.replace("from l", "from /dev/stdin");
-    for (line, words) in [
+    for (script, words) in [
         (
-            format!("exec {program} {line}"),
+            "exec $homaes transcipher $keys --mode gcm --files-from /dev/zero -o r.hct",
             "/dev/zero, line 1: longer than 4 MiB",
         ),
         (
-            format!("yes '' | {program} {endless}"),
+            "yes '' | $homaes transcipher $keys --mode gcm --files-from /dev/stdin -o r.hct",
             "/dev/stdin, line 4161791: the list is too long",
         ),
     ] {
         // less memory than would be needed otherwise
-        let limited = format!("ulimit -v 2000000; {line}");
-        let run = crate::common::Run::of(world.program("sh").args(["-c", &limited]));
-        run.check_failure(1, words, &line);
+        let limited = format!("ulimit -v 2000000; {script}");
+        Run::of(&mut world.shell(&limited)).check_failure(1, words, script);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Two rules, checked on the binary that users build:
 //!
-//! - `KERNELS` work on secrets alone. Their only jumps are the back jumps of loops with constant ends. They call nothing and use no
-//!   instruction whose time may depend on values: no division, root or count of zeros.
-//! - `WAYS` are the functions around them. They reach no rounding or transcendental function of the C library: without SSE 4.1,
-//!   which a build for any x86-64 cannot rely on, rounding is a function with branches.
+//! - `KERNELS` work on secrets alone. Their only jumps are the back jumps of loops with constant ends. They call nothing
+//!   and use no instruction whose time may depend on values: no division, root or count of zeros.
+//! - `WAYS` are the functions around them. They reach no rounding or transcendental function of the C library: without
+//!   SSE 4.1, which a build for any x86-64 cannot rely on, rounding is a function with branches.
 //!
 //! Branches within `WAYS` do not show here; the tests `…_under_memcheck` of the libraries find those.
 
@@ -13,8 +13,10 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::fmt::Debug;
+use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Kernels by the path in their symbols, and how many loops they may have.
 const KERNELS: [(&[&str], usize); 12] = [
@@ -54,38 +56,11 @@ const WAYS: [&[&str]; 16] = [
 ];
 
 /// Functions that a way must not reach, and `…f` of each.
-const LIBRARY: [&str; 25] = [
-    "rint",
-    "nearbyint",
-    "round",
-    "roundeven",
-    "lrint",
-    "lround",
-    "llrint",
-    "llround",
-    "floor",
-    "ceil",
-    "trunc",
-    "fmod",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "exp",
-    "exp2",
-    "expm1",
-    "pow",
-    "sin",
-    "cos",
-    "tan",
-    "sincos",
-    "sqrt",
-];
+const LIBRARY: &str = "rint nearbyint round roundeven lrint lround llrint llround floor ceil trunc fmod \
+    log log2 log10 log1p exp exp2 expm1 pow sin cos tan sincos sqrt";
 
 /// Prefixes of instructions whose time may depend on values.
-const SLOW: [&str; 11] = [
-    "div", "idiv", "vdiv", "sqrt", "vsqrt", "bsr", "bsf", "fdiv", "fsqrt", "fprem", "rep",
-];
+const SLOW: &str = "div idiv vdiv sqrt vsqrt bsr bsf fdiv fsqrt fprem rep";
 
 struct Instruction {
     address: u64,
@@ -212,7 +187,7 @@ impl Binary {
                 if inside.is_none() {
                     out.push(text);
                 }
-            } else if x.name.starts_with("call") || SLOW.iter().any(|s| x.name.starts_with(s)) {
+            } else if x.name.starts_with("call") || SLOW.split(' ').any(|s| x.name.starts_with(s)) {
                 out.push(text);
             }
         }
@@ -228,7 +203,8 @@ impl Binary {
         (address <= code.last()?.address).then_some(start)
     }
 
-    /// Functions of the C library that can be reached, and the function that calls each. Taking an address counts as a call.
+    /// Functions of the C library that can be reached, and the function that calls each. Taking an address counts as a
+    /// call.
     fn reached(&self, from: u64) -> BTreeMap<String, String> {
         let mut seen = BTreeSet::from([from]);
         let mut queue = vec![from];
@@ -262,54 +238,52 @@ impl Binary {
         }
         let forbidden = |symbol: &str| {
             let name = symbol.split('@').next().unwrap_or_default();
-            LIBRARY.contains(&name) || name.strip_suffix('f').is_some_and(|n| LIBRARY.contains(&n))
+            let single = name.strip_suffix('f');
+            LIBRARY.split(' ').any(|f| name == f || single == Some(f))
         };
         out.retain(|symbol, _| forbidden(symbol));
         out
     }
 }
 
-/// The shipped binary, or why it cannot be checked.
-fn shipped() -> Result<Binary, &'static str> {
-    if cfg!(debug_assertions) {
-        return Err("not a release build");
+/// The shipped binary, if it is a release build and `objdump` is installed.
+fn shipped() -> Option<&'static Binary> {
+    static SHIPPED: LazyLock<Option<Binary>> =
+        LazyLock::new(|| Binary::read(Path::new(env!("CARGO_BIN_EXE_homaes"))));
+    if cfg!(debug_assertions) || SHIPPED.is_none() {
+        println!("skipped: not a release build, or objdump is not installed");
+        return None;
     }
-    Binary::read(Path::new(env!("CARGO_BIN_EXE_homaes"))).ok_or("objdump is not installed")
+    SHIPPED.as_ref()
+}
+
+impl Binary {
+    /// What `wrong` finds in the functions of these paths, each of which must be there.
+    fn check<T: Debug>(&self, path: &[&str], wrong: impl Fn(u64) -> Vec<T>) {
+        let functions = self.find(path);
+        assert!(!functions.is_empty(), "{path:?} is not in the binary");
+        for function in functions {
+            let found = wrong(function);
+            assert!(found.is_empty(), "{path:?}: {found:#?}");
+        }
+    }
 }
 
 #[test]
 fn kernels_have_no_branches() {
-    let binary = match shipped() {
-        Ok(binary) => binary,
-        Err(why) => return println!("skipped: {why}"),
-    };
-    let mut found = Vec::new();
+    let Some(binary) = shipped() else { return };
     for (path, loops) in KERNELS {
-        let functions = binary.find(path);
-        assert!(!functions.is_empty(), "{path:?} is not in the binary");
-        for function in functions {
-            let breaches = binary.breaches(function, loops);
-            if !breaches.is_empty() {
-                found.push((path, breaches));
-            }
-        }
+        binary.check(path, |function| binary.breaches(function, loops));
     }
-    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn no_way_leads_to_the_library() {
-    let binary = match shipped() {
-        Ok(binary) => binary,
-        Err(why) => return println!("skipped: {why}"),
-    };
+    let Some(binary) = shipped() else { return };
     for path in WAYS {
-        let functions = binary.find(path);
-        assert!(!functions.is_empty(), "{path:?} is not in the binary");
-        for function in functions {
-            let reached = binary.reached(function);
-            assert!(reached.is_empty(), "{path:?} leads to {reached:#?}");
-        }
+        binary.check(path, |function| {
+            binary.reached(function).into_iter().collect()
+        });
     }
 }
 
@@ -367,27 +341,26 @@ fn breaches_are_found() {
     std::hint::black_box(words);
     assert_eq!(samples::rounds(1.5), 2.0);
     assert!(samples::takes_a_logarithm(2.0) > 2.0);
-    let exe: PathBuf = std::env::current_exe().unwrap();
-    let Some(binary) = Binary::read(&exe) else {
-        return println!("skipped: objdump is not installed");
-    };
     if cfg!(debug_assertions) {
         return println!("skipped: not a release build");
     }
-    let breaches = |name: &str| {
+    let Some(binary) = Binary::read(&std::env::current_exe().unwrap()) else {
+        return println!("skipped: objdump is not installed");
+    };
+    let function = |name: &str| {
         let functions = binary.find(&["machine_code", "samples", name]);
         assert_eq!(functions.len(), 1, "{name}");
-        binary.breaches(functions[0], 1)
+        functions[0]
+    };
+    let breaches = |name: &str| binary.breaches(function(name), 1);
+    let reached = |name: &str| {
+        let reached = binary.reached(function(name));
+        reached.into_keys().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(breaches("straight"), Vec::<String>::new());
     for name in ["branches", "counts_to_a_secret", "divides"] {
         assert!(!breaches(name).is_empty(), "{name}");
     }
-    let reached = |name: &str| {
-        let functions = binary.find(&["machine_code", "samples", name]);
-        let reached = binary.reached(functions[0]);
-        reached.into_keys().collect::<Vec<_>>().join(" ")
-    };
     assert_eq!(reached("straight"), "");
     if cfg!(not(target_feature = "sse4.1")) {
         assert!(reached("rounds").contains("rint"));

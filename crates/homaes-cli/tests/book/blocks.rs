@@ -1,7 +1,6 @@
 //! Code blocks of a page, and that something runs each of them.
 
-use super::{file, root};
-use std::fs;
+use crate::common::{file, root};
 
 /// A code block.
 #[derive(Debug)]
@@ -59,53 +58,29 @@ pub(super) fn chapters() -> Vec<String> {
     found
 }
 
-/// What is done with a kind of block, apart from pictures.
-const KINDS: [&str; 7] = [
-    "sh",
-    "text",
-    "console",
-    "rust",
-    "python",
-    "toml",
-    "text picture",
-];
-
 #[test]
 fn every_block_of_the_book_is_of_a_kind_that_is_checked() {
     let doctests = file("crates/homaes/src/book.rs");
     let mut count = 0;
     for chapter in chapters() {
         let mut before = String::new();
-        for Block {
-            kind,
-            line,
-            text,
-            follows,
-        } in blocks(&file(&chapter))
-        {
-            let place = format!("{chapter}:{line}");
+        for block in blocks(&file(&chapter)) {
+            let text = &block.text;
+            let checked = match &block.kind[..] {
+                "sh" | "console" | "toml" => true,
+                // output of what is run
+                "text" => block.follows && before == "sh",
+                "text picture" => text.contains(['─', '│', '►']),
+                "rust" => doctests.contains(&format!("include_str!(\"../../../{chapter}\")")),
+                // doctests of tests/python/test_guide.py
+                "python" => chapter == "docs/python.md" && text.starts_with(">>> "),
+                _ => false,
+            };
+            let (kind, line) = (block.kind, block.line);
             assert!(
-                KINDS.contains(&&kind[..]),
-                "{place}: nothing runs blocks of kind {kind:?}"
+                checked,
+                "{chapter}:{line}: nothing checks this block of kind {kind:?}"
             );
-            match &kind[..] {
-                "text" => assert!(
-                    follows && before == "sh",
-                    "{place}: output of nothing that is run"
-                ),
-                // a picture is no output, and no command
-                "text picture" => assert!(text.contains(['─', '│', '►']), "{place}: no picture"),
-                "rust" => assert!(
-                    doctests.contains(&format!("include_str!(\"../../../{chapter}\")")),
-                    "{place}: not among the doctests of the crate homaes"
-                ),
-                // tests/python/test_guide.py
-                "python" => assert!(
-                    chapter == "docs/python.md" && text.starts_with(">>> "),
-                    "{place}: no doctest of the guide"
-                ),
-                _ => {}
-            }
             before = kind;
             count += 1;
         }
@@ -113,111 +88,57 @@ fn every_block_of_the_book_is_of_a_kind_that_is_checked() {
     assert!(count > 20, "{count} blocks");
 }
 
-/// Commands that build, install or measure, which no test runs: each is one of README.md, or names programs with their options, packages, examples, tests and
-/// features that there are.
+/// Commands that build, install or measure, which no test runs: each is one of README.md, or names programs with their
+/// options, packages, examples and features that there are.
 #[test]
 fn commands_that_are_not_run_name_what_exists() {
     let readme = file("README.md");
-    let known = |command: &str| {
-        readme
-            .lines()
-            .any(|line| line.split(" #").next().unwrap().trim_end() == command)
-    };
+    let plain = |line: &str| line.split(" #").next().unwrap().trim_end().to_owned();
+    let known: Vec<String> = readme.lines().map(plain).collect();
     let mut count = 0;
     for chapter in chapters() {
-        for block in blocks(&file(&chapter))
-            .iter()
-            .filter(|block| block.kind == "console")
-        {
-            for line in block.text.lines() {
-                let place = format!("{chapter}:{}: {line}", block.line);
-                let command = line
-                    .strip_prefix("$ ")
-                    .unwrap_or_else(|| panic!("{place}: no prompt"));
-                let command = command.split(" #").next().unwrap().trim_end();
-                let plain = ["cargo build --release", "cargo test --release"];
-                if let Some(program) = command.strip_prefix("python tools/") {
-                    check_python(program, &place);
-                } else if !known(command) && !plain.contains(&command) {
-                    check_cargo(command, &place);
-                }
-                count += 1;
+        let all = blocks(&file(&chapter));
+        let consoles = all.iter().filter(|block| block.kind == "console");
+        for line in consoles.flat_map(|block| block.text.lines()) {
+            let command = plain(line.strip_prefix("$ ").unwrap());
+            if !known.contains(&command) {
+                check_options(&command);
             }
+            count += 1;
         }
     }
     assert!(count > 5, "{count} commands");
 }
 
-fn check_python(command: &str, place: &str) {
-    let mut words = command.split_whitespace();
-    let program = file(&format!("tools/{}", words.next().unwrap()));
-    for option in words.filter(|word| word.starts_with("--")) {
-        let there = program.contains(&format!("\"{option}\""));
-        assert!(there, "{place}: there is no {option}");
-    }
-}
-
-fn check_cargo(command: &str, place: &str) {
-    let own = command.split(" -- ").next().unwrap();
-    let words: Vec<&str> = own.split_whitespace().collect();
-    assert!(
-        words[0] == "cargo",
-        "{place}: neither in README.md nor of cargo"
-    );
-    let after = |option: &str| {
-        let at = words.iter().position(|word| *word == option)?;
-        Some(words[at + 1])
-    };
-    let package = after("-p").unwrap_or_else(|| panic!("{place}: names no package"));
-    let folder = root().join("crates").join(package);
-    assert!(folder.is_dir(), "{place}: no package {package}");
-    if let Some(example) = after("--example") {
-        assert!(
-            folder.join(format!("examples/{example}.rs")).exists(),
-            "{place}: no example"
-        );
-    }
-    if let Some(test) = after("--test") {
-        assert!(
-            folder.join(format!("tests/{test}.rs")).exists(),
-            "{place}: no test"
-        );
-    }
-    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-    for feature in after("--features").iter().flat_map(|list| list.split(',')) {
-        assert!(
-            manifest.contains(&format!("\n{feature} = [")),
-            "{place}: no feature {feature}"
-        );
-    }
-    // a filter of tests
-    if words[1] == "test"
-        && let Some(filter) = words
-            .last()
-            .filter(|word| !word.starts_with('-') && **word != package)
-        && after("--test") != Some(filter)
-        && after("--features") != Some(filter)
-    {
-        let found = any_file_has(
-            &folder,
-            filter.rsplit("::").find(|part| !part.is_empty()).unwrap(),
-        );
-        assert!(found, "{place}: no test has {filter} in its name");
-    }
-}
-
-/// Whether a source of the crate has a module or a function of this name, or of one that begins with it.
-fn any_file_has(folder: &std::path::Path, name: &str) -> bool {
-    fs::read_dir(folder).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => any_file_has(&path, name),
-            false => {
-                path.extension().is_some_and(|e| e == "rs") && {
-                    let text = fs::read_to_string(&path).unwrap();
-                    text.contains(&format!("mod {name}")) || text.contains(&format!("fn {name}"))
-                }
+fn check_options(command: &str) {
+    let (own, _) = command.split_once(" -- ").unwrap_or((command, ""));
+    let words: Vec<&str> = own.split(' ').collect();
+    match words[0] {
+        "python" => {
+            let program = file(words[1]);
+            for option in words.iter().filter(|word| word.starts_with("--")) {
+                assert!(
+                    program.contains(&format!("\"{option}\"")),
+                    "{command}: {option}"
+                );
             }
         }
-    })
+        "cargo" => {
+            let after = |option: &str| words.iter().skip_while(move |word| **word != option).nth(1);
+            let package = after("-p").unwrap_or_else(|| panic!("{command}: names no package"));
+            let folder = format!("crates/{package}");
+            let manifest = file(&format!("{folder}/Cargo.toml"));
+            for feature in after("--features").iter().flat_map(|list| list.split(',')) {
+                assert!(
+                    manifest.contains(&format!("\n{feature} = [")),
+                    "{command}: {feature}"
+                );
+            }
+            if let Some(example) = after("--example") {
+                let path = root().join(format!("{folder}/examples/{example}.rs"));
+                assert!(path.exists(), "{command}: no example");
+            }
+        }
+        _ => panic!("{command}: neither in README.md nor of cargo or python"),
+    }
 }
