@@ -1,6 +1,5 @@
 use crate::store::StoreError;
 use homaes::{Cancel, Detail, ErrorKind};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Result of this crate.
@@ -22,24 +21,27 @@ impl JobError {
     /// Whether the same command may succeed later: a service or network failed, or disk or memory was full.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        match self {
-            Self::Work(homaes::Error::Io { source, .. }) if store_error(source).is_some() => {
-                store_error(source).is_some_and(StoreError::is_temporary)
-            }
-            Self::Work(error) => error.is_temporary(),
-            Self::Store(error) => error.is_temporary(),
-        }
+        let of_work = homaes::Error::is_temporary;
+        self.of_store()
+            .map_or_else(of_work, StoreError::is_temporary)
     }
 
     /// Which kind of error it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.of_store()
+            .map_or_else(homaes::Error::kind, StoreError::kind)
+    }
+
+    /// The error of the store, also if the library passed it on as an I/O error; otherwise that of the work.
+    fn of_store(&self) -> Result<&StoreError, &homaes::Error> {
         match self {
-            Self::Work(homaes::Error::Io { source, .. }) if store_error(source).is_some() => {
-                store_error(source).map_or(ErrorKind::Store, StoreError::kind)
+            Self::Work(work @ homaes::Error::Io { source, .. }) => {
+                let inner = source.get_ref().and_then(|inner| inner.downcast_ref());
+                inner.ok_or(work)
             }
-            Self::Work(error) => error.kind(),
-            Self::Store(error) => error.kind(),
+            Self::Work(work) => Err(work),
+            Self::Store(error) => Ok(error),
         }
     }
 
@@ -65,11 +67,6 @@ impl JobError {
 /// An error about a job, or a file of one.
 pub(crate) fn refused(kind: ErrorKind, what: impl Into<PathBuf>, message: &str) -> homaes::Error {
     homaes::Error::refused(kind, message).at(what)
-}
-
-/// The error of a store that arrived as an I/O error of the library.
-fn store_error(source: &io::Error) -> Option<&StoreError> {
-    source.get_ref()?.downcast_ref()
 }
 
 /// Fails once `cancel` is thrown.

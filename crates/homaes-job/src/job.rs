@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) const PLAN: &str = "job.json";
 
 /// Prefix of the names of shards.
-const SHARDS: &str = "shards";
+pub(crate) const SHARDS: &str = "shards";
 
 /// Most bytes of a shard, which is held in memory and written to a bucket in one piece.
 pub const MAX_SHARD_BYTES: u64 = 512 << 20;
@@ -33,52 +33,6 @@ pub struct Job {
     pub(crate) layout: Layout,
     /// The head of the plan, to check often and cheaply that it is still in place.
     pub(crate) head: Vec<u8>,
-}
-
-/// The state of a job's shards.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Status {
-    /// All shards.
-    pub shards: u64,
-    /// All batches.
-    pub batches: u64,
-    /// Shards that exist with the right length.
-    pub present: Vec<Range<u64>>,
-    /// Shards that exist with a wrong length, and that length; 0 for something other than a file.
-    pub wrong: Vec<(u64, u64)>,
-    /// Other names among the shards; they are ignored.
-    pub others: Vec<String>,
-    /// Shards in work; 0 where unknown, as in a bucket.
-    pub claimed: u64,
-    /// Bytes of the shards that exist.
-    pub bytes: u64,
-}
-
-impl Status {
-    /// Number of complete shards.
-    #[must_use]
-    pub fn done(&self) -> u64 {
-        self.present
-            .iter()
-            .map(|range| range.end - range.start)
-            .sum()
-    }
-
-    /// Number of missing or incomplete shards.
-    #[must_use]
-    pub fn missing(&self) -> u64 {
-        self.shards - self.done()
-    }
-
-    /// Whether shard `number` is complete.
-    #[must_use]
-    pub fn has(&self, number: u64) -> bool {
-        let after = self.present.partition_point(|range| range.end <= number);
-        self.present
-            .get(after)
-            .is_some_and(|range| range.contains(&number))
-    }
 }
 
 impl Job {
@@ -116,11 +70,7 @@ impl Job {
         if plan.format != FORMAT {
             return Some("expected format \"homaes job 1\"");
         }
-        let Ok(merge) = self.merge_of(Box::new(|number| {
-            let path = PathBuf::from(number.to_string());
-            let source = io::ErrorKind::NotFound.into();
-            Err(homaes::Error::Io { path, source })
-        })) else {
+        let Ok(merge) = Self::merge_of(self) else {
             return Some("expected the front of a results file, and at least one batch per shard");
         };
         let (header, shards) = (merge.header(), merge.shards());
@@ -326,67 +276,6 @@ impl Job {
         }
     }
 
-    /// The state of the shards; `ErrorKind::NoJob` or `ErrorKind::OtherJob` if the job is gone.
-    pub fn status(&self) -> Result<Status> {
-        self.check_there()?;
-        self.look()
-    }
-
-    /// As [`status`](Self::status), for a plan that may not be written yet.
-    fn look(&self) -> Result<Status> {
-        let mut numbers = Vec::new();
-        let (mut wrong, mut others, mut bytes) = (Vec::new(), Vec::new(), 0);
-        let listing = self.store.list(SHARDS)?;
-        for (name, found) in listing.objects {
-            match self.number_of(&name) {
-                Some(number) if found == self.shard_bytes(number) => numbers.push(number),
-                Some(number) => wrong.push((number, found)),
-                None => {
-                    // within a folder that has the name of a shard
-                    let end = name.match_indices('/').nth(1).map_or(0, |(end, _)| end);
-                    wrong.extend(self.number_of(&name[..end]).map(|number| (number, 0)));
-                    others.push(name);
-                    continue;
-                }
-            }
-            bytes += found;
-        }
-        for name in listing.others {
-            match self.number_of(&name) {
-                // not a file, but has the name of a shard
-                Some(number) => wrong.push((number, 0)),
-                None => others.push(name),
-            }
-        }
-        wrong.sort_unstable();
-        wrong.dedup();
-        numbers.sort_unstable();
-        let mut present: Vec<Range<u64>> = Vec::new();
-        for number in numbers {
-            match present.last_mut() {
-                Some(last) if last.end == number => last.end += 1,
-                _ => present.push(number..number + 1),
-            }
-        }
-        let claims = self.store.folder().map(crate::claim::held);
-        Ok(Status {
-            shards: self.shards(),
-            batches: self.batches(),
-            present,
-            wrong,
-            others,
-            claimed: claims.unwrap_or(0),
-            bytes,
-        })
-    }
-
-    /// The number of a shard's object.
-    fn number_of(&self, name: &str) -> Option<u64> {
-        let number = name.strip_prefix(SHARDS)?.strip_prefix('/')?;
-        let number = number.strip_suffix(".hcs")?.parse().ok()?;
-        (number < self.shards() && name == Self::object(number)).then_some(number)
-    }
-
     /// The bytes of shard `number`; `None` if it is missing.
     pub(crate) fn read(&self, number: u64) -> Result<Option<Vec<u8>>> {
         self.check_file(number)?;
@@ -420,27 +309,27 @@ impl Job {
         };
         let path = PathBuf::from(self.describe(number));
         let shard = Shard::read(bytes, &path).map_err(homaes::Error::in_shard)?;
-        let merge = self.results_unchecked()?;
+        let merge = Self::merge_of(self)?;
         let checked = shard.check(&self.shard(number), merge.header(), &path);
         checked.map_err(homaes::Error::in_shard)?;
         Ok(true)
     }
 
-    fn merge_of<'j>(&self, fetch: homaes::Fetch<'j>) -> Result<Merge<'j>> {
-        let plan = &self.manifest;
-        Ok(Merge::new(
-            plan.front.0.clone(),
-            self.id(),
-            plan.shard_batches,
-            fetch,
-        )?)
+    /// The results file formed by the shards, or `ErrorKind::Incomplete`: the same bytes as a
+    /// [`reproducible`](homaes::Transcipher::reproducible) run on one machine.
+    pub fn results(&self) -> Result<Merge<'_>> {
+        self.check_missing(self.sound_status()?.missing())?;
+        Self::merge_of(self)
     }
 
-    fn results_unchecked(&self) -> Result<Merge<'_>> {
-        Self::merge_by(self)
+    /// As [`results`](Self::results), for a shared job.
+    pub fn shared_results(job: &Arc<Self>) -> Result<Merge<'static>> {
+        job.check_missing(job.sound_status()?.missing())?;
+        Self::merge_of(job.clone())
     }
 
-    fn merge_by<'j>(job: impl Deref<Target = Self> + Send + 'j) -> Result<Merge<'j>> {
+    /// The results file, whether or not all shards exist.
+    fn merge_of<'j>(job: impl Deref<Target = Self> + Send + 'j) -> Result<Merge<'j>> {
         let plan = &job.manifest;
         let (front, run, batches) = (plan.front.0.clone(), job.id(), plan.shard_batches);
         let fetch = move |number| {
@@ -459,59 +348,24 @@ impl Job {
         Ok(Merge::new(front, run, batches, Box::new(fetch))?)
     }
 
-    /// The results file formed by the shards, or `ErrorKind::Incomplete`: the same bytes as a
-    /// [`reproducible`](homaes::Transcipher::reproducible) run on one machine.
-    pub fn results(&self) -> Result<Merge<'_>> {
-        self.check_complete()?;
-        self.results_unchecked()
-    }
-
-    /// As [`results`](Self::results), for a shared job.
-    pub fn shared_results(job: &Arc<Self>) -> Result<Merge<'static>> {
-        job.check_complete()?;
-        Self::merge_by(job.clone())
-    }
-
-    fn check_complete(&self) -> Result<()> {
-        let status = self.status()?;
-        if let Some(&(number, _)) = status.wrong.first() {
-            // returns what is wrong with it
-            self.has(number)?;
-        }
-        match status.missing() {
-            0 => Ok(()),
-            missing => Err(self.incomplete(missing)),
-        }
-    }
-
-    /// The error of a job whose shards are missing.
-    pub(crate) fn incomplete(&self, missing: u64) -> JobError {
-        let message = format!("{missing} of {} shards are missing", self.shards());
-        let error = refused(ErrorKind::Incomplete, self.location.to_string(), &message);
-        error.with(missing, 0_u64).into()
-    }
-
     /// Refuses an output that would replace an input of the job, or that lies in its folder, with
     /// `ErrorKind::OwnInput`.
     pub fn refuse_output(&self, out: &Path) -> Result<()> {
         let plan = &self.manifest;
+        let keys = [&plan.eval_key.uri, &plan.wrapped_key.uri];
         let parts = plan.parts.iter().map(|part| &part.uri);
-        for uri in [&plan.eval_key.uri, &plan.wrapped_key.uri]
-            .into_iter()
-            .chain(parts)
-        {
+        for uri in keys.into_iter().chain(parts) {
             if let Location::Local(input) = self.resolve(uri)? {
                 homaes::refuse_own_input(out, [&*input])?;
             }
         }
-        let folder = self
-            .store
-            .folder()
-            .and_then(|folder| folder.canonicalize().ok());
+        let folder = self.store.folder();
+        let folder = folder.and_then(|folder| folder.canonicalize().ok());
+        let out_path = std::path::absolute(out).unwrap_or_default();
         // the nearest existing ancestor
-        let there = std::path::absolute(out).ok();
-        let there = there.as_deref().map(Path::ancestors).into_iter().flatten();
-        let there = there.filter_map(|path| path.canonicalize().ok()).next();
+        let there = out_path
+            .ancestors()
+            .find_map(|path| path.canonicalize().ok());
         match (there, folder) {
             (Some(there), Some(folder)) if there.starts_with(&folder) => {
                 let message = "the output is inside the job's folder";
@@ -552,22 +406,22 @@ impl Job {
     /// link; `ErrorKind::Busy` while workers evaluate shards; [`JobError::Store`].
     pub fn remove(&self) -> Result<()> {
         self.check_there()?;
-        if let Some(path) = self.store.folder().map(|folder| folder.join(SHARDS))
-            && path.is_symlink()
-        {
-            return Err(refused(ErrorKind::Linked, path, "is a symbolic link").into());
-        }
-        if let Some(claimed) = self.store.folder().map(crate::claim::held)
-            && claimed > 0
-        {
-            let message = format!("{claimed} of its shards are being evaluated");
-            return Err(refused(ErrorKind::Busy, self.location.to_string(), &message).into());
+        let folder = self.store.folder();
+        if let Some(folder) = folder {
+            let (shards, claimed) = (folder.join(SHARDS), crate::claim::held(folder));
+            if shards.is_symlink() {
+                return Err(refused(ErrorKind::Linked, shards, "is a symbolic link").into());
+            }
+            if claimed > 0 {
+                let message = format!("{claimed} of its shards are being evaluated");
+                return Err(refused(ErrorKind::Busy, self.location.to_string(), &message).into());
+            }
         }
         self.store.remove(PLAN)?;
         for number in 0..self.shards() {
             self.store.remove(&Self::object(number))?;
         }
-        if let Some(folder) = self.store.folder() {
+        if let Some(folder) = folder {
             crate::claim::remove_all(folder);
             crate::log::remove_all(folder);
             let _ = fs::remove_dir(folder.join(SHARDS));

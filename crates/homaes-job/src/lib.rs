@@ -46,14 +46,16 @@ mod job;
 mod log;
 mod manifest;
 mod plan;
+mod status;
 pub mod store;
 mod verify;
 mod worker;
 
 pub use error::{JobError, Result};
 pub use input::open_source;
-pub use job::{Job, MAX_SHARD_BYTES, Status};
+pub use job::{Job, MAX_SHARD_BYTES};
 pub use plan::Planning;
+pub use status::Status;
 pub use store::{Location, StoreError, cache_folder};
 pub use verify::Verified;
 pub use worker::{Done, Keys, Outcome, Worker};

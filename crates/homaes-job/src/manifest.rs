@@ -148,11 +148,8 @@ pub(crate) fn resolve(uri: &str, job: &Location) -> Result<Location> {
         && uri.starts_with("../")
     {
         // resolve links on the way to the folder as `uri` does
-        let folder = folder.canonicalize();
-        let folder = folder.as_deref().unwrap_or(match job {
-            Location::Local(folder) => folder,
-            Location::S3 { .. } => std::path::Path::new("."),
-        });
+        let resolved = folder.canonicalize();
+        let folder = resolved.as_deref().unwrap_or(folder);
         let above = folder.parent().unwrap_or(folder);
         return Ok(Location::Local(above.join(&uri[3..])));
     }

@@ -6,7 +6,7 @@ use crate::manifest::{
 };
 use crate::store::{Created, Location};
 use crate::worker::{Keys, fetched};
-use homaes::{AesFile, AesInput, Cancel, ErrorKind, Layout, Plan, Source, Transcipher};
+use homaes::{AesInput, Cancel, ErrorKind, Layout, Plan, Source, Transcipher};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -60,12 +60,9 @@ impl Job {
     pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
         let store = crate::store::open(&location)?;
         let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
-        let paths = [&mut eval, &mut wrapped].map(|entry| {
-            let location = Location::parse(&entry.uri)?;
-            fetched(&location, entry, planning.cache.as_deref())
-        });
-        let [eval_path, wrapped_path] = paths;
-        let keys = Keys::open(&eval_path?, &wrapped_path?)?;
+        let cache = planning.cache.as_deref();
+        let eval_path = fetched(&planning.eval, &eval, cache)?;
+        let keys = Keys::open(&eval_path, &fetched(&planning.wrapped, &wrapped, cache)?)?;
         let transcipher = Transcipher::with_threads(&keys.eval, &keys.wrapped, NonZeroUsize::MIN)?;
         let transcipher = match planning.layout {
             Some(layout) => transcipher.layout(layout)?,
@@ -78,14 +75,14 @@ impl Job {
         }
         // paths in the plan are relative to it
         if let Some(folder) = store.folder() {
-            let keys = [&planning.eval, &planning.wrapped].into_iter();
-            let keys = keys.filter_map(|key| match key {
-                Location::Local(path) => Some(&**path),
-                Location::S3 { .. } => None,
-            });
-            let parts = plan.message().parts().iter().map(AesFile::path);
-            keys.chain(parts)
-                .try_for_each(|input| refuse_among(folder, input))?;
+            for key in [&planning.eval, &planning.wrapped] {
+                if let Location::Local(path) = key {
+                    refuse_among(folder, path)?;
+                }
+            }
+            for part in plan.message().parts() {
+                refuse_among(folder, part.path())?;
+            }
             let made = fs::create_dir_all(folder);
             made.map_err(|source| homaes::Error::Io {
                 path: folder.to_owned(),

@@ -4,7 +4,6 @@ use crate::error::{JobError, Result, check};
 use crate::job::Job;
 use crate::worker::Worker;
 use homaes::Cancel;
-use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Result of a verification.
@@ -24,17 +23,23 @@ pub struct Verified {
 impl Job {
     /// Verifies checksums and identity of all existing shards until `cancel` is thrown. The result lists wrong shards.
     pub fn verify(&self, cancel: &Cancel) -> Result<Verified> {
-        let mut verified = Verified::default();
+        Ok(self.verified(cancel)?.0)
+    }
+
+    /// As [`verify`](Self::verify), and the numbers of the right shards.
+    fn verified(&self, cancel: &Cancel) -> Result<(Verified, Vec<u64>)> {
+        let (mut verified, mut right) = (Verified::default(), Vec::new());
         for number in 0..self.shards() {
             check(cancel)?;
             match self.check(number) {
-                Ok(true) => verified.shards += 1,
+                Ok(true) => right.push(number),
                 Ok(false) => verified.missing += 1,
                 Err(JobError::Store(error)) => return Err(error.into()),
                 Err(wrong) => verified.wrong.push((number, wrong)),
             }
         }
-        Ok(verified)
+        verified.shards = right.len() as u64;
+        Ok((verified, right))
     }
 }
 
@@ -42,14 +47,7 @@ impl Worker<'_> {
     /// As [`Job::verify`]; then evaluates a random `share` of the right shards again, at least one, and compares. This
     /// finds what a faulty processor computed or somebody forged with right checksums.
     pub fn verify(&self, share: f64) -> Result<Verified> {
-        let mut verified = self.job().verify(self.switch())?;
-        let wrong: BTreeSet<u64> = verified.wrong.iter().map(|&(number, _)| number).collect();
-        let mut right: Vec<u64> = Vec::new();
-        for number in 0..self.job().shards() {
-            if !wrong.contains(&number) && self.job().has(number)? {
-                right.push(number);
-            }
-        }
+        let (mut verified, mut right) = self.job.verified(&self.cancel)?;
         let wanted = (share.clamp(0.0, 1.0) * right.len() as f64).ceil() as usize;
         let random = RandomState::new();
         let draw = |number: &u64| {
@@ -60,10 +58,10 @@ impl Worker<'_> {
         right.sort_by_cached_key(draw);
         right.truncate(wanted.max(1));
         for number in right {
-            check(self.switch())?;
+            check(&self.cancel)?;
             let (bytes, _) = self.evaluate(number)?;
             verified.evaluated += 1;
-            if self.job().read(number)?.as_ref() != Some(&bytes) {
+            if self.job.read(number)?.as_ref() != Some(&bytes) {
                 verified.wrong.push((number, self.differs(number)));
             }
         }

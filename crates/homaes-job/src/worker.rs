@@ -3,7 +3,7 @@ use crate::error::{JobError, Result, check, refused};
 use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
-use crate::manifest::KeyEntry;
+use crate::manifest::{KeyEntry, PartEntry};
 use crate::store::{Created, Location};
 use homaes::{
     AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Transcipher,
@@ -77,7 +77,7 @@ impl Job {
 
     /// The message; its parts are opened when read.
     fn message(&self) -> Result<AesInput> {
-        let part = |entry: &crate::manifest::PartEntry| {
+        let part = |entry: &PartEntry| {
             let plan = format!("{}/job.json", self.location);
             let damaged = || refused(ErrorKind::Plan, &*plan, "invalid description of a part");
             let meta = entry.meta().ok_or_else(damaged)?;
@@ -85,22 +85,16 @@ impl Job {
             let bytes = entry.offset.checked_add(meta.bytes);
             let bytes = bytes.and_then(|bytes| bytes.checked_add(tag));
             let object = Object::new(&self.resolve(&entry.uri)?, bytes.ok_or_else(damaged)?)?;
-            Ok::<_, JobError>((
-                meta.name.clone(),
-                AesFile::described(object, entry.offset, &meta)?,
-            ))
+            Ok::<_, JobError>(AesFile::described(object, entry.offset, &meta)?)
         };
-        let mut parts = self.manifest.parts.iter().map(part);
-        if let [entry] = &self.manifest.parts[..]
+        let entries = &self.manifest.parts;
+        if let [entry] = &entries[..]
             && entry.name.is_none()
         {
-            let (_, part) = part(entry)?;
-            return Ok(part.into());
+            return Ok(part(entry)?.into());
         }
-        let named = parts.by_ref().map(|part| {
-            let (name, part) = part?;
-            Ok((name.unwrap_or_default(), part))
-        });
+        let name = |entry: &PartEntry| entry.name.clone().unwrap_or_default();
+        let named = entries.iter().map(|entry| Ok((name(entry), part(entry)?)));
         Ok(AesInput::of_parts(named.collect::<Result<Vec<_>>>()?)?)
     }
 }
@@ -141,10 +135,10 @@ pub struct Done {
 
 /// Evaluates shards of a job.
 pub struct Worker<'k> {
-    job: &'k Job,
+    pub(crate) job: &'k Job,
     transcipher: Transcipher<'k>,
     plan: Plan,
-    cancel: Cancel,
+    pub(crate) cancel: Cancel,
     log: Mutex<Log>,
 }
 
@@ -190,39 +184,31 @@ impl<'k> Worker<'k> {
 
     /// Stops with [`homaes::Error::Cancelled`] within a second after `cancel` is thrown. Finished shards stay.
     #[must_use]
-    pub fn cancel(self, cancel: Cancel) -> Self {
-        Self {
-            transcipher: self.transcipher.cancel(cancel.clone()),
-            cancel,
-            ..self
-        }
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.transcipher = self.transcipher.cancel(cancel.clone());
+        self.cancel = cancel;
+        self
     }
 
     /// Calls `watch` after every round of every batch, from one worker thread at a time.
     #[must_use]
-    pub fn watch(self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
-        Self {
-            transcipher: self.transcipher.watch(watch),
-            ..self
-        }
+    pub fn watch(mut self, watch: impl FnMut(Progress) + Send + 'k) -> Self {
+        self.transcipher = self.transcipher.watch(watch);
+        self
     }
 
     /// Evaluates on these devices, as [`Transcipher::on`].
     #[must_use]
-    pub fn on(self, devices: Devices) -> Self {
-        Self {
-            transcipher: self.transcipher.on(devices),
-            ..self
-        }
+    pub fn on(mut self, devices: Devices) -> Self {
+        self.transcipher = self.transcipher.on(devices);
+        self
     }
 
     /// As [`Transcipher::warn`].
     #[must_use]
-    pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
-        Self {
-            transcipher: self.transcipher.warn(warn),
-            ..self
-        }
+    pub fn warn(mut self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
+        self.transcipher = self.transcipher.warn(warn);
+        self
     }
 
     /// Number of threads.
@@ -253,20 +239,15 @@ impl<'k> Worker<'k> {
     /// # Errors
     /// As [`shard`](Self::shard); `ErrorKind::Incomplete` if shards were removed meanwhile.
     pub fn run(&self, ranges: &[Range<u64>], each: &mut dyn FnMut(&Done)) -> Result<()> {
-        let status = self.job.status()?;
-        if let Some(&(number, _)) = status.wrong.first() {
-            // returns what is wrong with it
-            self.job.has(number)?;
-        }
+        let status = self.job.sound_status()?;
         let all = 0..self.job.shards();
         let ranges = match ranges {
             [] => std::slice::from_ref(&all),
             ranges => ranges,
         };
         self.job.check_ranges(ranges)?;
-        let numbers = ranges.iter().cloned().flatten();
         let mut left = Vec::new();
-        for number in numbers {
+        for number in ranges.iter().cloned().flatten() {
             // checks the identity of existing shards
             if !status.has(number) || !self.job.has(number)? {
                 left.push(number);
@@ -295,13 +276,10 @@ impl<'k> Worker<'k> {
 
     /// Checks that the shards still exist at the end.
     fn check_done(&self, ranges: &[Range<u64>]) -> Result<()> {
-        self.job.check_there()?;
         let status = self.job.status()?;
         let numbers = ranges.iter().cloned().flatten();
-        match numbers.filter(|&number| !status.has(number)).count() as u64 {
-            0 => Ok(()),
-            missing => Err(self.job.incomplete(missing)),
-        }
+        let missing = numbers.filter(|&number| !status.has(number));
+        self.job.check_missing(missing.count() as u64)
     }
 
     fn pause(&self) -> Result<()> {
@@ -311,29 +289,22 @@ impl<'k> Worker<'k> {
 
     /// Evaluates shard `number` unless it exists; `None` if another worker is at it.
     fn attempt(&self, number: u64) -> Result<Option<Done>> {
-        let there = || {
-            Ok(Some(Done {
-                number,
-                outcome: Outcome::There,
-                report: None,
-            }))
-        };
-        if self.job.has(number)? {
-            return there();
-        }
         let folder = self.job.store.folder();
         let claim = folder.map(|folder| Claim::take(folder, number));
         if matches!(claim, Some(None)) {
             return Ok(None);
         }
-        // its former owner may have finished just before the claim
-        if claim.is_some() && self.job.has(number)? {
-            return there();
+        // only now, as the former owner may have finished just before the claim
+        if self.job.has(number)? {
+            return Ok(Some(Done {
+                number,
+                outcome: Outcome::There,
+                report: None,
+            }));
         }
-        self.job.check_there()?;
         let start = Instant::now();
         let (bytes, report) = self.evaluate(number)?;
-        // a merge may have removed the job meanwhile
+        // the job may have been removed, which writing would undo
         self.job.check_there()?;
         let outcome = match self.job.store.create(&Job::object(number), &bytes)? {
             Created::New => Outcome::Written,
@@ -394,14 +365,6 @@ impl<'k> Worker<'k> {
         });
         let part = &message.parts()[changed.unwrap_or(parts.start)];
         changed_input(part.path().to_owned())
-    }
-
-    pub(crate) fn switch(&self) -> &Cancel {
-        &self.cancel
-    }
-
-    pub(crate) fn job(&self) -> &Job {
-        self.job
     }
 }
 

@@ -2,8 +2,7 @@
 
 use crate::store::local::{at, make_folder};
 use crate::store::{Location, Store, StoreError, open};
-use homaes_wire::hex;
-use homaes_wire::{AtomicFile, OutputOptions, WireError};
+use homaes_wire::{AtomicFile, OutputOptions, WireError, hex};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

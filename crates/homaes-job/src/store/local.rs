@@ -45,11 +45,12 @@ impl Local {
     fn metadata(&self, name: &str) -> Result<Option<(PathBuf, Metadata)>, StoreError> {
         let path = self.path(name)?;
         match found(&path)? {
-            Some(found) if found.is_dir() => Ok(None),
             Some(found) if found.is_file() => Ok(Some((path, found))),
             // a pipe would wait for its writer
-            Some(_) => Err(irregular(&path)),
-            None => Ok(None),
+            Some(found) if !found.is_dir() => {
+                Err(at(&path, io::Error::other("is not a regular file")))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -248,10 +249,6 @@ fn found(path: &Path) -> Result<Option<Metadata>, StoreError> {
 fn is_missing(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory)
-}
-
-fn irregular(path: &Path) -> StoreError {
-    at(path, io::Error::other("is not a regular file"))
 }
 
 pub(crate) fn at(path: &Path, source: io::Error) -> StoreError {

@@ -2,7 +2,7 @@ use crate::store::StoreError;
 use core::fmt;
 use std::path::Path;
 
-/// Objects by name, in a folder, in memory or in a bucket. Calls block and may come from several threads.
+/// Objects by name, in a folder or in a bucket. Calls block and may come from several threads.
 ///
 /// Names are relative, with parts separated by `/`. No part is empty, `.` or `..`, or has a backslash or a control
 /// character, so a name means the same in every store and never leads out of it. Every call can fail with

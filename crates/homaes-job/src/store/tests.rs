@@ -7,7 +7,7 @@ mod location;
 mod s3;
 mod suite;
 
-use crate::store::{Created, Local, Location, Memory, Store, cached, open};
+use crate::store::{Created, Location, Store, StoreError, cached, open};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -17,26 +17,17 @@ use tempfile::TempDir;
 /// An empty store.
 struct Place {
     store: Arc<dyn Store>,
-    /// Where other processes find it; `None` for memory.
-    location: Option<Location>,
+    location: Location,
     _folder: Option<TempDir>,
 }
 
 fn in_a_folder() -> Place {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("made/with the first object");
+    let location = Location::Local(folder.path().join("made/with the first object"));
     Place {
-        store: Arc::new(Local::new(&path)),
-        location: Some(Location::Local(path)),
+        store: open(&location).unwrap(),
+        location,
         _folder: Some(folder),
-    }
-}
-
-fn in_memory() -> Place {
-    Place {
-        store: Arc::new(Memory::new()),
-        location: None,
-        _folder: None,
     }
 }
 
@@ -50,18 +41,17 @@ const TASK: &str = "HOMAES_STORE_TEST_TASK";
 
 /// Runs this program again for a task. It prints the answer after the output of the test harness.
 fn start(task: &[&str]) -> Child {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command
-        .args([
-            "store::tests::process",
-            "--exact",
-            "--ignored",
-            "--nocapture",
-        ])
-        .env(TASK, task.join("\n"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+    start_with("", task)
+}
+
+/// The same after commands of a shell.
+fn start_with(before: &str, task: &[&str]) -> Child {
+    let run = "exec \"$0\" store::tests::process --exact --ignored --nocapture";
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", &format!("{before} {run}")]);
+    let command = command.arg(env::current_exe().unwrap());
+    let command = command.env(TASK, task.join("\n")).stdout(Stdio::piped());
+    command.spawn().unwrap()
 }
 
 fn answer(child: Child) -> String {
@@ -69,9 +59,7 @@ fn answer(child: Child) -> String {
     assert!(out.status.success(), "{}", out.status);
     let text = String::from_utf8(out.stdout).unwrap();
     let line = text.lines().find_map(|line| line.split_once("answer: "));
-    line.unwrap_or_else(|| panic!("no answer in {text}"))
-        .1
-        .to_owned()
+    line.expect("an answer").1.to_owned()
 }
 
 #[test]
@@ -81,10 +69,11 @@ fn process() {
         return;
     };
     let words: Vec<&str> = task.split('\n').collect();
+    let open = |location: &str| open(&Location::parse(location).unwrap()).unwrap();
     match words[..] {
         // writes objects, answers how many were new
         ["create", location, writer, count] => {
-            let store = open(&Location::parse(location).unwrap()).unwrap();
+            let store = open(location);
             let writer = writer.parse().unwrap();
             let new = (0..count.parse().unwrap()).filter(|&number| {
                 let created = store.create(&format!("race/{number}"), &content(writer, number));
@@ -94,8 +83,9 @@ fn process() {
         }
         // writes one object, answers why it failed
         ["fail", location] => {
-            let store = open(&Location::parse(location).unwrap()).unwrap();
-            let error = store.create("large", &vec![1; 1 << 20]).unwrap_err();
+            let error = open(location)
+                .create("large", &vec![1; 1 << 20])
+                .unwrap_err();
             println!("\nanswer: {} {error}", error.is_temporary());
         }
         // fetches a copy, answers which file it is
@@ -112,12 +102,22 @@ fn process() {
 
 /// Identifies the file at a path, for as long as it exists.
 fn inode(path: &Path) -> u64 {
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
-    }
-    #[cfg(not(unix))]
-    {
-        fs::metadata(path).unwrap().len()
-    }
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+}
+
+/// The errors of all calls for an object.
+fn errors(store: &dyn Store, name: &str) -> [StoreError; 6] {
+    [
+        store.bytes(name).unwrap_err(),
+        store.read(name, 1).unwrap_err(),
+        store.read_at(name, 0, &mut [0]).unwrap_err(),
+        store.create(name, b"y").unwrap_err(),
+        store.list(name).unwrap_err(),
+        store.remove(name).unwrap_err(),
+    ]
+}
+
+/// All objects by name and length.
+fn listed(store: &dyn Store, prefix: &str) -> Vec<(String, u64)> {
+    store.list(prefix).unwrap().objects
 }

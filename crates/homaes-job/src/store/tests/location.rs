@@ -32,21 +32,19 @@ fn texts_are_places() {
         assert_eq!(found, expected, "{text}");
         assert_eq!(Location::parse(found.to_string()).unwrap(), found);
     }
-    for text in [
+    let s3 = [
+        "/",
         "",
-        "s3://",
-        "s3:///a",
-        "s3://bu cket/a",
-        "s3://bucket/../x",
-        "s3://bucket//a",
-        "s3://bucket/a//",
-        "file://host/a",
-        "file://a",
-        "file:///a%2",
-        "file:///a%+1",
-        "https://bucket/a",
-        "gs://bucket/a",
-    ] {
+        "/a",
+        "bu cket/a",
+        "bucket/../x",
+        "bucket//a",
+        "bucket/a//",
+    ];
+    let s3 = s3.map(|rest| format!("s3://{rest}"));
+    let file = ["host/a", "a", "/a%2", "/a%+1"].map(|rest| format!("file://{rest}"));
+    let others = ["", "https://bucket/a", "gs://bucket/a"].map(str::to_owned);
+    for text in s3.iter().chain(&file).chain(&others) {
         let error = Location::parse(text).unwrap_err();
         assert!(!error.is_temporary(), "{text}: {error}");
     }
@@ -71,10 +69,8 @@ fn places_are_joined_and_split() {
 #[cfg(not(feature = "s3"))]
 #[test]
 fn a_build_without_buckets_says_so() {
-    let error = crate::store::open(&s3("bucket", "job"))
-        .unwrap_err()
-        .to_string();
-    assert!(error.starts_with("s3://bucket/job: this build"), "{error}");
-    assert!(error.contains("feature s3"), "{error}");
-    assert!(crate::store::open(&local("job")).is_ok());
+    let error = crate::store::open(&s3("bucket", "job")).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("s3://bucket/job: this build"), "{text}");
+    assert!(text.contains("feature s3"), "{text}");
 }

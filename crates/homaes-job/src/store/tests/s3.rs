@@ -1,8 +1,8 @@
 //! Buckets. The server of `.ci/s3` is the service; a listener with a fixed answer imitates a failing one.
 
-use super::Place;
+use super::{Place, errors, listed};
 use crate::store::s3::{ALLOW_HTTP, Limits, S3};
-use crate::store::{Created, Location, Store, StoreError, cached, open};
+use crate::store::{Created, Location, Store, StoreError, open};
 use object_store::aws::AmazonS3Builder;
 use std::env;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ pub(super) fn in_a_bucket() -> Place {
     let location = bucket().join(&key);
     Place {
         store: open(&location).unwrap(),
-        location: Some(location),
+        location,
         _folder: None,
     }
 }
@@ -45,7 +45,7 @@ fn lists_have_many_pages() {
             });
         }
     });
-    let found = place.store.list("many").unwrap().objects;
+    let found = listed(&*place.store, "many");
     assert_eq!(found.len(), 2100);
     assert_eq!(found[2099], ("many/2099".to_owned(), 1));
     assert!(found.is_sorted());
@@ -56,14 +56,10 @@ fn lists_have_many_pages() {
 fn stores_of_one_bucket_see_their_part() {
     let place = in_a_bucket();
     place.store.create("a/b/c", b"x").unwrap();
-    let location = place.location.unwrap();
+    let location = place.location;
     let below = open(&location.join("a")).unwrap();
-    assert_eq!(below.list("").unwrap().objects, [("b/c".to_owned(), 1)]);
-    assert_eq!(
-        below.create("b/c", b"y").unwrap(),
-        Created::Existed,
-        "one object"
-    );
+    assert_eq!(listed(&*below, ""), [("b/c".to_owned(), 1)]);
+    assert_eq!(below.create("b/c", b"y").unwrap(), Created::Existed);
     assert_eq!(below.describe("b/c"), format!("{location}/a/b/c"));
     let all = open(&bucket()).unwrap();
     let Location::S3 { key, .. } = &location else {
@@ -71,7 +67,7 @@ fn stores_of_one_bucket_see_their_part() {
     };
     let name = format!("{key}/a/b/c");
     assert_eq!(all.read(&name, 1).unwrap().as_deref(), Some(&b"x"[..]));
-    assert_eq!(all.list(key).unwrap().objects, [(name, 1)]);
+    assert_eq!(listed(&*all, key), [(name, 1)]);
 }
 
 #[test]
@@ -90,24 +86,6 @@ fn a_bucket_that_is_not_there_is_no_trouble_that_passes() {
         assert!(text.contains("NoSuchBucket"), "{text}");
         assert!(!text.contains('\n'), "{text}");
     }
-}
-
-#[test]
-#[ignore = "needs a server: .ci/s3 starts one"]
-fn copies_are_made_of_objects() {
-    let place = in_a_bucket();
-    let bytes: Vec<u8> = (0..20_000_000u32).map(|i| (i % 251) as u8).collect();
-    place.store.create("keys/eval.hek", &bytes).unwrap();
-    let location = place.location.unwrap().join("keys/eval.hek");
-    let folder = tempfile::tempdir().unwrap();
-    let digest = *blake3::hash(&bytes).as_bytes();
-    let len = bytes.len() as u64;
-    for _ in 0..2 {
-        let path = cached(folder.path(), &location, &digest, len).unwrap();
-        assert!(std::fs::read(path).unwrap() == bytes);
-    }
-    let error = cached(folder.path(), &location, &[7; 32], len).unwrap_err();
-    assert!(matches!(error, StoreError::OtherContent { .. }), "{error}");
 }
 
 /// A store at this address.
@@ -152,53 +130,42 @@ fn service_of(status: &'static str, body: &'static str) -> String {
     })
 }
 
-/// The errors of all calls; that of `bytes` has no body.
-fn errors(store: &S3) -> [StoreError; 6] {
-    [
-        store.bytes("x").unwrap_err(),
-        store.read("x", 1).unwrap_err(),
-        store.read_at("x", 0, &mut [0]).unwrap_err(),
-        store.create("x", b"y").unwrap_err(),
-        store.list("").unwrap_err(),
-        store.remove("x").unwrap_err(),
-    ]
-}
-
 #[test]
-fn a_service_in_trouble_is_temporary() {
-    for (status, body) in [
-        (
-            "503 Service Unavailable",
-            "<Error>\n<Code>SlowDown</Code>\n</Error>",
-        ),
-        ("500 Internal Server Error", ""),
-        ("429 Too Many Requests", ""),
+fn answers_of_services_are_temporary_or_not() {
+    let slow = "<Error>\n<Code>SlowDown</Code>\n</Error>";
+    let denied = "<Error><Code>AccessDenied</Code></Error>";
+    let expired = "<Error><Code>ExpiredToken</Code></Error>";
+    for (status, body, temporary) in [
+        ("503 Service Unavailable", slow, true),
+        ("500 Internal Server Error", "", true),
+        ("429 Too Many Requests", "", true),
+        ("403 Forbidden", denied, false),
+        ("400 Bad Request", expired, false),
+        ("301 Moved Permanently", "", false),
+        ("401 Unauthorized", "", false),
     ] {
-        for error in errors(&at(&service_of(status, body), SHORT)) {
-            assert!(error.is_temporary(), "{error}");
+        for error in errors(&at(&service_of(status, body), SHORT), "x") {
+            assert_eq!(error.is_temporary(), temporary, "{error}");
+            assert!(matches!(error, StoreError::Service { .. }), "{error}");
             let text = error.to_string();
             assert!(text.starts_with("s3://bucket/job/"), "{text}");
-            assert!(text.contains(status) && !text.contains('\n'), "{text}");
+            assert!(!temporary || text.contains(status), "{text}");
+            assert!(!text.contains('\n'), "{text}");
         }
     }
 }
 
-#[test]
-fn a_service_that_refuses_is_not_temporary() {
-    for (status, body) in [
-        ("403 Forbidden", "<Error><Code>AccessDenied</Code></Error>"),
-        (
-            "400 Bad Request",
-            "<Error><Code>ExpiredToken</Code></Error>",
-        ),
-        ("301 Moved Permanently", ""),
-        ("401 Unauthorized", ""),
-    ] {
-        for error in errors(&at(&service_of(status, body), SHORT)) {
-            assert!(!error.is_temporary(), "{error}");
-            assert!(matches!(error, StoreError::Service { .. }), "{error}");
-        }
-    }
+/// The beginning of an answer of 1000 bytes.
+fn beginning(status: &str) -> String {
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: 1000\r\nETag: \"x\"\r\n");
+    let date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
+    format!("{head}{date}\r\nx")
+}
+
+/// Waits until the client hangs up.
+fn wait(stream: &mut TcpStream) {
+    let mut byte = [0];
+    while stream.read(&mut byte).is_ok_and(|read| read > 0) {}
 }
 
 #[test]
@@ -210,12 +177,10 @@ fn a_service_that_is_away_is_temporary() {
     // hangs up at once, or in the middle of an answer
     let mute = service(|_| {});
     let short = service(|stream| {
-        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nETag: \"x\"\r\n";
-        let date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
-        let _ = stream.write_all(format!("{head}{date}\r\nx").as_bytes());
+        let _ = stream.write_all(beginning("200 OK").as_bytes());
     });
     for address in [address, mute] {
-        for error in errors(&at(&address, SHORT)) {
+        for error in errors(&at(&address, SHORT), "x") {
             assert!(error.is_temporary(), "{error}");
         }
     }
@@ -225,44 +190,28 @@ fn a_service_that_is_away_is_temporary() {
 
 #[test]
 fn a_service_that_never_answers_is_given_up() {
-    let silent = service(|stream| {
-        let mut byte = [0];
-        while stream.read(&mut byte).is_ok_and(|read| read > 0) {}
-    });
-    let limits = Limits {
+    let silent = service(wait);
+    let call = Limits {
         call: Duration::from_millis(300),
         ..SHORT
     };
-    let start = Instant::now();
-    let error = at(&silent, limits).create("x", b"y").unwrap_err();
-    assert!(matches!(error, StoreError::Io { .. }) && error.is_temporary());
-    // the limit of a request
-    let limits = Limits {
+    let request = Limits {
         retries: 0,
         request: Duration::from_secs(1),
         ..SHORT
     };
-    let error = at(&silent, limits).create("x", b"y").unwrap_err();
-    assert!(error.is_temporary(), "{error}");
-    assert!(
-        start.elapsed() < Duration::from_secs(8),
-        "{:?}, {error}",
-        start.elapsed()
-    );
+    let start = Instant::now();
+    let [call, request] =
+        [call, request].map(|limits| at(&silent, limits).create("x", b"y").unwrap_err());
+    assert!(matches!(call, StoreError::Io { .. }) && call.is_temporary());
+    assert!(request.is_temporary(), "{request}");
+    let elapsed = start.elapsed();
+    assert!(elapsed < Duration::from_secs(8), "{elapsed:?}, {request}");
 }
 
 /// Well within the limits of request and call.
 #[test]
 fn an_answer_that_stops_is_given_up() {
-    let stopped = |status: &'static str| {
-        service(move |stream| {
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: 1000\r\nETag: \"x\"\r\n");
-            let date = "Last-Modified: Wed, 01 Jan 2025 00:00:00 GMT\r\n";
-            let _ = stream.write_all(format!("{head}{date}\r\nx").as_bytes());
-            let mut byte = [0];
-            while stream.read(&mut byte).is_ok_and(|read| read > 0) {}
-        })
-    };
     let limits = Limits {
         retries: 0,
         request: Duration::from_secs(600),
@@ -270,13 +219,18 @@ fn an_answer_that_stops_is_given_up() {
         stall: Duration::from_millis(200),
         ..SHORT
     };
+    let stopped = |status: &'static str| {
+        let address = service(move |stream| {
+            let _ = stream.write_all(beginning(status).as_bytes());
+            wait(stream);
+        });
+        at(&address, limits)
+    };
     let start = Instant::now();
-    let whole = at(&stopped("200 OK"), limits);
     let range = "206 Partial Content\r\nContent-Range: bytes 0-999/1000";
-    let range = at(&stopped(range), limits);
     for error in [
-        whole.read("x", 1000).unwrap_err(),
-        range.read_at("x", 0, &mut [0; 1000]).unwrap_err(),
+        stopped("200 OK").read("x", 1000).unwrap_err(),
+        stopped(range).read_at("x", 0, &mut [0; 1000]).unwrap_err(),
     ] {
         assert!(error.is_temporary(), "{error}");
     }
@@ -286,30 +240,22 @@ fn an_answer_that_stops_is_given_up() {
 /// Another writer is always at the same object.
 #[test]
 fn a_conflict_that_stays_is_temporary() {
-    let address = service(|stream| {
-        let _ = stream.write_all(b"HTTP/1.1 ");
-        let _ = stream.write_all(b"409 Conflict\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    });
-    let error = at(&address, SHORT).create("x", b"y").unwrap_err();
+    let store = at(&service_of("409 Conflict", ""), SHORT);
+    let error = store.create("x", b"y").unwrap_err();
     assert!(error.is_temporary(), "{error}");
 }
 
 #[test]
 fn a_wrong_environment_is_named() {
-    for endpoint in ["", "localhost:9000", "http://", "ftp://x", "http://a b"] {
-        let builder = AmazonS3Builder::new()
-            .with_endpoint(endpoint)
-            .with_access_key_id("key")
-            .with_secret_access_key("secret");
+    let builder = |endpoint: &str| AmazonS3Builder::new().with_endpoint(endpoint);
+    let http = "http://127.0.0.1:9";
+    let wrong = ["", "localhost:9000", "http://", "ftp://x", "http://a b"];
+    let mut all: Vec<_> = wrong.map(|url| (builder(url), "AWS_ENDPOINT_URL")).into();
+    let not_allowed = builder(http).with_config(ALLOW_HTTP, "No");
+    all.extend([builder(http), not_allowed].map(|builder| (builder, "AWS_ALLOW_HTTP=true")));
+    for (builder, words) in all {
         let error = S3::new(builder, "bucket", "", SHORT).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("AWS_ENDPOINT_URL"), "{text}");
-        assert!(!error.is_temporary());
-    }
-    let http = || AmazonS3Builder::new().with_endpoint("http://127.0.0.1:9");
-    for builder in [http(), http().with_config(ALLOW_HTTP, "No")] {
-        let error = S3::new(builder, "bucket", "", SHORT).unwrap_err();
-        assert!(error.to_string().contains("AWS_ALLOW_HTTP=true"), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
         assert!(!error.is_temporary());
     }
     let builder = AmazonS3Builder::new().with_access_key_id("key");
@@ -323,8 +269,6 @@ fn a_store_can_be_used_in_a_runtime_and_hides_credentials() {
     let found = runtime.unwrap().block_on(async { store.bytes("x") });
     assert_eq!(found.unwrap(), None);
     let text = format!("{store:?}");
-    assert!(
-        text.contains("bucket") && !text.contains("secret"),
-        "{text}"
-    );
+    assert!(text.contains("bucket"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
 }
