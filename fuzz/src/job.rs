@@ -9,7 +9,7 @@
 //! The values of a plan are numbered as they stand in the text: an object or array, then what is in it.
 //! A plan that was changed may be refused, or be that of a job. Nothing may panic, and the plan as it is must be read.
 
-use crate::{Script, edit, fixture};
+use crate::{Script, fixture, whole};
 use homaes::{AesFile, AesInput, Cancel, Ciphertexts, DecryptOptions, Mode, Output};
 use homaes_job::{Job, Location, Planning, Worker};
 use serde_json::Value;
@@ -95,13 +95,11 @@ fn find<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
 fn change(plan: &mut Value, script: &mut Script<'_>) {
     let operation = script.byte() % 9;
     let mut chosen = script.number::<2>() as usize % count(plan);
-    let other = match operation {
-        7 => {
-            let mut other = script.number::<2>() as usize % count(plan);
-            find(plan, &mut other).map(|value| value.clone())
-        }
-        _ => None,
-    };
+    let mut other = None;
+    if operation == 7 {
+        let mut number = script.number::<2>() as usize % count(plan);
+        other = find(plan, &mut number).cloned();
+    }
     let Some(value) = find(plan, &mut chosen) else {
         return;
     };
@@ -165,16 +163,10 @@ fn change(plan: &mut Value, script: &mut Script<'_>) {
 
 /// The text of a script.
 fn text_of(good: &Good, script: &[u8]) -> Vec<u8> {
-    let mut script = Script(script);
-    let first = script.byte();
-    if first & 128 != 0 {
-        return script.0.to_vec();
-    }
-    if first & 64 != 0 {
-        let mut text = good.text.clone();
-        edit(&mut text, &mut script);
-        return text;
-    }
+    let mut script = match whole(&good.text, script) {
+        Ok(text) => return text,
+        Err(script) => script,
+    };
     if script.is_over() {
         return good.text.clone();
     }

@@ -253,19 +253,29 @@ fn edit(file: &mut Vec<u8>, script: &mut Script<'_>) {
     }
 }
 
-/// The file of a script.
-fn file_of(good: &[Good], script: &[u8]) -> (usize, Vec<u8>) {
+/// The file of a script that has it, or that changes its bytes; otherwise what follows its first byte.
+fn whole<'s>(good: &[u8], script: &'s [u8]) -> Result<Vec<u8>, Script<'s>> {
     let mut script = Script(script);
     let first = script.byte();
-    let chosen = usize::from(first & 63) % good.len();
     if first & 128 != 0 {
-        return (chosen, script.0.to_vec());
+        return Ok(script.0.to_vec());
     }
     if first & 64 != 0 {
-        let mut file = good[chosen].file.clone();
+        let mut file = good.to_vec();
         edit(&mut file, &mut script);
-        return (chosen, file);
+        return Ok(file);
     }
+    Err(script)
+}
+
+/// The file of a script.
+fn file_of(good: &[Good], script: &[u8]) -> (usize, Vec<u8>) {
+    let first = script.first().map_or(0, |first| first & 63);
+    let chosen = usize::from(first) % good.len();
+    let mut script = match whole(&good[chosen].file, script) {
+        Ok(file) => return (chosen, file),
+        Err(script) => script,
+    };
     let mut parts = good[chosen].parts.clone();
     while !script.is_over() {
         change(&mut parts, &mut script);
@@ -317,6 +327,20 @@ macro_rules! save {
     }};
 }
 
+/// Makes the keys of a set of either scheme, in files.
+macro_rules! make_keys {
+    ($scheme:ident, $set:expr, $round_keys:ident, $rng:ident, $paths:ident) => {{
+        let params: Arc<_> = $scheme::Params::new($set).expect("a sound set");
+        let secret = $scheme::SecretKey::generate(&params, &mut $rng).expect("a key");
+        let eval = $scheme::EvalKeyFile::generate(&secret, &mut $rng);
+        let how = $scheme::WrapOptions::default();
+        let wrapped = $scheme::WrappedKey::encrypt(&secret, &$round_keys, how, &mut $rng);
+        save!(&$paths[0], secret);
+        save!(&$paths[1], eval);
+        save!(&$paths[2], wrapped.expect("a wrapped key"));
+    }};
+}
+
 impl World {
     /// Always the same keys.
     fn new(folder: &Path, set: &str) -> Self {
@@ -325,26 +349,12 @@ impl World {
         let paths = ["hsk", "hek", "hwk"].map(|kind| folder.join(kind));
         let mut rng = Rng::seed_from_u64(7);
         let round_keys = homaes_aes::RoundKeys::expand(&AES_KEY).expect("16 bytes are a key");
-        if let Some(params) = homaes_bgv::sets::by_name(set) {
-            let params: Arc<_> = homaes_bgv::Params::new(params).expect("a sound set");
-            let secret = homaes_bgv::SecretKey::generate(&params, &mut rng).expect("a key");
-            let eval = homaes_bgv::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_bgv::WrapOptions::default();
-            let wrapped = homaes_bgv::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
-            save!(&paths[0], secret);
-            save!(&paths[1], eval);
-            save!(&paths[2], wrapped.expect("a set with enough levels"));
-        } else {
-            let params = homaes_tfhe::sets::by_name(set).expect("a set of one of the schemes");
-            let params: Arc<_> = homaes_tfhe::Params::new(params).expect("a sound set");
-            let secret = homaes_tfhe::SecretKey::generate(&params, &mut rng).expect("a key");
-            let eval = homaes_tfhe::EvalKeyFile::generate(&secret, &mut rng);
-            let wrapping = homaes_tfhe::WrapOptions::default();
-            let wrapped =
-                homaes_tfhe::WrappedKey::encrypt(&secret, &round_keys, wrapping, &mut rng);
-            save!(&paths[0], secret);
-            save!(&paths[1], eval);
-            save!(&paths[2], wrapped.expect("a wrapped key"));
+        match homaes_bgv::sets::by_name(set) {
+            Some(set) => make_keys!(homaes_bgv, set, round_keys, rng, paths),
+            None => {
+                let set = homaes_tfhe::sets::by_name(set).expect("a set of one of the schemes");
+                make_keys!(homaes_tfhe, set, round_keys, rng, paths);
+            }
         }
         let secret = SecretKey::open(&paths[0]).expect("a good secret key");
         let eval = EvalKey::open(&paths[1]).expect("a good evaluation key");
