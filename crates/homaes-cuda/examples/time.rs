@@ -27,17 +27,17 @@ fn main() -> Result<()> {
     let [name, steps @ ..] = &args[..] else {
         return Err("usage: time SET STEP…, with steps as sliced=5".into());
     };
-    let (arithmetic, steps) = match steps {
-        [first, rest @ ..] if first == "doubles" => (Some(Arithmetic::Doubles), rest),
-        [first, rest @ ..] if first == "integers" => (Some(Arithmetic::Integers), rest),
-        _ => (None, steps),
-    };
     let start = Instant::now();
     let params = Params::new(sets::by_name(name).ok_or("no such set")?)?;
-    let cuda = Arc::new(match arithmetic {
-        Some(arithmetic) => Cuda::alone(&params, arithmetic)?,
-        None => Cuda::new(&params, 0)?,
-    });
+    let (cuda, steps) = match steps {
+        [first, rest @ ..] if first == "doubles" => {
+            (Cuda::alone(&params, Arithmetic::Doubles)?, rest)
+        }
+        [first, rest @ ..] if first == "integers" => {
+            (Cuda::alone(&params, Arithmetic::Integers)?, rest)
+        }
+        _ => (Cuda::new(&params, 0)?, steps),
+    };
     let compiled = ms(start);
     let start = Instant::now();
     let mut rng = ChaCha20Rng::from_seed([7; 32]);
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
     let gpu = cuda.name();
     println!(r#"{{"step": "start", "gpu": "{gpu}", "compile_ms": {compiled}, "keys_ms": {keys}}}"#);
     let bench = Bench {
-        cuda,
+        cuda: Arc::new(cuda),
         secret: &secret,
         eval: &eval,
     };
@@ -104,27 +104,18 @@ impl Bench<'_> {
         Ok(Aes::new(self.eval, wrapped, layout)?.on(&device))
     }
 
-    fn batch(&self, aes: &Aes<'_>, blocks: &[Block]) -> Result<Batch> {
+    /// A batch; with `mask` of a file of these bytes, without a wait before the record.
+    fn batch(&self, aes: &Aes<'_>, blocks: &[Block], mask: Option<&[Block]>) -> Result<Batch> {
         let start = Instant::now();
-        let state = aes.evaluate(blocks)?;
-        self.cuda.wait()?;
+        let mut state = aes.evaluate(blocks)?;
+        match mask {
+            Some(mask) => aes.xor_public(&mut state, mask)?,
+            None => self.cuda.wait()?,
+        }
         let done = ms(start);
         let record = aes.encode_batch(&state)?;
         Ok(Batch {
             ms: [done, ms(start)],
-            digest: digest(&record),
-        })
-    }
-
-    /// A batch of a file with the bytes `mask`.
-    fn masked(aes: &Aes<'_>, blocks: &[Block], mask: &[Block]) -> Result<Batch> {
-        let start = Instant::now();
-        let mut state = aes.evaluate(blocks)?;
-        aes.xor_public(&mut state, mask)?;
-        let launched = ms(start);
-        let record = aes.encode_batch(&state)?;
-        Ok(Batch {
-            ms: [launched, ms(start)],
             digest: digest(&record),
         })
     }
@@ -134,8 +125,8 @@ impl Bench<'_> {
         let wrapped = self.wrapped(layout)?;
         let aes = self.on_gpu(&wrapped, layout)?;
         let blocks = blocks(aes.blocks_per_batch().min(most));
-        let first = self.batch(&aes, &blocks)?;
-        let batches = (0..count).map(|_| self.batch(&aes, &blocks));
+        let first = self.batch(&aes, &blocks, None)?;
+        let batches = (0..count).map(|_| self.batch(&aes, &blocks, None));
         let batches: Vec<Batch> = batches.collect::<Result<_>>()?;
         if batches.iter().any(|b| b.digest != first.digest) {
             return Err("batches of the same blocks differ".into());
@@ -157,10 +148,7 @@ impl Bench<'_> {
         let block = |i: usize| (0xf0f1_f2f3_u128 << 96 | i as u128).to_be_bytes();
         let batch = |k: usize| {
             let blocks: Vec<Block> = (k * blocks..(k + 1) * blocks).map(block).collect();
-            match file {
-                true => Self::masked(&aes, &blocks, &mask),
-                false => self.batch(&aes, &blocks),
-            }
+            self.batch(&aes, &blocks, file.then_some(&mask[..]))
         };
         let batches: Vec<Batch> = (0..count).map(batch).collect::<Result<_>>()?;
         let digest = batches.iter().fold(0, |d, b| d ^ b.digest);
@@ -179,9 +167,9 @@ impl Bench<'_> {
         let wrapped = self.wrapped(layout)?;
         let aes = self.on_gpu(&wrapped, layout)?;
         let blocks = blocks(aes.blocks_per_batch());
-        self.batch(&aes, &blocks)?;
+        self.batch(&aes, &blocks, None)?;
         let (batches, calls) = self.cuda.traced(|| {
-            let batches = (0..count).map(|_| self.batch(&aes, &blocks));
+            let batches = (0..count).map(|_| self.batch(&aes, &blocks, None));
             batches.collect::<Result<Vec<Batch>>>()
         })?;
         let wall: f64 = batches?.iter().map(|b| b.ms[1]).sum();

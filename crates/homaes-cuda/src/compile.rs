@@ -62,12 +62,8 @@ fn kept(
 ) -> Result<Vec<u8>> {
     let Some(folder) = folder else { return make() };
     let path = folder.join(name);
-    // opening a pipe would wait for its writer
-    let is_file = fs::metadata(&path).is_ok_and(|found| found.is_file());
-    let read = is_file.then(|| fs::read(&path).ok()).flatten();
-    if let Some((digest, image)) = read
-        .as_deref()
-        .and_then(|bytes| bytes.split_at_checked(DIGEST))
+    if let Ok(bytes) = fs::read(&path)
+        && let Some((digest, image)) = bytes.split_at_checked(DIGEST)
         && blake3::hash(image).as_bytes()[..] == *digest
     {
         return Ok(image.to_vec());

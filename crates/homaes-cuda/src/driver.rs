@@ -3,7 +3,7 @@
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
 use crate::compile;
-use crate::kernels::{MOST_PRIMES, NAMES, ROOTS};
+use crate::kernels::{MOST_PRIMES, ROOTS, kernels};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -156,7 +156,7 @@ impl Driver {
                 let function = result::module::get_function(module, c_name).map_err(device)?;
                 Ok((name, Function::new(function)))
             };
-            let functions = NAMES.iter().copied().map(function);
+            let functions = kernels().map(|(name, _)| function(name));
             let constants = result::module::get_global(module, c"roots".into());
             let (constants, _) = constants.map_err(device)?;
             (functions.collect::<Result<_, Error>>()?, constants)

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
-use crate::kernels::{MOST_PRIMES, NAMES, ROOTS, definitions, source};
+use crate::kernels::{MOST_PRIMES, ROOTS, definitions, kernels, source};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::Path;
 use std::process::Command;
-#[cfg(test)]
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{env, fs, io, process};
 
@@ -83,7 +81,7 @@ fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, S
 fn compiled(folder: &Path, arithmetic: Arithmetic, cols: usize) -> io::Result<Vec<u8>> {
     fs::write(folder.join("kernels.cu"), source(arithmetic))?;
     fs::write(folder.join("emulator.cpp"), include_str!("emulator.cpp"))?;
-    let names = NAMES.iter().map(|name| format!("KERNEL({name})\n"));
+    let names = kernels().map(|(name, _)| format!("KERNEL({name})\n"));
     fs::write(folder.join("names.h"), names.collect::<String>())?;
     let library = folder.join("libkernels.so");
     let mut compiler = Command::new("c++");
@@ -109,13 +107,10 @@ pub(crate) struct Driver {
     launches: AtomicUsize,
     pub(crate) trace: Trace,
     /// limit of memory in bytes; 0 for none
-    #[cfg(test)]
     pub(crate) most: AtomicUsize,
     /// whether copies from it fail
-    #[cfg(test)]
     pub(crate) unreadable: AtomicBool,
     /// words copied to it
-    #[cfg(test)]
     pub(crate) written: AtomicUsize,
 }
 
@@ -141,11 +136,8 @@ impl Driver {
             used: AtomicUsize::default(),
             launches: AtomicUsize::default(),
             trace: Default::default(),
-            #[cfg(test)]
             most: AtomicUsize::default(),
-            #[cfg(test)]
             unreadable: AtomicBool::default(),
-            #[cfg(test)]
             written: AtomicUsize::default(),
         };
         out.set_roots(roots)?;
@@ -169,12 +161,10 @@ impl Driver {
         Ok("the emulator".into())
     }
 
-    #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
     fn room(&self, bytes: usize) -> Result<()> {
         let most = self.most.load(Ordering::Relaxed);
         let free = most.saturating_sub(self.used());
@@ -182,11 +172,6 @@ impl Driver {
             true => Ok(()),
             false => Err(Error::Memory { bytes, free }),
         }
-    }
-
-    #[cfg(not(test))]
-    fn room(&self, _: usize) -> Result<()> {
-        Ok(())
     }
 
     /// Memory of arbitrary content, preceded by its length.
@@ -211,7 +196,6 @@ impl Driver {
 
     /// Safety: `to` has room for the words.
     pub(crate) unsafe fn write(&self, to: u64, from: &[u64]) -> Result<()> {
-        #[cfg(test)]
         self.written.fetch_add(from.len(), Ordering::Relaxed);
         self.trace.timed("upload", 8 * from.len(), || {
             // SAFETY: as the caller vouches.
@@ -222,7 +206,6 @@ impl Driver {
 
     /// Safety: `from` holds that many words.
     pub(crate) unsafe fn read(&self, from: u64, to: &mut [u64]) -> Result<()> {
-        #[cfg(test)]
         if self.unreadable.load(Ordering::Relaxed) {
             let at = "a download";
             let why = "requested by the test".into();

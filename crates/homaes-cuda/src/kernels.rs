@@ -75,48 +75,19 @@ pub(crate) fn definitions(cols: usize) -> [String; 2] {
 /// Options besides the GPU's architecture. Products and sums are rounded separately, as on the processor.
 pub(crate) const OPTIONS: &[&str] = &["--std=c++17", "--fmad=false"];
 
-/// Entry points of the source.
-pub(crate) const NAMES: &[&str] = &[
-    "rows_convert",
-    "columns_inverse",
-    "columns_forward",
-    "columns_finish",
-    "parts_columns",
-    "key_columns",
-    "inner_product",
-    "mix_columns",
-    "sum_limbs",
-    "block_values",
-    "block_coefficients",
-    "block_rows",
-    "pack_limbs",
-    #[cfg(test)]
-    "test_block",
-    #[cfg(test)]
-    "test_warp",
-    #[cfg(test)]
-    "test_words",
-    #[cfg(test)]
-    "test_without_barrier",
-    #[cfg(test)]
-    "test_beyond_memory",
-    #[cfg(test)]
-    "test_mixed_barriers",
-    #[cfg(test)]
-    "test_numbers",
-    #[cfg(test)]
-    "test_nearest",
-    #[cfg(all(test, feature = "trace"))]
-    "ceiling_copy",
-    #[cfg(all(test, feature = "trace"))]
-    "ceiling_arithmetic",
-    #[cfg(all(test, feature = "trace"))]
-    "ceiling_shuffle",
-    #[cfg(all(test, feature = "trace"))]
-    "ceiling_shared",
-    #[cfg(all(test, feature = "trace"))]
-    "ceiling_nothing",
-];
+/// Names and texts of the kernels.
+pub(crate) fn kernels() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let begin = "extern \"C\" __global__ void ";
+    let all = FILES
+        .iter()
+        .flat_map(move |(_, text)| text.split(begin).skip(1));
+    all.map(|kernel| {
+        let bounds = kernel.strip_prefix("__launch_bounds__(");
+        let head = bounds.and_then(|bounds| bounds.split_once(") "));
+        let head = head.map_or(kernel, |(_, head)| head);
+        (head.split('(').next().unwrap_or(head), kernel)
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -125,14 +96,11 @@ mod tests {
     #[cfg(feature = "trace")]
     #[test]
     fn files_of_a_folder_replace_those_built_in() {
-        let folder = std::env::temp_dir().join(format!("homaes-kernels-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("rows.cu"), "// other rows\n").unwrap();
-        let found = with_files_of(&folder, Arithmetic::Integers);
-        std::fs::remove_dir_all(&folder).unwrap();
-        let rows = FILES.iter().find(|(name, _)| *name == "rows.cu").unwrap().1;
-        let built_in = files(Arithmetic::Integers).map(|(_, text)| *text);
-        let built_in: String = built_in.collect();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("rows.cu"), "// other rows\n").unwrap();
+        let found = with_files_of(folder.path(), Arithmetic::Integers);
+        let rows = include_str!("../kernels/rows.cu");
+        let built_in = source(Arithmetic::Integers);
         assert_eq!(found, built_in.replace(rows, "// other rows\n"));
     }
 
@@ -140,11 +108,12 @@ mod tests {
     #[test]
     fn every_kernel_waits_for_those_before_it() {
         let files = FILES.iter().filter(|(name, _)| name.ends_with(".cu"));
-        let kernels = files.flat_map(|(_, text)| text.split("extern \"C\" __global__").skip(1));
-        let kernels: Vec<&str> = kernels.collect();
-        assert_eq!(kernels.len(), NAMES.len());
-        for kernel in kernels {
-            assert!(kernel.contains("AFTER_THE_LAST();"), "{kernel}");
+        let count = files.map(|(_, text)| text.matches("__global__").count());
+        assert_eq!(kernels().count(), count.sum::<usize>());
+        for (name, kernel) in kernels() {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            assert!(!name.is_empty() && name.chars().all(allowed), "{name}");
+            assert!(kernel.contains("AFTER_THE_LAST();"), "{name}");
         }
     }
 }

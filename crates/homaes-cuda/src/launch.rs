@@ -6,7 +6,8 @@ use crate::Result;
 use crate::args::Arg::{self, At, Int, Map, Words};
 use crate::driver::Driver;
 use crate::memory::Buffer;
-use crate::plans::{Convert, Placed};
+use crate::plans::Placed;
+use crate::switch_tables::Convert;
 use std::sync::Arc;
 
 const BLOCK: usize = 128;
@@ -49,6 +50,11 @@ fn padded(words: impl IntoIterator<Item = u64>, most: usize) -> Vec<u64> {
     assert!(words.len() <= most, "more than a kernel has room for");
     words.resize(most, 0);
     words
+}
+
+/// `struct Sources`.
+fn sources_arg(sources: &[u64]) -> Arg {
+    Words(padded(sources.iter().copied(), MOST_ITEMS))
 }
 
 /// Addresses of the components of products, first and second alternating.
@@ -203,8 +209,7 @@ impl Gpu {
         out: u64,
     ) -> Result<()> {
         let size = [limbs, sources.len()];
-        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
-        let args = [At(prime_of), At(place), sources, At(out)];
+        let args = [At(prime_of), At(place), sources_arg(sources), At(out)];
         self.on_columns("columns_inverse", size, [1, 0], args)
     }
 
@@ -227,9 +232,9 @@ impl Gpu {
         [converted, out]: [u64; 2],
     ) -> Result<()> {
         let size = [limbs, sources.len()];
-        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
         let tables = [prime_of, place, factor].map(At);
-        let args = tables.into_iter().chain([sources, At(converted), At(out)]);
+        let rest = [sources_arg(sources), At(converted), At(out)];
+        let args = tables.into_iter().chain(rest);
         self.on_columns("columns_finish", size, [1, 1], args)
     }
 
@@ -319,8 +324,7 @@ impl Gpu {
         out: u64,
     ) -> Result<()> {
         let size = [limbs, sources.len() / 4];
-        let sources = Words(padded(sources.iter().copied(), MOST_ITEMS));
-        let args = [At(prime_of), At(constants), sources, At(out)];
+        let args = [At(prime_of), At(constants), sources_arg(sources), At(out)];
         self.on_words("mix_columns", size, args)
     }
 

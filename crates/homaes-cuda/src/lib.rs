@@ -29,7 +29,7 @@
 //! | constants in doubles or integers | `arithmetic.rs` |
 //! | buffers | `memory.rs` |
 //! | a parameter set on a GPU, and the operations | `cuda.rs` |
-//! | tables of plans, made once | `plans.rs` |
+//! | tables of plans, made once | `plans.rs`, `switch_tables.rs` |
 //! | a key switch, kernel by kernel | `pass.rs` |
 //! | times of kernels (feature `trace`) | `trace.rs` |
 //! | tables of a ring's slots | `slots.rs` |
@@ -63,6 +63,7 @@ mod memory;
 mod pass;
 mod plans;
 mod slots;
+mod switch_tables;
 mod trace;
 
 #[cfg(test)]

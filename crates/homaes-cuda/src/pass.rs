@@ -24,7 +24,8 @@ use crate::launch::{
     ProductTables, SumTables,
 };
 use crate::memory::{Buffer, Held};
-use crate::plans::{ModSwitchTables, PassConstants, Placed, SwitchTables};
+use crate::plans::{PassConstants, Placed};
+use crate::switch_tables::{ModSwitchTables, SwitchTables};
 use homaes_bgv::device::{Addend, KeyPoly, Pass, Post, Products, Shape, Sums};
 use homaes_bgv::{Params, Result};
 use homaes_rns::{ModSwitch, Poly};
@@ -340,8 +341,10 @@ impl<'a> Switching<'a> {
         let unscaled = shape.unscaled && !plan.all_special;
         let primes = tables.at(at.convert.source_prime);
         gpu.columns_inverse(from, [primes, tables.at(at.order)], &pieces, self.words)?;
-        let scale = unscaled.then_some(at.unscaled);
-        let convert = at.convert.with_scale(scale);
+        let mut convert = at.convert.clone();
+        if unscaled {
+            convert.scale = at.unscaled;
+        }
         let elements = pieces.len();
         gpu.rows_convert(tables, &convert, elements, [self.words, self.extended])?;
         let primes = tables.at(at.convert.target_prime);

@@ -5,20 +5,16 @@
 
 use crate::Result;
 use crate::args::{Tables, map};
-use crate::arithmetic::{Arithmetic, SOURCES};
+use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
-use crate::kernels::MOST_PRIMES;
 use crate::memory::Buffer;
+use crate::switch_tables::{ModSwitchTables, SwitchTables, padded};
 use homaes_bgv::Params;
 use homaes_bgv::device::{Addend, Pass, Post};
-use homaes_math::Modulus;
-use homaes_math::rns::Conversion;
 use homaes_rns::{ModSwitch, SwitchPlan};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most targets of a digit's conversion.
-const TARGETS: usize = 47;
 /// Rows of a table of constants.
 const ROWS: usize = 16;
 /// Kinds of passes whose constants are kept per plan. AES has two kinds for most plans; user circuits a few more.
@@ -119,7 +115,7 @@ impl Plans {
         put_mod_switch(&mut key, plan);
         kept(&self.mod_switches, key, || {
             Placed::new(driver, |tables| {
-                lowering_tables(driver.arithmetic, params, plan, tables)
+                ModSwitchTables::new(driver.arithmetic, params, plan, tables)
             })
         })
     }
@@ -135,7 +131,7 @@ impl Plans {
         kept(&self.switches, key, || {
             Ok(Arc::new(SwitchEntry {
                 tables: Placed::new(driver, |tables| {
-                    switch_tables(driver.arithmetic, params, plan, tables)
+                    SwitchTables::new(driver.arithmetic, params, plan, tables)
                 })?,
                 constants: Mutex::default(),
             }))
@@ -288,233 +284,5 @@ fn pass_constants(
         first: tables.words(first),
         two: tables.words(two),
         special: tables.words(special),
-    }
-}
-
-/// Positions of the tables of a conversion, in words, and its sizes.
-#[derive(Clone)]
-pub(crate) struct Convert {
-    pub(crate) source_prime: usize,
-    pub(crate) target_prime: usize,
-    /// factor of coefficients, per limb
-    pub(crate) scale: usize,
-    /// `struct Digit` each
-    pub(crate) digits: usize,
-    /// `struct Target` per digit and target
-    pub(crate) table: usize,
-    pub(crate) targets: usize,
-    pub(crate) limbs: usize,
-    /// sources and targets of each digit
-    pub(crate) sizes: Vec<[usize; 2]>,
-}
-
-/// A digit: positions of its limbs, its conversion, and per target the conversion's number for it, if any.
-struct ConvertDigit<'a> {
-    places: Vec<usize>,
-    conversion: &'a Conversion,
-    targets: Vec<Option<usize>>,
-}
-
-impl Convert {
-    /// The same with another table of factors of coefficients.
-    pub(crate) fn with_scale(&self, scale: Option<usize>) -> Self {
-        let scale = scale.unwrap_or(self.scale);
-        Self {
-            scale,
-            ..self.clone()
-        }
-    }
-
-    fn new(
-        arithmetic: Arithmetic,
-        params: &Params,
-        [sources, targets]: [&[usize]; 2],
-        scale: Vec<[u64; 2]>,
-        digits: &[ConvertDigit<'_>],
-        tables: &mut Tables,
-    ) -> Self {
-        let moduli = targets.iter().map(|&i| params.rns().modulus(i));
-        let moduli: Vec<&Modulus> = moduli.collect();
-        let mut sizes = Vec::new();
-        let mut heads = Vec::new();
-        let mut table = Vec::new();
-        for digit in digits {
-            let own = |(at, target): (usize, &Option<usize>)| target.map(|_| at);
-            let held: Vec<usize> = digit.targets.iter().enumerate().filter_map(own).collect();
-            let count = digit.places.len();
-            assert!(
-                count < SOURCES && held.len() <= TARGETS,
-                "a conversion that is too large"
-            );
-            sizes.push([count, held.len()]);
-            let places = padded(digit.places.iter().copied(), SOURCES, 0);
-            let held_places = padded(held.iter().copied(), TARGETS + 1, 0);
-            let ints: Vec<usize> = core::iter::once(count)
-                .chain(places)
-                .chain([held.len()])
-                .chain(held_places)
-                .collect();
-            let pair = |pair: &[usize]| pair[0] as u64 | (pair[1] as u64) << 32;
-            heads.extend(ints.chunks(2).map(pair));
-            let inverses = digit.conversion.inverses().iter().map(|x| TWO_47 * x);
-            heads.extend(padded(inverses.map(f64::to_bits), SOURCES, 0));
-            for (target, m) in digit.targets.iter().zip(&moduli) {
-                let target = target.map(|j| (digit.conversion, j));
-                table.extend(arithmetic.target(target, m));
-            }
-        }
-        Self {
-            source_prime: tables.places(sources.iter().copied()),
-            target_prime: tables.places(targets.iter().copied()),
-            scale: tables.words(scale.into_iter().flatten()),
-            digits: tables.words(heads),
-            table: tables.words(table),
-            targets: targets.len(),
-            limbs: sources.len(),
-            sizes,
-        }
-    }
-}
-
-const TWO_47: f64 = (1u64 << 47) as f64;
-
-fn padded<T: Copy>(
-    some: impl IntoIterator<Item = T>,
-    count: usize,
-    zero: T,
-) -> impl Iterator<Item = T> {
-    some.into_iter().chain(core::iter::repeat(zero)).take(count)
-}
-
-pub(crate) struct ModSwitchTables {
-    /// of the dropped limbs
-    pub(crate) places: usize,
-    pub(crate) convert: Convert,
-    pub(crate) kept: usize,
-    pub(crate) factor: usize,
-}
-
-fn lowering_tables(
-    arithmetic: Arithmetic,
-    params: &Params,
-    plan: &ModSwitch,
-    tables: &mut Tables,
-) -> ModSwitchTables {
-    let rns = params.rns();
-    let (dropped, to) = (plan.dropped(), plan.to());
-    let conversion = plan.conversion();
-    let scales = conversion.scales().iter().zip(plan.dropped_primes());
-    let scales = scales.map(|(c, &i)| arithmetic.factor(rns.modulus(i), c.w));
-    let kept = (0..to.len()).map(|j| plan.source(j).map_or(-1, |at| at as i32));
-    let kept: Vec<i32> = kept.collect();
-    let factors = (0..to.len()).map(|j| {
-        let m = rns.modulus(to[j]);
-        plan.factor(j).map_or([0; 2], |c| arithmetic.factor(m, c.w))
-    });
-    let factors: Vec<u64> = factors.flatten().collect();
-    let digit = ConvertDigit {
-        places: (0..dropped.len()).collect(),
-        conversion,
-        targets: (0..to.len()).map(Some).collect(),
-    };
-    let primes = [plan.dropped_primes(), to];
-    ModSwitchTables {
-        places: tables.places(dropped.iter().copied()),
-        convert: Convert::new(
-            arithmetic,
-            params,
-            primes,
-            scales.collect(),
-            &[digit],
-            tables,
-        ),
-        kept: tables.ints(kept),
-        factor: tables.words(factors),
-    }
-}
-
-pub(crate) struct SwitchTables {
-    /// for elements that `scale` multiplied
-    pub(crate) convert: Convert,
-    /// factors of coefficients for elements not yet multiplied by `scale`
-    pub(crate) unscaled: usize,
-    /// whether the digit owns the prime, by digit and extended prime
-    pub(crate) own: usize,
-    /// the digit that owns an extended prime, or -1
-    pub(crate) owner: usize,
-    /// (P/P_l)⁻¹ per source prime, and 1
-    pub(crate) scale: usize,
-    pub(crate) unit: usize,
-    /// (P/P_l)⁻¹ without the factor R of a product
-    pub(crate) unstored_scale: usize,
-    /// positions 0, 1, …
-    pub(crate) order: usize,
-    /// position of an extended prime among the dropped ones, or -1
-    pub(crate) dropped: usize,
-    pub(crate) down: ModSwitchTables,
-}
-
-fn switch_tables(
-    arithmetic: Arithmetic,
-    params: &Params,
-    plan: &SwitchPlan,
-    tables: &mut Tables,
-) -> SwitchTables {
-    let rns = params.rns();
-    let (from, extended) = (&plan.from, &plan.extended);
-    assert!(
-        rns.count() <= MOST_PRIMES,
-        "more primes than the kernels have room for"
-    );
-    let digits = || plan.digits.iter();
-    let own = digits().flat_map(|d| (0..extended.len()).map(|at| usize::from(d.owns(at))));
-    let own: Vec<usize> = own.collect();
-    let owner = (0..extended.len()).map(|at| {
-        let owner = digits().position(|d| d.owns(at));
-        owner.map_or(-1, |d| d as i32)
-    });
-    let owner: Vec<i32> = owner.collect();
-    let dropped = (0..extended.len()).map(|at| {
-        let place = plan.down.dropped().iter().position(|&d| d == at);
-        place.map_or(-1, |place| place as i32)
-    });
-    let dropped: Vec<i32> = dropped.collect();
-    let mut words = vec![0; from.len()];
-    for d in digits() {
-        for (&at, c) in d.own.iter().zip(d.conversion().scales()) {
-            words[at] = c.w;
-        }
-    }
-    let source = |at: usize| (rns.modulus(from[at]), words[at], plan.scale[at].w);
-    let by_source = |of: &dyn Fn(&Modulus, u64, u64) -> u64| -> Vec<[u64; 2]> {
-        let places = 0..from.len();
-        let factors = places.map(|at| {
-            let (m, words, scale) = source(at);
-            arithmetic.factor(m, of(m, words, scale))
-        });
-        factors.collect()
-    };
-    let each: Vec<ConvertDigit<'_>> = digits()
-        .map(|d| ConvertDigit {
-            places: d.own.clone(),
-            conversion: d.conversion(),
-            targets: (0..extended.len()).map(|at| d.target(at)).collect(),
-        })
-        .collect();
-    let scale = by_source(&|_, words, _| words);
-    let factors = |tables: &mut Tables, of: &dyn Fn(&Modulus, u64, u64) -> u64| {
-        tables.words(by_source(of).into_iter().flatten())
-    };
-    SwitchTables {
-        convert: Convert::new(arithmetic, params, [from, extended], scale, &each, tables),
-        unscaled: factors(tables, &|m, words, scale| m.mul(words, scale)),
-        own: tables.places(own),
-        owner: tables.ints(owner),
-        scale: factors(tables, &|_, _, scale| scale),
-        unit: factors(tables, &|_, _, _| 1),
-        unstored_scale: factors(tables, &|m, _, scale| m.from_stored(scale)),
-        order: tables.places(0..from.len()),
-        dropped: tables.ints(dropped),
-        down: lowering_tables(arithmetic, params, &plan.down, tables),
     }
 }

@@ -11,7 +11,7 @@ mod numbers;
 
 use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
-use homaes_aes::{Direction, Layout, RoundKeys};
+use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Device, Pass, Processor, Products, Shape, Summands, Sums};
 use homaes_bgv::{
     Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
@@ -77,26 +77,19 @@ impl Compared {
         }
     }
 
-    fn compare(&self, params: &Params, to: &[usize], found: &[Poly], want: &[Poly]) {
+    /// Runs an operation on the GPU and on the processor.
+    fn compare(&self, params: &Params, to: &[usize], run: &dyn Fn(&dyn Device) -> Vec<Poly>) {
+        let [found, want] = [&self.cuda as &dyn Device, &Processor].map(run);
         assert_eq!(found.len(), want.len());
-        for (found, want) in found.iter().zip(want) {
-            let [found, want] = [found, want].map(|poly| canonical(params, to, poly));
-            assert!(found == want);
+        for (found, want) in found.iter().zip(&want) {
+            assert!(canonical(params, to, found) == canonical(params, to, want));
         }
     }
-}
 
-impl Compared {
-    fn compare_devices(
-        &self,
-        pass: &Pass<'_>,
-        run: impl Fn(&dyn Device) -> Result<Vec<[Poly; 2]>>,
-    ) {
-        let [found, want] = [&self.cuda as &dyn Device, &Processor].map(|device| {
-            let polys = run(device).unwrap().into_iter().flatten();
-            polys.collect::<Vec<Poly>>()
+    fn compare_pass(&self, pass: &Pass<'_>, run: impl Fn(&dyn Device) -> Result<Vec<[Poly; 2]>>) {
+        self.compare(pass.params, pass.plan.down.to(), &|device| {
+            run(device).unwrap().into_iter().flatten().collect()
         });
-        self.compare(pass.params, pass.plan.down.to(), &found, &want);
     }
 }
 
@@ -106,13 +99,13 @@ impl Device for Compared {
         let made: Vec<[Poly; 2]> = (0..2 * products.factors.len() as u64)
             .map(|seed| [2, 3].map(|k| edges(pass.params, &pass.plan.from, 100 * k + seed)))
             .collect();
-        let factors = (0..products.factors.len()).map(|k| [&made[2 * k], &made[2 * k + 1]]);
+        let factors = made.as_chunks().0.iter().map(|[x, y]| [x, y]);
         let edged = Products {
             factors: &factors.collect::<Vec<_>>(),
             ..*products
         };
         assert!(Cuda::has_products(pass));
-        self.compare_devices(pass, |device| device.products(pass, &edged));
+        self.compare_pass(pass, |device| device.products(pass, &edged));
         Processor.products(pass, products)
     }
 
@@ -138,7 +131,7 @@ impl Device for Compared {
             ..*sums
         };
         assert!(Cuda::has_sums(pass, &edged));
-        self.compare_devices(pass, |device| device.sums(pass, &edged));
+        self.compare_pass(pass, |device| device.sums(pass, &edged));
         Processor.sums(pass, sums)
     }
 
@@ -156,14 +149,12 @@ impl Device for Compared {
         from.sort_unstable();
         let from: Vec<usize> = from.into_iter().map(|(_, i)| i).collect();
         // more than one call takes
-        let edged: Vec<Poly> = (0..70).map(|seed| edges(params, &from, seed)).collect();
-        let edged: Vec<&Poly> = edged
-            .iter()
-            .take(if params.ring().cols() == 1 { 70 } else { 1 })
-            .collect();
-        let [found, want] = [&self.cuda as &dyn Device, &Processor]
-            .map(|device| device.mod_down(params, meter, plan, &edged).unwrap());
-        self.compare(params, plan.to(), &found, &want);
+        let count = if params.ring().cols() == 1 { 70 } else { 1 };
+        let edged: Vec<Poly> = (0..count).map(|seed| edges(params, &from, seed)).collect();
+        let edged: Vec<&Poly> = edged.iter().collect();
+        self.compare(params, plan.to(), &|device| {
+            device.mod_down(params, meter, plan, &edged).unwrap()
+        });
         Processor.mod_down(params, meter, plan, all)
     }
 
@@ -181,21 +172,19 @@ impl Device for Compared {
             .collect();
         let edged = made.as_chunks().0.iter().map(|b: &[_; 4]| b.each_ref());
         let edged: Vec<[&[Poly; 2]; 4]> = edged.collect();
-        let [found, want] = [&self.cuda as &dyn Device, &Processor].map(|device| {
+        self.compare(params, basis, &|device| {
             let mixed = device.mix_columns(params, meter, basis, mix, &edged);
-            let polys = mixed.unwrap().into_iter().flatten().flatten();
-            polys.collect::<Vec<Poly>>()
+            mixed.unwrap().into_iter().flatten().flatten().collect()
         });
-        self.compare(params, basis, &found, &want);
         Processor.mix_columns(params, meter, basis, mix, columns)
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
-        let x = edges(params, basis, 1);
-        let [mut found, mut want] = [x.clone(), x];
-        self.cuda.add(params, basis, &mut found, b)?;
-        Processor.add(params, basis, &mut want, b)?;
-        self.compare(params, basis, &[found], &[want]);
+        self.compare(params, basis, &|device| {
+            let mut x = edges(params, basis, 1);
+            device.add(params, basis, &mut x, b).unwrap();
+            vec![x]
+        });
         Processor.add(params, basis, a, b)
     }
 
@@ -208,43 +197,59 @@ impl Device for Compared {
     }
 }
 
+/// Keys of a set and a batch of blocks.
+struct World {
+    params: Arc<Params>,
+    eval: EvalKey,
+    wrapped: WrappedKey,
+    blocks: Vec<Block>,
+    layout: Layout,
+}
+
+impl World {
+    fn new(set: &ParamSet, layouts: &'static [Layout], direction: Direction) -> Self {
+        let params = Params::new(set).unwrap();
+        let mut rng = ChaCha20Rng::from_seed([9; 32]);
+        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let eval = EvalKey::generate(&secret, &mut rng);
+        let keys = RoundKeys::expand(&[0x3c; 16]).unwrap();
+        let how = WrapOptions {
+            direction,
+            layouts,
+            levels_left: None,
+        };
+        let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
+        let block = |b: usize| core::array::from_fn(|i| (7 * b + 31 * i * i) as u8);
+        let blocks = (0..params.blocks_per_batch(layouts[0])).map(block);
+        Self {
+            blocks: blocks.collect(),
+            params,
+            eval,
+            wrapped,
+            layout: layouts[0],
+        }
+    }
+
+    fn aes(&self) -> Aes<'_> {
+        Aes::new(&self.eval, &self.wrapped, self.layout).unwrap()
+    }
+}
+
 /// Compares up to `most` operations of a cipher; returns how many were left.
 fn compared(
     set: &ParamSet,
-    layout: &'static [Layout],
+    layouts: &'static [Layout],
     direction: Direction,
     arithmetic: Arithmetic,
     most: usize,
 ) -> Option<usize> {
-    let params = Params::new(set).unwrap();
-    let cuda = match Cuda::alone(&params, arithmetic) {
-        Ok(cuda) => cuda,
-        Err(why) => {
-            println!("skipped: {why}");
-            return None;
-        }
-    };
-    let mut rng = ChaCha20Rng::from_seed([9; 32]);
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    let eval = EvalKey::generate(&secret, &mut rng);
-    let keys = RoundKeys::expand(&[0x3c; 16]).unwrap();
-    let how = WrapOptions {
-        direction,
-        layouts: layout,
-        levels_left: None,
-    };
-    let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
-    let device = Arc::new(Compared {
-        cuda,
-        left: AtomicUsize::new(most),
-    });
-    let aes = Aes::new(&eval, &wrapped, layout[0])
-        .unwrap()
-        .on(&(device.clone() as Arc<dyn Device>));
-    let input: Vec<_> = (0..params.blocks_per_batch(layout[0]))
-        .map(|b| [b as u8; 16])
-        .collect();
-    let done = aes.evaluate(&input);
+    let cuda = Cuda::alone(&Params::new(set).unwrap(), arithmetic);
+    let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
+    let world = World::new(set, layouts, direction);
+    let left = AtomicUsize::new(most);
+    let device = Arc::new(Compared { cuda, left });
+    let aes = world.aes().on(&(device.clone() as Arc<dyn Device>));
+    let done = aes.evaluate(&world.blocks);
     let left = device.left.load(Ordering::Relaxed);
     assert_eq!(done.is_ok(), left <= most, "{:?}", done.err());
     Some(left)

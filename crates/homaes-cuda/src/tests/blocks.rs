@@ -20,6 +20,24 @@ fn bytes(count: usize, seed: u64) -> Vec<u8> {
     (0..count as u64).map(byte).collect()
 }
 
+fn plaintext(bytes: &[u8], n: usize, seed: u64) -> Plaintext<'_> {
+    let signs = self::bytes(n / 8, seed);
+    Plaintext { bytes, signs }
+}
+
+/// The records of polynomials over `basis`.
+fn packed(device: &dyn Device, params: &Params, basis: &[usize], polys: &[Poly]) -> Vec<u8> {
+    let bits = basis
+        .iter()
+        .map(|&i| params.rns().modulus(i).bits() as usize);
+    let length = params.ring().n() / 8 * bits.sum::<usize>();
+    let mut out = vec![0; polys.len() * length];
+    let mut slices: Vec<&mut [u8]> = out.chunks_exact_mut(length).collect();
+    let all: Vec<&Poly> = polys.iter().collect();
+    device.pack(params, basis, &all, &mut slices).unwrap();
+    out
+}
+
 #[test]
 fn public_blocks() {
     for (params, cuda) in SETS.into_iter().filter_map(bench) {
@@ -31,12 +49,8 @@ fn public_blocks() {
         // at the small ring, more than one launch takes
         let all = if params.ring().cols() == 1 { 70 } else { 3 };
         let plain = columns.iter().cycle().zip(5..5 + all);
-        let plain: Vec<Plaintext<'_>> = plain
-            .map(|(bytes, seed)| Plaintext {
-                bytes,
-                signs: self::bytes(n / 8, seed),
-            })
-            .collect();
+        let plain = plain.map(|(bytes, seed)| plaintext(bytes, n, seed));
+        let plain: Vec<Plaintext<'_>> = plain.collect();
         let onto: Vec<Poly> = (0..all).map(|seed| edges(&params, &basis, seed)).collect();
         let onto: Vec<&Poly> = onto.iter().collect();
         let compare = |basis: &[usize], plain: &[Plaintext<'_>], onto: &[&Poly]| {
@@ -66,11 +80,7 @@ fn two_sets_of_a_ring_take_turns_on_a_gpu() {
     for (params, cuda) in both.iter().flatten().cycle().take(4) {
         let basis: Vec<usize> = (0..params.rns().count()).collect();
         let bytes = bytes(params.slots().count(), 3);
-        let signs = vec![0x5a; params.ring().n() / 8];
-        let plain = [Plaintext {
-            bytes: &bytes,
-            signs,
-        }];
+        let plain = [plaintext(&bytes, params.ring().n(), 4)];
         let [found, want] = [cuda as &dyn Device, &Processor].map(|device| {
             let polys = device.public(params, &basis, &plain, &[]).unwrap();
             canonical(params, &basis, &polys[0])
@@ -85,19 +95,8 @@ fn records() {
         // primes of all lengths, in any order
         let basis: Vec<usize> = (0..params.rns().count()).rev().collect();
         let polys = [1, 100, 200].map(|seed| edges(&params, &basis, seed));
-        let all: Vec<&Poly> = polys.iter().collect();
-        let bits = basis
-            .iter()
-            .map(|&i| params.rns().modulus(i).bits() as usize);
-        let length = params.ring().n() / 8 * bits.sum::<usize>();
-        let packed = |device: &dyn Device| {
-            let mut out = vec![0; 3 * length];
-            let mut slices: Vec<&mut [u8]> = out.chunks_exact_mut(length).collect();
-            let done = device.pack(&params, &basis, &all, &mut slices);
-            done.map(|()| out)
-        };
-        let want = packed(&Processor).unwrap();
-        assert!(packed(&cuda).unwrap() == want);
+        let packed = |device: &dyn Device| packed(device, &params, &basis, &polys);
+        assert!(packed(&cuda) == packed(&Processor));
     }
 }
 
@@ -107,24 +106,14 @@ fn threads_share_the_memory_of_copies() {
         return;
     };
     let (basis, n) = ([0, 5], params.ring().n());
-    let length = basis.map(|i| n / 8 * params.rns().modulus(i).bits() as usize);
-    let length: usize = length.iter().sum();
     let record = |device: &dyn Device, seed: u64| {
         // records of different lengths
-        let columns: Vec<Vec<u8>> = (0..=seed % 3)
-            .map(|k| bytes(params.slots().count(), 9 * seed + k))
-            .collect();
-        let plain = columns.iter().map(|bytes| Plaintext {
-            bytes,
-            signs: self::bytes(n / 8, seed),
-        });
+        let columns = (0..=seed % 3).map(|k| bytes(params.slots().count(), 9 * seed + k));
+        let columns: Vec<Vec<u8>> = columns.collect();
+        let plain = columns.iter().map(|bytes| plaintext(bytes, n, seed));
         let plain: Vec<Plaintext<'_>> = plain.collect();
         let polys = device.public(&params, &basis, &plain, &[]).unwrap();
-        let all: Vec<&Poly> = polys.iter().collect();
-        let mut out = vec![0; all.len() * length];
-        let mut slices: Vec<&mut [u8]> = out.chunks_exact_mut(length).collect();
-        device.pack(&params, &basis, &all, &mut slices).unwrap();
-        out
+        packed(device, &params, &basis, &polys)
     };
     std::thread::scope(|scope| {
         for thread in 0..4 {

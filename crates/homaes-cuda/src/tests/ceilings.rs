@@ -8,18 +8,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const BLOCK: usize = 256;
-/// Fills every multiprocessor several times; fewer on the emulator.
-const BLOCKS: usize = if cfg!(feature = "emulator") {
-    4
+/// Blocks that fill every multiprocessor several times, rounds and bytes; fewer on the emulator.
+const SIZES: [usize; 3] = if cfg!(feature = "emulator") {
+    [4, 1, 1 << 16]
 } else {
-    132 * 32
+    [132 * 32, 1000, 1 << 30]
 };
-const ROUNDS: usize = if cfg!(feature = "emulator") { 1 } else { 1000 };
-const BYTES: usize = if cfg!(feature = "emulator") {
-    1 << 16
-} else {
-    1 << 30
-};
+const BLOCKS: usize = SIZES[0];
+const ROUNDS: usize = SIZES[1];
+const BYTES: usize = SIZES[2];
 
 struct Gpu(Arc<Driver>);
 

@@ -9,45 +9,17 @@ use homaes_bgv::{Params, sets};
 const BLOCK: usize = 128;
 const TWO_47: f64 = (1u64 << 47) as f64;
 
-/// An operation of `numbers.cu`: its number, and per arithmetic the bound of its operand in p (0 for a word) and of its
-/// result in eighths of p.
-struct Operation {
-    number: usize,
-    most: [f64; 2],
-    eighths: [i64; 2],
-}
+const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
 
-const OPERATIONS: [Operation; 6] = [
-    Operation {
-        number: 0,
-        most: [32.0, 1024.0],
-        eighths: [6, 5],
-    },
-    Operation {
-        number: 1,
-        most: [32.0, 1024.0],
-        eighths: [5, 5],
-    },
-    Operation {
-        number: 2,
-        most: [32.0, 2048.0],
-        eighths: [6, 17],
-    },
-    Operation {
-        number: 3,
-        most: [16.0, 2048.0],
-        eighths: [10, 34],
-    },
-    Operation {
-        number: 4,
-        most: [0.0; 2],
-        eighths: [8, 5],
-    },
-    Operation {
-        number: 5,
-        most: [0.0; 2],
-        eighths: [48, 5],
-    },
+/// Per operation of `numbers.cu` and arithmetic: the bound of its operand in p (0 for a word) and of its result in
+/// eighths of p.
+const OPERATIONS: [([f64; 2], [i64; 2]); 6] = [
+    ([32.0, 1024.0], [6, 5]),
+    ([32.0, 1024.0], [5, 5]),
+    ([32.0, 2048.0], [6, 17]),
+    ([16.0, 2048.0], [10, 34]),
+    ([0.0; 2], [8, 5]),
+    ([0.0; 2], [48, 5]),
 ];
 
 fn terms(arithmetic: Arithmetic) -> i128 {
@@ -59,37 +31,27 @@ fn terms(arithmetic: Arithmetic) -> i128 {
 
 fn operands(p: u64, most: f64) -> Vec<(i64, u64)> {
     let edge = (most * p as f64) as i64;
+    let q = p.cast_signed();
     let numbers = match edge {
-        0 => [0, 1, p - 1, p, p + 1, 2 * p - 1]
-            .map(u64::cast_signed)
-            .to_vec(),
-        _ => vec![
-            0,
-            1,
-            -1,
-            edge,
-            -edge,
-            edge - 1,
-            1 - edge,
-            p as i64 / 2,
-            edge / 3,
-            -edge / 7,
-        ],
+        0 => vec![0, 1, q - 1, q, q + 1, 2 * q - 1],
+        _ => [
+            &[0, 1, -1, edge, -edge, edge - 1][..],
+            &[1 - edge, q / 2, edge / 3, -edge / 7],
+        ]
+        .concat(),
     };
     let constants = [0, 1, 2, p / 3, p / 2, p / 2 + 1, p - 2, p - 1];
-    let mut all: Vec<_> = numbers
-        .iter()
-        .flat_map(|&x| constants.map(|w| (x, w)))
-        .collect();
+    let each = |&x: &i64| constants.map(|w| (x, w));
+    let mut all: Vec<_> = numbers.iter().flat_map(each).collect();
     all.resize(BLOCK, (0, 0));
     all
 }
 
 #[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
-fn results(cuda: &Cuda, prime: usize, operation: &Operation, x: &[u64], f: &[u64]) -> Vec<u64> {
+fn results(cuda: &Cuda, prime: usize, operation: usize, x: &[u64], f: &[u64]) -> Vec<u64> {
     let driver = &cuda.gpu.driver;
     let [x, f, out] = [x, f, x].map(|words| Buffer::of(driver, words).unwrap());
-    let numbers = [Int(prime), Int(operation.number)];
+    let numbers = [Int(prime), Int(operation)];
     let args = [At(cuda.gpu.primes.at(0))].into_iter().chain(numbers);
     let args: Vec<_> = args.chain([x.at(0), f.at(0), out.at(0)].map(At)).collect();
     // SAFETY: one thread per word of `x` and `out`; two words of `f` each.
@@ -103,10 +65,7 @@ fn results(cuda: &Cuda, prime: usize, operation: &Operation, x: &[u64], f: &[u64
 fn results_are_residues_within_their_bounds() {
     // primes of 24 to 47 bits
     let params = Params::new(&sets::BITS128).unwrap();
-    for (kind, arithmetic) in [Arithmetic::Doubles, Arithmetic::Integers]
-        .into_iter()
-        .enumerate()
-    {
+    for (kind, arithmetic) in BOTH.into_iter().enumerate() {
         let cuda = match Cuda::alone(&params, arithmetic) {
             Ok(cuda) => cuda,
             Err(why) => return println!("skipped: {why}"),
@@ -122,34 +81,26 @@ fn results_are_residues_within_their_bounds() {
         for prime in 0..params.rns().count() {
             let m = params.rns().modulus(prime);
             let p = m.p();
-            for operation in &OPERATIONS {
-                let (most, of_words) = (operation.most[kind], operation.most[kind] == 0.0);
-                let all = operands(p, most);
-                let x: Vec<u64> = all
-                    .iter()
-                    .map(|&(x, _)| if of_words { x as u64 } else { word(x) })
-                    .collect();
-                let f: Vec<u64> = all
-                    .iter()
-                    .flat_map(|&(_, w)| arithmetic.factor(m, w))
-                    .collect();
-                let found = results(&cuda, prime, operation, &x, &f);
+            for (operation, (most, eighths)) in OPERATIONS.iter().enumerate() {
+                let all = operands(p, most[kind]);
+                let word = |x: i64| if most[kind] == 0.0 { x as u64 } else { word(x) };
+                let x: Vec<u64> = all.iter().map(|&(x, _)| word(x)).collect();
+                let f = all.iter().flat_map(|&(_, w)| arithmetic.factor(m, w));
+                let found = results(&cuda, prime, operation, &x, &f.collect::<Vec<u64>>());
                 for (&(x, w), found) in all.iter().zip(found) {
                     let (wide, w, found) = (i128::from(x), i128::from(w), number(found));
                     let p = i128::from(p);
-                    let want = match operation.number {
+                    let want = match operation {
                         0 | 2 => wide * w,
                         1 => wide,
                         3 => 2 * wide * w,
                         4 => wide % p * (wide * w % p),
                         _ => wide % p * (wide * w % p) % p * terms(arithmetic),
                     };
-                    let what = format!(
-                        "{arithmetic:?}, {}: {x} and {w} modulo {p} give {found}",
-                        operation.number
-                    );
+                    let what =
+                        format!("{arithmetic:?}, {operation}: {x} and {w} modulo {p} give {found}");
                     assert_eq!((i128::from(found) - want).rem_euclid(p), 0, "{what}");
-                    let most = i128::from(operation.eighths[kind]) * p / 8;
+                    let most = i128::from(eighths[kind]) * p / 8;
                     assert!(i128::from(found).abs() <= most, "{what}");
                 }
             }
@@ -162,31 +113,22 @@ fn results_are_residues_within_their_bounds() {
 #[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
 fn quotients_are_those_of_the_processor() {
     let params = Params::new(&sets::TOY_255).unwrap();
-    for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
+    for arithmetic in BOTH {
         let cuda = match Cuda::alone(&params, arithmetic) {
             Ok(cuda) => cuda,
             Err(why) => return println!("skipped: {why}"),
         };
         // any odd numbers do; a thread takes one word of a tile
-        let sources = [
-            (1 << 47) - 115,
-            (1 << 24) - 3,
-            (1 << 36) + 31,
-            (1 << 46) + 15,
-        ];
+        let sources = [(47, -115), (24, -3), (36, 31), (46, 15)];
+        let sources = sources.map(|(log2, x)| (1_u64 << log2).wrapping_add_signed(x));
         let threads = 32;
         for count in 1..=sources.len() {
             let sources = &sources[..count];
             let word = |s: usize, at: u64| match (at % 4, at / 4) {
                 (0, k) => (sources[s] / 2 + k / 2 * (s as u64 & 1)).min(sources[s] - 1),
                 (1, k) => (sources[s] / 2 + 1).saturating_sub(k),
-                (2, k) => {
-                    if s as u64 == k % 4 {
-                        sources[s] / 2 + k % 2
-                    } else {
-                        0
-                    }
-                }
+                (2, k) if s as u64 == k % 4 => sources[s] / 2 + k % 2,
+                (2, _) => 0,
                 (_, k) => sources[s] / 9 * k,
             };
             let words = |s: usize| (0..threads).map(move |at| word(s, at));
