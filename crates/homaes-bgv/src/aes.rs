@@ -43,6 +43,16 @@ enum ByLayout<'k> {
     Bits(BitsAes<'k>),
 }
 
+impl<'k> ByLayout<'k> {
+    fn eval_mut(&mut self) -> &mut Evaluator<'k> {
+        match self {
+            Self::Sliced(c) => &mut c.eval,
+            Self::Packed(c) => &mut c.eval,
+            Self::Bits(c) => &mut c.0.0,
+        }
+    }
+}
+
 impl<'k> Aes<'k> {
     /// Prepares the keys of the linear layer: 106 MiB (decrypting 123) sliced, 176 MiB (335) packed in `bgv/aes128`, and a
     /// fraction of a second.
@@ -82,14 +92,10 @@ impl<'k> Aes<'k> {
     /// The same, on another device than the processor. What was kept of earlier batches is left with the old one, which may have failed.
     #[must_use]
     pub fn on(mut self, device: &Arc<dyn Device>) -> Self {
-        let eval = match &mut self.circuit {
-            ByLayout::Sliced(c) => {
-                c.reuse = Arc::default();
-                &mut c.eval
-            }
-            ByLayout::Packed(c) => &mut c.eval,
-            ByLayout::Bits(c) => &mut c.0.0,
-        };
+        if let ByLayout::Sliced(c) = &mut self.circuit {
+            c.reuse = Arc::default();
+        }
+        let eval = self.circuit.eval_mut();
         *eval = eval.clone().on(device.clone());
         self
     }
@@ -179,19 +185,12 @@ impl<'k> Aes<'k> {
         let keys = &self.part.rounds;
         let cancel = run.cancel.clone();
         let observe = |round, state: &State| run.show(round, state);
-        let mut out = match self.circuit.clone() {
-            ByLayout::Sliced(mut c) => {
-                c.eval.cancel = cancel;
-                cipher_observed(&c, dir, state, keys, observe)
-            }
-            ByLayout::Packed(mut c) => {
-                c.eval.cancel = cancel;
-                cipher_observed(&c, dir, state, keys, observe)
-            }
-            ByLayout::Bits(mut c) => {
-                c.0.0.cancel = cancel;
-                cipher_observed(&c, dir, state, keys, observe)
-            }
+        let mut circuit = self.circuit.clone();
+        circuit.eval_mut().cancel = cancel;
+        let mut out = match &circuit {
+            ByLayout::Sliced(c) => cipher_observed(c, dir, state, keys, observe),
+            ByLayout::Packed(c) => cipher_observed(c, dir, state, keys, observe),
+            ByLayout::Bits(c) => cipher_observed(c, dir, state, keys, observe),
         }?;
         out.finished = true;
         if plan.layout != Layout::Bits {

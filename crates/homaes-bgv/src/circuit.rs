@@ -286,7 +286,7 @@ impl Evaluator<'_> {
         levels.min().ok_or(Error::NoOperands)
     }
 
-    fn too_deep(&self, needed: usize, left: usize) -> Error {
+    pub(crate) fn too_deep(&self, needed: usize, left: usize) -> Error {
         Error::TooDeep {
             needed,
             left,

@@ -37,7 +37,7 @@ use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::traits::WrappedFile;
-use homaes_scheme::{FieldError, Owner, Record, Records, WrappedKeyInfo};
+use homaes_scheme::{Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 use std::io::Read;
 use std::sync::Arc;
@@ -53,11 +53,6 @@ const NOISE_BYTES: usize = 17;
 /// of AES.
 const VALUE: u8 = 0;
 
-/// The next record, which must be number `expected` and have `len` bytes.
-fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
-    read::record(r, tag, expected, len)
-}
-
 impl SecretKey {
     fn body_bytes(params: &Params) -> u64 {
         packed_len(params.ring().n(), 2) as u64
@@ -70,7 +65,12 @@ impl SecretKey {
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
-        let body = Zeroizing::new(record(&mut r, META, 0, Self::body_bytes(params))?);
+        let body = Zeroizing::new(read::record::<_, Error>(
+            &mut r,
+            META,
+            0,
+            Self::body_bytes(params),
+        )?);
         r.finish()?;
         let mut input = Decoder::new(&body);
         let n = params.ring().n();
@@ -84,11 +84,8 @@ impl SecretKey {
         let weight = coefficients.iter().map(|c| c * c).sum::<i64>() as usize;
         if weight != params.set().weight {
             coefficients.zeroize();
-            return Err(Error::Field(FieldError {
-                what: "weight of the secret",
-                found: weight as u64,
-                expected: params.set().weight as u64,
-            }));
+            let expected = params.set().weight;
+            return Err(Error::field("weight of the secret", weight, expected));
         }
         Ok(Self::from_coefficients(params, id, coefficients))
     }
@@ -130,7 +127,7 @@ impl EvalKey {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let named = r.header().version() > 1;
-        let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
+        let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
         let targets = Target::all(params);
         let mut keys = Vec::with_capacity(targets.len());
         let mut index = 0;
@@ -138,7 +135,8 @@ impl EvalKey {
             let mut pairs = |part: KeyPart| {
                 let pairs = KeyDigit::all(params, target, part).map(|digit| {
                     let primes = &digit.primes;
-                    let body = record(&mut r, LIMBS, index, poly_bytes(params, primes))?;
+                    let size = poly_bytes(params, primes);
+                    let body = read::record::<_, Error>(&mut r, LIMBS, index, size)?;
                     index += 1;
                     let mut input = Decoder::new(&body);
                     let b = take_poly(params, primes, "evaluation key", &mut input)?;
@@ -192,27 +190,14 @@ impl Records for EvalKeyFile<'_> {
 }
 
 impl WrappedKey {
-    fn contents(params: &Params, plans: &[LevelPlan]) -> Contents {
-        let start = Contents::default().record(META_BYTES + plans.len() as u64 * PART_BYTES);
-        plans.iter().fold(start, |c, plan| {
-            (0..=plan.size.rounds()).fold(c, |c, r| {
-                let basis = params.basis(plan.key_level(r));
-                let count = plan.layout.ciphertexts() as u64;
-                c.records(count, poly_bytes(params, basis))
-            })
-        })
-    }
-
     /// What a file of `params` holds, by its first record and its length.
     ///
     /// # Errors
     /// Names what is wrong with the file.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let head = read_head(params, &mut r)?;
-        let plans: Vec<LevelPlan> = head.parts.iter().map(|part| part.0).collect();
-        let contents = Self::contents(params, &plans);
-        read::check_length::<Error>(params.id(), r.header(), contents)?;
-        Ok(described(head.size, head.direction, plans.iter()))
+        read::check_length::<Error>(params.id(), r.header(), head.contents(params))?;
+        Ok(head.describe())
     }
 
     /// Reads a wrapped key of `params` and expands its second halves.
@@ -242,20 +227,52 @@ impl WrappedKey {
     }
 }
 
-fn described<'c>(
-    key_size: KeySize,
-    direction: Direction,
-    plans: impl Iterator<Item = &'c LevelPlan>,
-) -> WrappedKeyInfo {
-    let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
-    WrappedKeyInfo::expanded(key_size, direction, layouts.collect())
-}
-
 /// The first record of a wrapped key.
 struct Head {
     size: KeySize,
     direction: Direction,
+    /// of each layout, with the seed of its uniform halves
     parts: Vec<(LevelPlan, Seed)>,
+}
+
+impl Head {
+    fn contents(&self, params: &Params) -> Contents {
+        wrapped_contents(params, self.parts.iter().map(|part| part.0))
+    }
+
+    fn header(&self, params: &Params, id: KeyId) -> Result<Header, WireError> {
+        let contents = self.contents(params);
+        params.id().header(Kind::WrappedKey, id, contents)
+    }
+
+    fn describe(&self) -> WrappedKeyInfo {
+        let layouts = self
+            .parts
+            .iter()
+            .map(|(plan, _)| (plan.layout, plan.output_level()));
+        WrappedKeyInfo::expanded(self.size, self.direction, layouts.collect())
+    }
+
+    fn record(&self) -> Record {
+        let meta = read::put_cipher(Encoder::new(), self.size, self.direction);
+        let meta = meta.u8(self.parts.len() as u8);
+        let meta = self.parts.iter().fold(meta, |meta, (plan, seed)| {
+            let meta = meta.u8(layout_code(plan.layout)).u16(plan.start as u16);
+            meta.bytes(seed)
+        });
+        Record::new(META, 0, meta.finish())
+    }
+}
+
+fn wrapped_contents(params: &Params, plans: impl ExactSizeIterator<Item = LevelPlan>) -> Contents {
+    let start = Contents::default().record(META_BYTES + plans.len() as u64 * PART_BYTES);
+    plans.fold(start, |c, plan| {
+        (0..=plan.size.rounds()).fold(c, |c, r| {
+            let basis = params.basis(plan.key_level(r));
+            let count = plan.layout.ciphertexts() as u64;
+            c.records(count, poly_bytes(params, basis))
+        })
+    })
 }
 
 fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
@@ -267,12 +284,12 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     let mut parts: Vec<(LevelPlan, Seed)> = Vec::new();
     let count = input.u8("layouts")?;
     if count == 0 {
-        return Err(field("layouts", count, 1));
+        return Err(Error::field("layouts", 0, 1));
     }
     for _ in 0..count {
         let code = input.u8("layout")?;
         let layout = Layout::ALL.into_iter().find(|&l| layout_code(l) == code);
-        let layout = layout.ok_or_else(|| field("layout", code, 0))?;
+        let layout = layout.ok_or_else(|| Error::field("layout", code.into(), 0))?;
         if parts.iter().any(|part| part.0.layout == layout) {
             return Err(Error::LayoutTwice { layout });
         }
@@ -288,21 +305,6 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     })
 }
 
-/// The first record: the cipher, and of each layout the plan and the seed.
-fn meta<'a>(
-    size: KeySize,
-    direction: Direction,
-    parts: impl ExactSizeIterator<Item = (&'a LevelPlan, &'a Seed)>,
-) -> Record {
-    let meta = read::put_cipher(Encoder::new(), size, direction).u8(parts.len() as u8);
-    let meta = parts.fold(meta, |meta, (plan, seed)| {
-        meta.u8(layout_code(plan.layout))
-            .u16(plan.start as u16)
-            .bytes(seed)
-    });
-    Record::new(META, 0, meta.finish())
-}
-
 /// The record of one ciphertext of a round key.
 fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
     let basis = params.basis(c.level);
@@ -311,17 +313,28 @@ fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
     Record::new(LIMBS, index, body.finish())
 }
 
+impl WrappedKey {
+    fn head(&self) -> Head {
+        Head {
+            size: self.size,
+            direction: self.direction,
+            parts: self
+                .parts
+                .iter()
+                .map(|part| (part.plan, part.seed))
+                .collect(),
+        }
+    }
+}
+
 impl Records for WrappedKey {
     fn header(&self) -> Result<Header, WireError> {
-        let plans: Vec<LevelPlan> = self.parts.iter().map(|part| part.plan).collect();
-        let contents = Self::contents(&self.params, &plans);
-        self.params.id().header(Kind::WrappedKey, self.id, contents)
+        self.head().header(&self.params, self.id)
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
-            return Ok(meta(self.size, self.direction, parts));
+            return Ok(self.head().record());
         };
         let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
         let c = all.nth(index as usize).expect("a record of the file");
@@ -331,34 +344,41 @@ impl Records for WrappedKey {
 
 impl WrappedFile for WrappedKey {
     fn describe(&self) -> WrappedKeyInfo {
-        let plans = self.parts.iter().map(|part| &part.plan);
-        described(self.size, self.direction, plans)
+        self.head().describe()
     }
 }
 
-impl WrappedFile for WrappedKeyFile<'_> {
-    fn describe(&self) -> WrappedKeyInfo {
-        let plans = self.parts.iter().map(|part| &part.plan);
-        described(self.size, self.direction, plans)
+impl WrappedKeyFile<'_> {
+    fn head(&self) -> Head {
+        Head {
+            size: self.size,
+            direction: self.direction,
+            parts: self
+                .parts
+                .iter()
+                .map(|part| (part.plan, part.seed))
+                .collect(),
+        }
     }
 }
 
 impl Records for WrappedKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let plans: Vec<LevelPlan> = self.parts.iter().map(|part| part.plan).collect();
-        let contents = WrappedKey::contents(self.params(), &plans);
-        self.params()
-            .id()
-            .header(Kind::WrappedKey, self.id(), contents)
+        self.head().header(self.params(), self.id())
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
-            let parts = self.parts.iter().map(|part| (&part.plan, &part.seed));
-            return Ok(meta(self.size, self.direction, parts));
+            return Ok(self.head().record());
         };
         let c = self.ciphertext(index as usize);
         Ok(round_key(self.params(), index, &c))
+    }
+}
+
+impl WrappedFile for WrappedKeyFile<'_> {
+    fn describe(&self) -> WrappedKeyInfo {
+        self.head().describe()
     }
 }
 
@@ -375,7 +395,7 @@ fn read_part<R: Read>(
         let level = plan.key_level(round);
         let basis = params.basis(level);
         let keys = (0..plan.layout.ciphertexts()).map(|i| {
-            let body = record(r, LIMBS, *index, poly_bytes(params, basis))?;
+            let body = read::record::<_, Error>(r, LIMBS, *index, poly_bytes(params, basis))?;
             *index += 1;
             let mut input = Decoder::new(&body);
             let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
@@ -392,10 +412,6 @@ fn read_part<R: Read>(
         rounds.push(keys.collect::<Result<_>>()?);
     }
     Ok(Part { plan, seed, rounds })
-}
-
-fn field(what: &'static str, found: impl Into<u64>, expected: u64) -> Error {
-    FieldError::new(what, found, expected).into()
 }
 
 /// The number of a layout in files.
@@ -437,20 +453,21 @@ impl Aes<'_> {
 /// [`encode_batch`], packed on a device.
 fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Result<Vec<u8>> {
     if !state.finished {
-        return Err(field("finished state", 0u64, 1));
+        return Err(Error::field("finished state", 0, 1));
     }
     let level = state.level();
     for c in &state.ciphertexts {
         c.check_set(params)?;
         if c.level != level {
-            return Err(field("level", c.level as u64, level as u64));
+            return Err(Error::field("level", c.level, level));
         }
         // the reader takes the noise for that of a last round, with so many public blocks at most
         if let History::Aes { summands, .. } = c.history
             && summands > MODE_SUMMANDS
         {
-            let most = u64::from(MODE_SUMMANDS);
-            return Err(field("public blocks added to a state", summands, most));
+            let [found, most] = [summands, MODE_SUMMANDS].map(|x| x as usize);
+            let what = "public blocks added to a state";
+            return Err(Error::field(what, found, most));
         }
     }
     let basis = params.basis(level);
@@ -487,11 +504,11 @@ fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
 fn take_ciphertext(
     params: &Params,
     owner: Owner,
-    level: impl FnOnce(u8) -> Result<usize>,
+    level: impl FnOnce(usize) -> Result<usize>,
     history: History,
     input: &mut Decoder<'_>,
 ) -> Result<Ciphertext> {
-    let level = level(input.u8("level")?)?;
+    let level = level(input.u8("level")?.into())?;
     let noise = Noise::carried(
         bounded(input.f64("noise")?)?,
         bounded(input.f64("noise tail")?)?,
@@ -507,13 +524,8 @@ fn take_ciphertext(
 }
 
 /// Bytes of the record of a computed ciphertext at `level`.
-fn value_bytes(params: &Params, level: usize) -> u64 {
+pub(crate) fn value_bytes(params: &Params, level: usize) -> u64 {
     1 + NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level))
-}
-
-/// Bytes of the record of a computed ciphertext, at most.
-pub fn most_value_bytes(params: &Params) -> u64 {
-    value_bytes(params, params.top_level())
 }
 
 /// The record of a ciphertext that a program computed under the secret key called `key`, for its owner to decrypt: it
@@ -530,22 +542,14 @@ pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u
     Ok(put_ciphertext(params, c, out).finish())
 }
 
-/// Checks the record of a computed ciphertext.
-///
-/// # Errors
-/// Names what is wrong with it.
-pub fn check_value(params: &Params, body: &[u8]) -> Result<()> {
-    decode_value(params, None, body).map(drop)
-}
-
 /// The ciphertext in the record of a value: to be decrypted alone, for nothing bounds its noise.
-fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> Result<Ciphertext> {
+pub(crate) fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> Result<Ciphertext> {
     // a record of an older version begins with the level
     let mut input = Decoder::new(body.strip_prefix(&[VALUE]).unwrap_or(body));
     let (owner, top) = (Owner::new(params.id(), key), params.top_level());
-    let level = |found| match usize::from(found) {
-        level if (1..=top).contains(&level) => Ok(level),
-        _ => Err(field("level", found, top as u64)),
+    let level = |level| match (1..=top).contains(&level) {
+        true => Ok(level),
+        false => Err(Error::field("level", level, top)),
     };
     let c = take_ciphertext(params, owner, level, History::AES, &mut input)?;
     input.finish("ciphertext")?;
@@ -557,7 +561,7 @@ impl SecretKey {
     ///
     /// # Errors
     /// Names what is wrong with the record; [`Error::NotBytes`] if it is not of this key, or its noise has grown too large.
-    pub fn decrypt_value(&self, body: &[u8]) -> Result<(Vec<u8>, f64)> {
+    pub(crate) fn decrypt_value(&self, body: &[u8]) -> Result<(Vec<u8>, f64)> {
         self.decrypt(&decode_value(self.params(), Some(self.id()), body)?)
     }
 }
@@ -577,12 +581,12 @@ pub fn decode_batch(
     let mut input = Decoder::new(body);
     offered(params, layout)?;
     if level == 0 || level > params.top_level() {
-        return Err(field("level", level as u64, 1));
+        return Err(Error::field("level", level, 1));
     }
     let ciphertexts = (0..layout.ciphertexts()).map(|_| {
-        let same = |found| match usize::from(found) == level {
+        let same = |found| match found == level {
             true => Ok(level),
-            false => Err(field("level", found, level as u64)),
+            false => Err(Error::field("level", found, level)),
         };
         let history = History::Aes {
             output: layout != Layout::Bits,
@@ -625,7 +629,10 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
         size(Kind::SecretKey, secret),
         size(Kind::EvalKey, EvalKey::contents(params)),
         params.first_plan().map_or(0, |plan| {
-            size(Kind::WrappedKey, WrappedKey::contents(params, &[plan]))
+            size(
+                Kind::WrappedKey,
+                wrapped_contents(params, [plan].into_iter()),
+            )
         }),
     ]
 }

@@ -135,6 +135,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// A field, or an argument, that should be `expected`.
+    pub(crate) fn field(what: &'static str, found: usize, expected: usize) -> Self {
+        FieldError::new(what, found as u64, expected as u64).into()
+    }
+}
+
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {

@@ -213,6 +213,12 @@ fn log2_factorial(k: f64) -> f64 {
     (stirling / core::f64::consts::LN_2).max(0.0)
 }
 
+/// The primes that divide the conductor.
+fn prime_factors(ring: &Ring) -> Vec<u32> {
+    let all = [3, 5, 17, 257].into_iter();
+    all.filter(|&r| ring.m().is_multiple_of(r.into())).collect()
+}
+
 /// The constants of a ring and a secret's weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
@@ -229,10 +235,7 @@ impl NoiseModel {
     pub(crate) fn new(ring: &Ring, weight: usize) -> Self {
         let n = ring.n() as f64;
         // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding
-        let primes: u32 = [3, 5, 17, 257]
-            .iter()
-            .filter(|&&r| ring.m().is_multiple_of(r))
-            .count() as u32;
+        let primes = prime_factors(ring).len() as u32;
         let dual = f64::from(2u32.pow(primes)) / ring.m() as f64;
         let rho_log2 = 0.5 * (n / 3.0 * (1.0 + weight as f64)).log2();
         Self {

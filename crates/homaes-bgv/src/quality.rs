@@ -186,14 +186,8 @@ mod tests {
 
     #[test]
     fn random_keys_are_accepted() {
-        // the secure sets between these two have fewer rounds or digits than one of them
-        for set in [
-            &sets::AES128,
-            &sets::AES256_2,
-            &sets::BITS128,
-            &sets::TOY_255,
-            &sets::TOY_21845,
-        ] {
+        // of `bgv/aes128` and the other toys, tests of AES draw keys; the other secure sets have fewer rounds or digits than these
+        for set in [&sets::AES256_2, &sets::BITS128, &sets::TOY_21845] {
             refused(set, 11);
         }
     }
@@ -238,9 +232,8 @@ mod tests {
         let params = Params::new(&sets::AES128).unwrap();
         let ring = params.ring();
         let near = |k: u64| k % 257 <= 64 && k % 17 <= 4 && k % 15 == 1;
-        let s: Vec<i64> = (0..ring.n())
-            .map(|i| i64::from(near(ring.exponent(i))))
-            .collect();
+        let s = (0..ring.n()).map(|i| i64::from(near(ring.exponent(i))));
+        let s: Vec<i64> = s.collect();
         assert_eq!(s.iter().sum::<i64>(), params.set().weight as i64);
         assert!(!accepts(&params, &s));
     }

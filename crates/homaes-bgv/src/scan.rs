@@ -20,7 +20,6 @@ use crate::ciphertext::Ciphertext;
 use crate::circuit::{Axis, Evaluator};
 use crate::error::{Error, Result};
 use crate::params::Params;
-use homaes_scheme::FieldError;
 use rayon::prelude::*;
 
 /// Bytes of a block.
@@ -100,19 +99,16 @@ impl<'c> Scanner<'c> {
     /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of
     /// coefficients.
     pub fn scan(&self, state: &State, patterns: &[&[u8]]) -> Result<Vec<Verdict>> {
-        let wrong = |what, found, expected| {
-            let (found, expected) = (found as u64, expected as u64);
-            Err(Error::Field(FieldError::new(what, found, expected)))
-        };
         let bytes = state.ciphertexts().len();
         if bytes != BLOCK {
-            return wrong("ciphertexts of a sliced state", bytes, BLOCK);
+            let what = "ciphertexts of a sliced state";
+            return Err(Error::field(what, bytes, BLOCK));
         }
         let lengths = lengths(patterns);
         let longest = lengths.last().copied().unwrap_or(1);
         let rows = self.alphas.iter().map(Vec::len).min().unwrap_or(0);
         if lengths.first() == Some(&0) || longest > rows {
-            return wrong("bytes of a pattern", longest, rows);
+            return Err(Error::field("bytes of a pattern", longest, rows));
         }
         let stream = self.stream(state, BLOCK - 1 + longest)?;
         let sums = self.sums(&stream, &lengths)?;

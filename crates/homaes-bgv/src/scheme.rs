@@ -1,9 +1,10 @@
 //! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
 
+use crate::codec::{decode_value, value_bytes};
 use crate::device::Device;
 use crate::{
     Aes, Error, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
-    batch_bytes, check_value, decode_batch, encode_value, most_value_bytes, sets,
+    batch_bytes, decode_batch, encode_value, sets,
 };
 use core::any::Any;
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
@@ -174,7 +175,7 @@ impl ValueCodec for Params {
     }
 
     fn most_bytes(&self) -> u64 {
-        most_value_bytes(self)
+        value_bytes(self, self.top_level())
     }
 
     fn encode(&self, key: KeyId, ciphertext: &dyn Any) -> Option<Result<Vec<u8>>> {
@@ -183,7 +184,7 @@ impl ValueCodec for Params {
     }
 
     fn held(&self, body: &[u8]) -> Result<usize> {
-        check_value(self, body)?;
+        decode_value(self, None, body)?;
         Ok(self.slots().count())
     }
 

@@ -320,36 +320,35 @@ mod tests {
     fn primes_are_the_largest_of_their_size() {
         let step = 65535 * 256;
         let below = |bits: f64, count| largest_primes(bits.exp2() as u64, step, count);
-        assert_eq!(SPECIAL_34_03.as_slice(), below(34.03, 2));
-        let c = BITS128.chain;
-        assert_eq!([c.middle].as_slice(), below(41.13, 1));
-        assert_eq!([c.low].as_slice(), below(44.63, 1));
-        assert_eq!([c.last].as_slice(), below(24.01, 1));
-        let [odd, even] = [below(38.5, 10), below(35.76, 10)];
-        let turns = odd.into_iter().zip(even).flat_map(|(a, b)| [a, b]);
-        assert!(turns.eq(c.base.iter().copied()));
-        assert_eq!(SPECIAL.as_slice(), below(47.0, 7));
-        assert_eq!(SPECIAL_44_5.as_slice(), below(44.5, 3));
-        assert_eq!(SPECIAL_45_6.as_slice(), below(45.6, 3));
-        assert_eq!(SPECIAL_45_1.as_slice(), below(45.1, 2));
-        assert_eq!(BASE_46_985.as_slice(), below(46.985, 14));
-        assert_eq!(BASE.as_slice(), below(46.24, 18));
-        let c = TOY_255.chain;
-        assert_eq!([c.middle].as_slice(), below(41.8218, 1));
-        assert_eq!([c.last].as_slice(), below(28.33, 1));
-        assert_eq!([c.low].as_slice(), below(27.0, 1));
-        let c = AES256.chain;
-        assert_eq!([c.middle].as_slice(), below(42.05, 1));
-        assert_eq!([c.low].as_slice(), below(27.5, 1));
-        for p in ALL.iter().flat_map(|s| {
-            [
-                &[s.chain.last, s.chain.low, s.chain.middle],
-                s.chain.base,
-                s.chain.special,
-            ]
-            .concat()
-        }) {
-            assert!(is_prime(p) && p % step == 1, "{p}");
+        let turns = below(38.5, 10).into_iter().zip(below(35.76, 10));
+        let turns: Vec<u64> = turns.flat_map(|(a, b)| [a, b]).collect();
+        let [bits, toy, long] = [BITS128.chain, TOY_255.chain, AES256.chain];
+        for (found, expected) in [
+            (&SPECIAL_34_03[..], below(34.03, 2)),
+            (&[bits.middle], below(41.13, 1)),
+            (&[bits.low], below(44.63, 1)),
+            (&[bits.last], below(24.01, 1)),
+            (bits.base, turns),
+            (&SPECIAL, below(47.0, 7)),
+            (&SPECIAL_44_5, below(44.5, 3)),
+            (&SPECIAL_45_6, below(45.6, 3)),
+            (&SPECIAL_45_1, below(45.1, 2)),
+            (&BASE_46_985, below(46.985, 14)),
+            (&BASE, below(46.24, 18)),
+            (&[toy.middle], below(41.8218, 1)),
+            (&[toy.last], below(28.33, 1)),
+            (&[toy.low], below(27.0, 1)),
+            (&[long.middle], below(42.05, 1)),
+            (&[long.low], below(27.5, 1)),
+        ] {
+            assert_eq!(found, expected);
+        }
+        for set in ALL {
+            let c = &set.chain;
+            let tail = [c.last, c.low, c.middle];
+            for &p in tail.iter().chain(c.base).chain(c.special) {
+                assert!(is_prime(p) && p % step == 1, "{p}");
+            }
         }
     }
 }

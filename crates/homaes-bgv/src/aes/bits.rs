@@ -199,29 +199,14 @@ impl Rounds for BitsAes<'_> {
     type Key = Vec<Ciphertext>;
 
     fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        let ciphertexts = self.folded().add(&s.ciphertexts, key)?;
-        Ok(State {
-            ciphertexts,
-            origin: None,
-            ..*s
-        })
+        Ok(s.with(self.folded().add(&s.ciphertexts, key)?))
     }
 
     fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        let ciphertexts = self.folded().round(dir, &s.ciphertexts, key)?;
-        Ok(State {
-            ciphertexts,
-            origin: None,
-            ..*s
-        })
+        Ok(s.with(self.folded().round(dir, &s.ciphertexts, key)?))
     }
 
     fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        let ciphertexts = self.folded().last_round(dir, &s.ciphertexts, key)?;
-        Ok(State {
-            ciphertexts,
-            origin: None,
-            ..*s
-        })
+        Ok(s.with(self.folded().last_round(dir, &s.ciphertexts, key)?))
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{KeySize, Layout};
-use homaes_scheme::{FieldError, Mismatch};
+use homaes_scheme::Mismatch;
 
 /// The way of one cipher through the chain of moduli.
 ///
@@ -70,11 +70,7 @@ impl LevelPlan {
         let least = Self::least_start(layout, size);
         let step = if layout == Layout::Bits { 1 } else { 3 };
         if start < least || start > params.top_level() || !(start - least).is_multiple_of(step) {
-            return Err(Error::Field(FieldError {
-                what: "starting level",
-                found: start as u64,
-                expected: least as u64,
-            }));
+            return Err(Error::field("starting level", start, least));
         }
         Ok(Self {
             layout,
@@ -185,12 +181,8 @@ mod tests {
         for (set, layout, size, expected) in table {
             let params = Params::new(set).unwrap();
             let most = LevelPlan::most_spare(&params, layout, size).unwrap();
-            assert_eq!(
-                most,
-                expected.map(|e| e.0),
-                "{} {layout} {size:?}",
-                set.name.as_str()
-            );
+            let name = set.name.as_str();
+            assert_eq!(most, expected.map(|e| e.0), "{name} {layout} {size:?}");
             let plan = LevelPlan::new(&params, layout, size, None);
             let left = plan.ok().map(|c| c.output_level() - 1);
             assert_eq!(left, expected.map(|e| e.1));
@@ -209,15 +201,13 @@ mod tests {
     #[test]
     fn what_a_set_does_not_offer_is_refused() {
         let params = Params::new(&sets::AES128).unwrap();
-        let bits = LevelPlan::new(&params, Layout::Bits, KeySize::Aes128, None);
-        assert!(matches!(
-            bits,
-            Err(Error::Mismatch(Mismatch::NoLayout { .. }))
-        ));
-        let spare = LevelPlan::new(&params, Layout::Sliced, KeySize::Aes128, Some(1));
-        assert!(matches!(
-            spare,
-            Err(Error::Mismatch(Mismatch::Levels { most: Some(0), .. }))
-        ));
+        let plan = |layout, spare| match LevelPlan::new(&params, layout, KeySize::Aes128, spare) {
+            Err(Error::Mismatch(mismatch)) => mismatch,
+            found => panic!("{found:?}"),
+        };
+        let bits = plan(Layout::Bits, None);
+        assert!(matches!(bits, Mismatch::NoLayout { .. }));
+        let spare = plan(Layout::Sliced, Some(1));
+        assert!(matches!(spare, Mismatch::Levels { most: Some(0), .. }));
     }
 }

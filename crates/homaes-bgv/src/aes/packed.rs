@@ -96,11 +96,10 @@ impl PackedAes<'_> {
         let (images, power) = last;
         let keys: Vec<_> = keys.iter().map(|c| &c.parts).collect();
         let post = Post::Keys(&keys);
+        let ciphertexts = eval.sum_of_images(plan, images, &[&input[0]], power, post)?;
         Ok(State {
-            ciphertexts: eval.sum_of_images(plan, images, &[&input[0]], power, post)?,
             slope,
-            origin: None,
-            ..*s
+            ..s.with(ciphertexts)
         })
     }
 }

@@ -115,27 +115,6 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn blocks_come_back() {
-        for (set, layouts) in [
-            (&sets::TOY_255, [Layout::Sliced, Layout::Bits]),
-            (&sets::TOY_21845, [Layout::Sliced, Layout::Packed]),
-        ] {
-            let params = Params::new(set).unwrap();
-            for layout in layouts {
-                let blocks = numbered(params.blocks_per_batch(layout));
-                for slope in 0..4 {
-                    let slots = to_slots(&params, layout, &blocks, slope).unwrap();
-                    assert_eq!(slots.len(), layout.ciphertexts());
-                    let back = from_slots(&params, layout, &slots, slope);
-                    assert_eq!(back.unwrap(), blocks);
-                }
-                let more = numbered(blocks.len() + 1);
-                assert!(to_slots(&params, layout, &more, 0).is_err());
-            }
-        }
-    }
-
     /// The slots after the automorphism that adds `step`.
     fn moved(params: &Params, slots: &[u8], step: [usize; 3]) -> Vec<u8> {
         let mut bits = vec![0; params.ring().n()];

@@ -157,9 +157,8 @@ impl SlicedAes<'_> {
             Ok(columns.into_iter().flatten().collect())
         })?;
         Ok(State {
-            ciphertexts,
             origin,
-            ..*s
+            ..s.with(ciphertexts)
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
 use homaes_rns::Poly;
-use homaes_scheme::{Decrypted, FieldError};
+use homaes_scheme::Decrypted;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -115,11 +115,7 @@ impl State {
     ) -> Result<()> {
         let level = self.level();
         if let Some(other) = self.ciphertexts.iter().find(|c| c.level != level) {
-            return Err(Error::Field(FieldError {
-                what: "level of a state byte",
-                found: other.level as u64,
-                expected: level as u64,
-            }));
+            return Err(Error::field("level of a state byte", other.level, level));
         }
         for c in &self.ciphertexts {
             c.check_set(params)?;
@@ -167,11 +163,20 @@ impl State {
     /// If the device fails.
     pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Result<Self> {
         let sums = self.ciphertexts.iter().zip(key);
+        let sums = sums.map(|(a, b)| eval.sum(a, b)).collect::<Result<_>>()?;
         Ok(Self {
-            ciphertexts: sums.map(|(a, b)| eval.sum(a, b)).collect::<Result<_>>()?,
             origin: self.origin.clone(),
-            ..*self
+            ..self.with(sums)
         })
+    }
+
+    /// The next state, which other batches have no part of.
+    pub(crate) fn with(&self, ciphertexts: Vec<Ciphertext>) -> Self {
+        Self {
+            ciphertexts,
+            origin: None,
+            ..*self
+        }
     }
 }
 
@@ -179,10 +184,7 @@ impl State {
 pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
     match keys.iter().find(|k| k.level != level) {
         None => Ok(()),
-        Some(key) => {
-            let found = key.level as u64;
-            Err(FieldError::new("level of a round key", found, level as u64).into())
-        }
+        Some(key) => Err(Error::field("level of a round key", key.level, level)),
     }
 }
 

@@ -85,11 +85,6 @@ impl WrappedKey {
         self.id
     }
 
-    /// Size of the AES key inside.
-    pub fn key_size(&self) -> KeySize {
-        self.size
-    }
-
     /// Direction of the cipher.
     pub fn direction(&self) -> Direction {
         self.direction

@@ -16,7 +16,6 @@ use crate::params::{Params, row_constant};
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::{Meter, Poly, Stage, SwitchPlan};
-use homaes_scheme::FieldError;
 use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
 use std::borrow::Cow;
@@ -389,11 +388,7 @@ impl<'k> Evaluator<'k> {
             ("automorphism of a product", b.frobenius, a.frobenius),
         ] {
             if found != expected {
-                return Err(Error::Field(FieldError {
-                    what,
-                    found: found as u64,
-                    expected: expected as u64,
-                }));
+                return Err(Error::field(what, found, expected));
             }
         }
         let basis = self.params().basis(a.level);

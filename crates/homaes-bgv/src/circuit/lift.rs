@@ -64,15 +64,6 @@ const MOST: u32 = 5;
 /// Bits of a byte.
 const BITS: usize = 8;
 
-/// Dual basis of 1, x, …, x^7 under the trace of GF(2^8): bit i of a byte is Tr(β_i·byte).
-fn dual_basis() -> [u8; BITS] {
-    let trace = |x: u8| (0..8).fold(0, |s, k| s ^ gf256::frobenius(x, k)) & 1;
-    core::array::from_fn(|j| {
-        let dual = |b: &u8| (0..BITS).all(|i| trace(gf256::mul(*b, 1 << i)) == u8::from(i == j));
-        (1..=255).find(dual).unwrap_or(0)
-    })
-}
-
 /// A ciphertext modulo 2^k, normalised: a small number, often a bit, in every slot.
 #[derive(Clone, Debug)]
 pub struct Lifted {
@@ -128,11 +119,11 @@ impl Evaluator<'_> {
         let images = images.collect::<Result<Vec<_>>>()?;
         let images: Vec<Cow<'_, Ciphertext>> =
             [Cow::Borrowed(a)].into_iter().chain(images).collect();
-        let exponents = |b: u8| -> Vec<Vec<u8>> {
-            let conjugates = (0..BITS as u32).map(|k| gf256::frobenius(b, k));
-            conjugates.map(|c| params.slots().constant(c)).collect()
-        };
-        let constants = dual_basis().map(exponents);
+        // β_i^(2^k): bit i of a byte is Tr(β_i·x), for the basis β dual to 1, x, …, x^7 under the trace
+        let constants: [Vec<Vec<u8>>; BITS] = core::array::from_fn(|i| {
+            let powers = gf256::linearised(|x| x >> i & 1);
+            powers.map(|c| params.slots().constant(c)).to_vec()
+        });
         let carried_log2 = self.carried(a, plan, &constants);
         let planes = constants.par_iter().with_max_len(1).map(|exponents| {
             let noises: Vec<_> = images
@@ -253,11 +244,7 @@ impl Evaluator<'_> {
             });
         }
         if a.level < LIFT_LEVEL {
-            return Err(Error::TooDeep {
-                needed: LIFT_LEVEL - 1,
-                left: a.level - 1,
-                set: params.set().name.as_str(),
-            });
+            return Err(self.too_deep(LIFT_LEVEL - 1, a.level - 1));
         }
         let mut bits = self.bit_planes(a)?;
         for _ in 2..MOST {

@@ -4,7 +4,6 @@ use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
 use homaes_aes::Block;
-use homaes_scheme::FieldError;
 use rayon::prelude::*;
 
 impl Evaluator<'_> {
@@ -59,11 +58,8 @@ impl Evaluator<'_> {
     /// As [`Evaluator::multiply`]; if there are not sixteen ciphertexts.
     pub fn equals_block(&self, bytes: &[Ciphertext], block: &Block) -> Result<Ciphertext> {
         if bytes.len() != block.len() {
-            return Err(Error::Field(FieldError {
-                what: "ciphertexts of a sliced state",
-                found: bytes.len() as u64,
-                expected: block.len() as u64,
-            }));
+            let what = "ciphertexts of a sliced state";
+            return Err(Error::field(what, bytes.len(), block.len()));
         }
         // three levels for the comparisons, four for the products
         let needed = 7;

@@ -1,40 +1,9 @@
 //! Every damage to a file has a name.
 use super::*;
-use crate::{Aes, Evaluator, ParamSet, WrapOptions, sets};
-use homaes_aes::RoundKeys;
-use homaes_scheme::{Cancel, Mismatch, RunOptions, SetName};
+use crate::tests::{toy, written};
+use crate::{Evaluator, ParamSet, WrapOptions, sets};
+use homaes_scheme::{Cancel, FieldError, Mismatch, RunOptions, SetName};
 use homaes_wire::Writer;
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
-
-struct Fixture {
-    params: Arc<Params>,
-    secret: SecretKey,
-    rng: ChaCha20Rng,
-}
-
-fn toy() -> Fixture {
-    let params = Params::new(&sets::TOY_255).unwrap();
-    let mut rng = ChaCha20Rng::from_seed([41; 32]);
-    let secret = SecretKey::generate(&params, &mut rng).unwrap();
-    Fixture {
-        params,
-        secret,
-        rng,
-    }
-}
-
-fn crafted(header: Header, write: impl FnOnce(&mut Writer<Vec<u8>>) -> Result<()>) -> Vec<u8> {
-    let mut w = Writer::new(Vec::new(), header).unwrap();
-    write(&mut w).unwrap();
-    w.finish().unwrap()
-}
-
-fn file(key: &impl Records) -> Vec<u8> {
-    crafted(key.header().unwrap(), |w| {
-        Ok(homaes_scheme::file::write(key, w)?)
-    })
-}
 
 fn read_secret(params: &Arc<Params>, bytes: &[u8]) -> Result<SecretKey> {
     SecretKey::read(params, Reader::from_slice(bytes, Kind::SecretKey)?)
@@ -44,10 +13,22 @@ fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
     WrappedKey::read(params, Reader::from_slice(bytes, Kind::WrappedKey)?)
 }
 
+/// What is wrong with a field, what was found there and expected.
+fn field_error<T>(read: Result<T>) -> (&'static str, u64, u64) {
+    match read.map(drop).unwrap_err() {
+        Error::Field(FieldError {
+            what,
+            found,
+            expected,
+        }) => (what, found, expected),
+        error => panic!("{error}"),
+    }
+}
+
 #[test]
 fn truncation_and_bit_flips() {
-    let f = toy();
-    let good = file(&f.secret);
+    let f = toy(41);
+    let good = written(&*f.secret);
     let read = read_secret(&f.params, &good).unwrap();
     assert_eq!(read.coefficients(), f.secret.coefficients());
     for len in 0..good.len() {
@@ -64,26 +45,20 @@ fn truncation_and_bit_flips() {
 
 #[test]
 fn a_secret_of_another_weight() {
-    let f = toy();
+    let f = toy(41);
     let found = f.params.set().weight as u64 - 1;
     let mut coefficients = f.secret.coefficients().to_vec();
     *coefficients.iter_mut().find(|c| **c != 0).unwrap() = 0;
     let light = SecretKey::from_coefficients(&f.params, f.secret.id(), coefficients);
-    let bytes = file(&light);
-    match read_secret(&f.params, &bytes).unwrap_err() {
-        Error::Field(FieldError {
-            what: "weight of the secret",
-            found: w,
-            expected,
-        }) => assert_eq!((w, expected), (found, found + 1)),
-        e => panic!("{e}"),
-    }
+    let bytes = written(&light);
+    let error = field_error(read_secret(&f.params, &bytes));
+    assert_eq!(error, ("weight of the secret", found, found + 1));
 }
 
 #[test]
 fn an_evaluation_key_cut_or_changed() {
-    let mut f = toy();
-    let good = file(&EvalKeyFile::generate(&f.secret, &mut f.rng));
+    let mut f = toy(41);
+    let good = written(&EvalKeyFile::generate(&f.secret, &mut f.rng));
     let read = |b: &[u8]| EvalKey::read(&f.params, Reader::from_slice(b, Kind::EvalKey)?);
     assert!(read(&good).is_ok());
     let step = good.len() / 29;
@@ -110,7 +85,7 @@ fn streams_of_keys_have_names() {
             }
         }
     }
-    let f = toy();
+    let f = toy(41);
     let name = SetName::from_static("bgv/other");
     let set = ParamSet {
         name,
@@ -119,7 +94,7 @@ fn streams_of_keys_have_names() {
     let other = Params::new(&set).unwrap();
     let coefficients = f.secret.coefficients().to_vec();
     let same = SecretKey::from_coefficients(&other, f.secret.id(), coefficients);
-    let [file, renamed] = [&f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
+    let [file, renamed] = [&*f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
     // by `docs/FORMAT.md`, computed with OpenSSL and the package `blake3` of Python
     let words = &file.pair(&file.digits[0])[1].limbs[0];
     assert_eq!(words[..2], [0xdb1_80b3, 0x2f7_f504]);
@@ -144,144 +119,121 @@ fn streams_of_keys_have_names() {
 
 #[test]
 fn a_wrapped_key_with_wrong_fields() {
-    let mut f = toy();
-    let keys = RoundKeys::expand(&[1; 16]).unwrap();
-    let wrapped =
-        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
+    let mut f = toy(41);
+    let wrapped = f.wrap(&[1; 16], WrapOptions::default());
     let part = &wrapped.parts[0];
     let with = |bits: u16, direction: u8, (layout, start): (u8, u16)| {
-        crafted(wrapped.header().unwrap(), |w| {
-            let meta = Encoder::new().u16(bits).u8(direction).u8(1);
-            let meta = meta.u8(layout).u16(start).bytes(&part.seed).finish();
-            w.write_record(META, 0, &meta)?;
-            for (i, c) in part.rounds.iter().flatten().enumerate() {
-                let basis = f.params.basis(c.level);
-                let body = put_poly(&f.params, basis, &c.parts[0], Encoder::new());
-                w.write_record(LIMBS, i as u64, &body.finish())?;
-            }
-            Ok(())
-        })
+        let mut w = Writer::new(Vec::new(), wrapped.header().unwrap()).unwrap();
+        let meta = Encoder::new().u16(bits).u8(direction).u8(1);
+        let meta = meta.u8(layout).u16(start).bytes(&part.seed).finish();
+        w.write_record(META, 0, &meta).unwrap();
+        for (i, c) in part.rounds.iter().flatten().enumerate() {
+            let Record { body, .. } = round_key(&f.params, i as u64, c);
+            w.write_record(LIMBS, i as u64, &body).unwrap();
+        }
+        w.finish().unwrap()
     };
     let read = read_wrapped(&f.params, &with(128, 0, (0, 30))).unwrap();
-    assert_eq!(read.key_size(), KeySize::Aes128);
-    let refused = |bytes: &[u8]| match read_wrapped(&f.params, bytes).unwrap_err() {
-        Error::Field(FieldError { what, found, .. }) => (what, found),
-        error => panic!("{error}"),
+    assert_eq!(read.size, KeySize::Aes128);
+    let refused = |bytes: &[u8]| {
+        let (what, found, _) = field_error(read_wrapped(&f.params, bytes));
+        (what, found)
     };
-    for bits in [0, 64, 127, 129, 135, u16::MAX] {
-        let found = refused(&with(bits, 0, (0, 30)));
-        assert_eq!(found, ("AES key bits", u64::from(bits)));
+    let wrong = [0, 64, 127, 129, 135, u16::MAX];
+    let wrong = wrong.map(|bits| (bits, 0, (0, 30), ("AES key bits", u64::from(bits))));
+    let starts = [(192, 30), (128, 29), (128, 31), (128, 60), (128, u16::MAX)];
+    let starts = starts.map(|(bits, start)| {
+        let found = ("starting level", u64::from(start));
+        (bits, 0, (0, start), found)
+    });
+    let others = [
+        (128, 2, (0, 30), ("direction", 2)),
+        (128, 0, (3, 30), ("layout", 3)),
+    ];
+    for (bits, direction, layout, found) in wrong.into_iter().chain(starts).chain(others) {
+        assert_eq!(refused(&with(bits, direction, layout)), found);
     }
-    for (bits, start) in [(192, 30), (128, 29), (128, 31), (128, 60), (128, u16::MAX)] {
-        let found = refused(&with(bits, 0, (0, start)));
-        assert_eq!(found, ("starting level", u64::from(start)));
-    }
-    assert_eq!(refused(&with(128, 2, (0, 30))), ("direction", 2));
-    assert_eq!(refused(&with(128, 0, (3, 30))), ("layout", 3));
-    let packed = read_wrapped(&f.params, &with(128, 0, (1, 30))).unwrap_err();
-    assert!(
-        matches!(packed, Error::Mismatch(Mismatch::NoLayout { .. })),
-        "{packed}"
-    );
+    let packed = read_wrapped(&f.params, &with(128, 0, (1, 30)));
+    let named = matches!(packed, Err(Error::Mismatch(Mismatch::NoLayout { .. })));
+    assert!(named, "{packed:?}");
 }
 
 #[test]
 fn batches_with_wrong_level_noise_or_length() {
-    let mut f = toy();
+    let mut f = toy(41);
     let params = f.params.clone();
-    let keys = RoundKeys::expand(&[1; 16]).unwrap();
-    let eval = EvalKey::generate(&f.secret, &mut f.rng);
-    let wrapped =
-        WrappedKey::encrypt(&f.secret, &keys, WrapOptions::default(), &mut f.rng).unwrap();
-    let aes = Aes::new(&eval, &wrapped, Layout::Sliced).unwrap();
-    let good = encode_batch(&params, &aes.evaluate(&[[0; 16]]).unwrap()).unwrap();
-    assert!(decode_batch(&params, None, Layout::Sliced, 1, &good).is_ok());
+    let wrapped = f.wrap(&[1; 16], WrapOptions::default());
+    let state = f
+        .aes(&wrapped, Layout::Sliced)
+        .evaluate(&[[0; 16]])
+        .unwrap();
+    let good = encode_batch(&params, &state).unwrap();
+    let read = |body: &[u8]| decode_batch(&params, None, Layout::Sliced, 1, body);
+    assert!(read(&good).is_ok());
     let changed = |at: usize, with: &[u8]| {
         let mut bad = good.clone();
         bad[at..at + with.len()].copy_from_slice(with);
-        decode_batch(&params, None, Layout::Sliced, 1, &bad).unwrap_err()
+        read(&bad)
     };
     for level in [0u8, 2, 255] {
-        match changed(0, &[level]) {
-            Error::Field(FieldError {
-                what: "level",
-                found,
-                expected: 1,
-            }) => assert_eq!(found, u64::from(level)),
-            e => panic!("level {level}: {e}"),
-        }
+        let error = field_error(changed(0, &[level]));
+        assert_eq!(error, ("level", u64::from(level), 1));
     }
     // noise and tail of the first ciphertext, little-endian
     for at in [1, 9] {
         for bits in [-64.5, -1e300, 4096.5, 1e300f64] {
             match changed(at, &bits.to_le_bytes()) {
-                Error::NoiseBits { found } => assert_eq!(found, bits),
-                e => panic!("{bits}: {e}"),
+                Err(Error::NoiseBits { found }) => assert_eq!(found, bits),
+                found => panic!("{bits}: {found:?}"),
             }
         }
         for bits in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let error = changed(at, &bits.to_le_bytes());
-            assert!(
-                matches!(error, Error::Wire(WireError::Malformed { .. })),
-                "{bits}: {error}"
-            );
+            let found = changed(at, &bits.to_le_bytes());
+            let named = matches!(found, Err(Error::Wire(WireError::Malformed { .. })));
+            assert!(named, "{bits}: {found:?}");
         }
     }
     // residues beyond their modulus
-    let error = changed(17, &[0xff; 8]);
-    assert!(matches!(error, Error::Wire(_)), "{error}");
+    let found = changed(17, &[0xff; 8]);
+    assert!(matches!(found, Err(Error::Wire(_))), "{found:?}");
     for len in (0..good.len()).step_by(101).chain([good.len() - 1]) {
-        let error = decode_batch(&params, None, Layout::Sliced, 1, &good[..len]).unwrap_err();
-        assert!(
-            matches!(error, Error::Wire(WireError::ValueTruncated { .. })),
-            "{len}: {error}"
-        );
+        let found = read(&good[..len]);
+        let named = matches!(found, Err(Error::Wire(WireError::ValueTruncated { .. })));
+        assert!(named, "{len}: {found:?}");
     }
-    let mut long = good.clone();
-    long.push(0);
-    let error = decode_batch(&params, None, Layout::Sliced, 1, &long).unwrap_err();
-    assert!(matches!(error, Error::Wire(_)), "{error}");
+    let found = read(&[&good[..], &[0]].concat());
+    assert!(matches!(found, Err(Error::Wire(_))), "{found:?}");
 
     // states between rounds are not written, nor those at several levels
-    let state = aes.evaluate(&[[0; 16]]).unwrap();
     for layout in [Layout::Sliced, Layout::Bits] {
         let how = WrapOptions {
             layouts: &[layout],
             ..WrapOptions::default()
         };
-        let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
-        let aes = Aes::new(&eval, &wrapped, layout).unwrap();
+        let wrapped = f.wrap(&[1; 16], how);
         let mut rounds = Vec::new();
         let mut observe = |_, s: &State| rounds.push(encode_batch(&params, s));
         let run = RunOptions::new(&Cancel::new(), &mut observe);
-        let state = aes.evaluate_with(&[[0; 16]], run).unwrap();
+        let state = f.aes(&wrapped, layout).evaluate_with(&[[0; 16]], run);
         assert!(rounds.len() == 11 && rounds.iter().all(|r| r.is_err()));
-        assert!(encode_batch(&params, &state).is_ok());
+        assert!(encode_batch(&params, &state.unwrap()).is_ok());
     }
     let mut mixed = state;
     mixed.ciphertexts[3] = f.secret.encrypt(&[1], &mut f.rng).unwrap();
-    let error = encode_batch(&params, &mixed).unwrap_err();
-    assert!(matches!(
-        error,
-        Error::Field(FieldError { what: "level", .. })
-    ));
+    assert_eq!(field_error(encode_batch(&params, &mixed)).0, "level");
 }
 
 /// A batch has the bound of AES, which a computed ciphertext has not.
 #[test]
 fn values_are_not_read_as_batches() {
-    let mut f = toy();
+    let mut f = toy(41);
     let c = f.secret.encrypt(&[7, 8], &mut f.rng).unwrap();
-    let eval = EvalKey::generate(&f.secret, &mut f.rng);
-    let evaluator = Evaluator::new(&eval);
-    let c = evaluator.multiply(&c, &c).unwrap();
+    let c = Evaluator::new(&f.eval).multiply(&c, &c).unwrap();
     let record = encode_value(&f.params, f.secret.id(), &c).unwrap();
     // as many as a batch has
     let batch = record.repeat(Layout::Sliced.ciphertexts());
-    match decode_batch(&f.params, None, Layout::Sliced, c.level(), &batch) {
-        Err(Error::Field(FieldError { what: "level", .. })) => {}
-        found => panic!("{found:?}"),
-    }
+    let found = decode_batch(&f.params, None, Layout::Sliced, c.level(), &batch);
+    assert_eq!(field_error(found).0, "level");
     let old = record.strip_prefix(&[VALUE]).unwrap();
     let found = f.secret.decrypt_value(old).unwrap();
     assert_eq!(found, f.secret.decrypt_value(&record).unwrap());
@@ -289,24 +241,14 @@ fn values_are_not_read_as_batches() {
 }
 
 #[test]
-fn ciphertexts_of_another_set_do_not_decrypt() {
-    let mut f = toy();
-    let other = Params::new(&sets::TOY_4369).unwrap();
-    let stranger = SecretKey::generate(&other, &mut f.rng).unwrap();
-    let c = stranger.encrypt(&[7; 256], &mut f.rng).unwrap();
-    match f.secret.decrypt(&c).unwrap_err() {
-        Error::Mismatch(Mismatch::OtherSet {
-            found: "bgv/toy-4369",
-            expected: "bgv/toy-255",
-            ..
-        }) => {}
-        e => panic!("{e}"),
+fn ciphertexts_of_another_shape_do_not_decrypt() {
+    let mut f = toy(41);
+    let c = f.secret.encrypt(&[7], &mut f.rng).unwrap();
+    for (level, counted) in [(c.level - 1, "primes"), (1000, "levels")] {
+        let short = Ciphertext { level, ..c.clone() };
+        match f.secret.decrypt(&short).unwrap_err() {
+            Error::OtherShape { what, .. } => assert_eq!(what, counted),
+            error => panic!("{error}"),
+        }
     }
-    let mut short = f.secret.encrypt(&[7], &mut f.rng).unwrap();
-    short.level -= 1;
-    let error = f.secret.decrypt(&short).unwrap_err();
-    assert!(matches!(error, Error::OtherShape { what: "primes", .. }));
-    short.level = 1000;
-    let error = f.secret.decrypt(&short).unwrap_err();
-    assert!(matches!(error, Error::OtherShape { what: "levels", .. }));
 }

@@ -80,6 +80,7 @@ mod form;
 use form::LARGEST_LOG2;
 pub(crate) use form::{Form, Scalar};
 
+use crate::noise::prime_factors;
 use crate::noise::runaway::{self, CARRIED_LIMIT, handed_on_limit};
 use atoms::{Atoms, Correlation, WHOLE};
 use homaes_math::Ring;
@@ -147,11 +148,7 @@ pub(crate) struct BoundModel {
 
 impl BoundModel {
     pub(crate) fn new(ring: &Ring, rho_log2: f64) -> Self {
-        let m = ring.m() as u32;
-        let primes: Vec<u32> = [3, 5, 17, 257]
-            .into_iter()
-            .filter(|r| m.is_multiple_of(*r))
-            .collect();
+        let (m, primes) = (ring.m() as u32, prime_factors(ring));
         let dual = primes.iter().map(|&r| {
             let chord = |a| 2.0 * (TAU / 2.0 * f64::from(a) / f64::from(r)).sin();
             (1..r).map(chord).sum::<f64>() / f64::from(r)

@@ -114,8 +114,8 @@ mod moments;
 mod profile;
 mod recursion;
 
-pub use bits::{accepts_bits, assess_bits};
-pub use gains::{Lifts, LinearGains};
+pub use bits::accepts_bits;
+pub use gains::LinearGains;
 pub use profile::KeyProfile;
 
 pub(crate) use ladder::CARRIED_LIMIT;
@@ -134,9 +134,6 @@ const CHUNK: usize = 64;
 pub(crate) fn handed_on_limit(m: u32) -> f64 {
     f64::from(m) / 5.0
 }
-
-/// Bits below which [`RunawayModel::log2_p_runaway`] does not refine its bound.
-const FLOOR_BITS: f64 = 80.0;
 
 /// One of the ways to evaluate AES that a key must serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,12 +195,6 @@ pub struct RunawayModel {
 pub struct Assessment {
     /// log2 of the bound on the probability that any embedding runs away in one batch.
     pub log2_p_runaway: f64,
-    /// Component ([`KeyProfile::components`]) that contributes most.
-    pub worst_component: usize,
-    /// log2 of the contribution of that component.
-    pub log2_p_worst: f64,
-    /// Largest carried-in noise allowed by the good event, over `ρ`.
-    pub max_carried: f64,
     /// Bound on the standard deviation of a coefficient of the output noise, which holds outside
     /// the run-away event.
     pub final_coefficient_std: f64,
@@ -211,10 +202,6 @@ pub struct Assessment {
     /// the good event: what circuits on the output start from.
     pub handed_on: [f64; ORDERS],
 }
-
-/// Bits of security against failure that [`RunawayModel::accepts`] is normally asked for, and
-/// that therefore holds for every accepted key.
-pub const ACCEPTANCE_BITS: f64 = 64.0;
 
 impl RunawayModel {
     /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms `2^fresh_bits`, key-switching noise of 1 % of the rounding
@@ -256,9 +243,6 @@ impl RunawayModel {
         let ceiling = floor_bits * LN_2 + (events * count as f64).ln();
         let mut out = Assessment {
             log2_p_runaway: 0.0,
-            worst_component: 0,
-            log2_p_worst: f64::NEG_INFINITY,
-            max_carried: 0.0,
             final_coefficient_std: f64::INFINITY,
             handed_on: [0.0; ORDERS],
         };
@@ -273,18 +257,12 @@ impl RunawayModel {
                 .into_par_iter()
                 .map(|index| recursion.nats(index, ceiling))
                 .collect();
-            for (index, (nats, good)) in (start..).zip(found) {
-                let p = (events * (-nats).exp()).min(1.0);
-                total += p;
-                if p.log2() > out.log2_p_worst {
-                    (out.worst_component, out.log2_p_worst) = (index, p.log2());
-                }
-                out.max_carried = out.max_carried.max(good.carried);
+            for (nats, good) in found {
+                total += (events * (-nats).exp()).min(1.0);
                 raise(&mut out.handed_on, &good.handed_on);
                 spread.push(good.last_round);
             }
             if total >= 1.0 {
-                out.max_carried = f64::INFINITY;
                 out.handed_on = [f64::INFINITY; ORDERS];
                 return out;
             }
@@ -296,16 +274,6 @@ impl RunawayModel {
         out
     }
 
-    /// log2 of the share of one component (and of its conjugate) in the bound, not refined below
-    /// `-floor_bits`.
-    #[must_use]
-    pub fn log2_p_component(&self, key: &KeyProfile, component: usize, floor_bits: f64) -> f64 {
-        let events = self.events(key, component);
-        let ceiling = floor_bits * LN_2 + events.ln();
-        let (nats, _) = Recursion::new(self, key).nats(component, ceiling);
-        (events.log2() - nats / LN_2).min(0.0)
-    }
-
     /// Outputs of the linear layer in one component over the whole evaluation.
     fn events(&self, key: &KeyProfile, component: usize) -> f64 {
         let positions = key.components()[component].len() * key.orbit_len();
@@ -315,13 +283,6 @@ impl RunawayModel {
     /// Ciphertexts of one batch.
     fn ciphertexts(&self) -> u32 {
         if self.circuit.packed { 1 } else { 16 }
-    }
-
-    /// log2 of the bound on the probability that the noise of one batch runs away, at most
-    /// refined to -80.
-    #[must_use]
-    pub fn log2_p_runaway(&self, key: &KeyProfile) -> f64 {
-        self.assess(key, FLOOR_BITS).log2_p_runaway
     }
 
     /// Whether a key may be used: run-away and decryption failure together have a bound of at

@@ -16,44 +16,34 @@ fn refused_count(change: impl FnOnce(&mut Chain)) -> (&'static str, usize) {
 }
 
 #[test]
-fn conductor() {
+fn rings_primes_and_weights_that_do_not_fit() {
     for m in [0, 1, 2, 15, 257, 17 * 17, 65537] {
         let error = refused(|s| s.m = m);
         assert_eq!(error, ParamsError::Conductor { m });
+    }
+    let step = 255 * 16;
+    for p in [0, 1, 2, 65537, 335_539_203, (1 << 47) + 1, u64::MAX] {
+        let error = refused(|s| s.chain.low = p);
+        assert_eq!(error, ParamsError::Modulus { p, step });
+    }
+    let p = sets::TOY_255.chain.special[0];
+    let error = refused(|s| s.chain.middle = p);
+    assert_eq!(error, ParamsError::Repeated { p });
+    for weight in [0, 129, usize::MAX] {
+        let error = refused(|s| s.weight = weight);
+        assert_eq!(error, ParamsError::Weight { weight, n: 128 });
     }
 }
 
 #[test]
 fn every_conductor_with_17_is_usable_from_64_coefficients_on() {
     for (cofactor, usable) in [(1, false), (3, false), (5, true), (15, true), (257, true)] {
-        let mut set = sets::TOY_255.clone();
-        set.m = 17 * cofactor;
-        set.weight = 8;
+        let set = ParamSet {
+            m: 17 * cofactor,
+            weight: 8,
+            ..sets::TOY_255
+        };
         assert_eq!(Params::new(&set).is_ok(), usable, "m = {}", set.m);
-    }
-}
-
-#[test]
-fn modulus() {
-    let step = 255 * 16;
-    for p in [0, 1, 2, 65537, 335_539_203, (1 << 47) + 1, u64::MAX] {
-        let error = refused(|s| s.chain.low = p);
-        assert_eq!(error, ParamsError::Modulus { p, step });
-    }
-}
-
-#[test]
-fn repeated() {
-    let p = sets::TOY_255.chain.special[0];
-    let error = refused(|s| s.chain.middle = p);
-    assert_eq!(error, ParamsError::Repeated { p });
-}
-
-#[test]
-fn weight() {
-    for weight in [0, 129, usize::MAX] {
-        let error = refused(|s| s.weight = weight);
-        assert_eq!(error, ParamsError::Weight { weight, n: 128 });
     }
 }
 
@@ -88,40 +78,27 @@ fn chain_counts() {
 }
 
 #[test]
-fn chain_digit_against_special_modulus() {
+fn digits_fit_the_special_modulus() {
     // four special primes, 188 bits, against a first digit of 241
     let four = |c: &mut Chain| c.special = &c.special[..4];
     assert_eq!(refused_count(four), ("bits of the largest digit", 241));
     let message = refused(|s| four(&mut s.chain)).to_string();
-    assert!(
-        message.ends_with("found 241, expected 1..=194"),
-        "{message}"
-    );
-}
-
-#[test]
-fn parts_in_one_digit_have_room() {
+    let end = "found 241, expected 1..=194";
+    assert!(message.ends_with(end), "{message}");
     let one =
         |rounds, special| move |c: &mut Chain| c.one_digit = Some(OneDigit { rounds, special });
     let further = &sets::TOY_21845.chain.special[5..];
-    for (rounds, found) in [(0, 0), (16, 16), (usize::MAX, usize::MAX)] {
-        let refused = refused_count(one(rounds, further));
-        assert_eq!(refused, ("rounds in one digit", found));
+    // eight rounds have 379 bits, seven special primes 329; nine more are more than a conversion takes
+    for (rounds, special, refused) in [
+        (0, further, ("rounds in one digit", 0)),
+        (16, further, ("rounds in one digit", 16)),
+        (usize::MAX, further, ("rounds in one digit", usize::MAX)),
+        (8, further, ("bits of the only digit", 380)),
+        (7, &further[..1], ("bits of the only digit", 333)),
+        (7, &[1; 9], ("special primes", 14)),
+    ] {
+        assert_eq!(refused_count(one(rounds, special)), refused);
     }
-    // eight rounds have 379 bits, seven special primes 329
-    assert_eq!(
-        refused_count(one(8, further)),
-        ("bits of the only digit", 380)
-    );
-    assert_eq!(
-        refused_count(one(7, &[1; 9])),
-        ("special primes", 14),
-        "more than a conversion takes"
-    );
-    assert_eq!(
-        refused_count(one(7, &further[..1])).0,
-        "bits of the only digit"
-    );
     let mut bits = sets::BITS128;
     one(1, further)(&mut bits.chain);
     let error = Params::new(&bits).unwrap_err().to_string();
@@ -141,20 +118,23 @@ fn parts_in_one_digit_cost_no_security_and_no_noise() {
         assert_eq!(found.log2_qp(), without.log2_qp(), "{}", set.name.as_str());
         let low = [&found, &without].map(|params| params.log2_key(params.rotation_level()));
         assert_eq!(low[0], low[1], "{}", set.name.as_str());
-        let [a, b] = [&found, &without].map(|params| quality::model(params));
-        assert!(a.ks_switched[0] <= b.ks_switched[0] && a.ks_switched[1] <= b.ks_switched[1]);
-        assert!(a.ks_unswitched <= b.ks_unswitched && a.ks_last <= b.ks_last);
-        assert!(a.ks_worst.0[0] <= b.ks_worst.0[0] && a.ks_worst.0[1] <= b.ks_worst.0[1]);
-        assert!(a.ks_worst.1 <= b.ks_worst.1);
+        let shares = [&found, &without].map(|params| {
+            let m = quality::model(params);
+            let (worst, last) = m.ks_worst;
+            [
+                &m.ks_switched[..],
+                &worst,
+                &[m.ks_unswitched, m.ks_last, last],
+            ]
+            .concat()
+        });
+        assert!(shares[0].iter().zip(&shares[1]).all(|(a, b)| a <= b));
         for level in 1..=found.top_level() {
             let plans = [&found, &without].map(|params| params.switching(level));
             let above = found.rotation_level() < level && level <= 21;
             let one_digit = above && plans[1].digits.len() > 1;
-            assert_eq!(
-                KeyPart::ALL[plans[0].part].one_digit,
-                one_digit,
-                "level {level}"
-            );
+            let part = KeyPart::ALL[plans[0].part];
+            assert_eq!(part.one_digit, one_digit, "level {level}");
             if one_digit {
                 assert_eq!(plans[0].digits.len(), 1);
                 assert!(plans[0].excesses[0] < DIGIT_EXCESS_BITS);
@@ -184,11 +164,8 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
             let plan = params.switching(level);
             let ks = noise.key_switch_log2(2, plan.digits.len(), plan.log2_digit_excess());
             let share = (2.0 * (ks - plan.log2_drop() - noise.rho_log2)).exp2();
-            assert!(
-                share < mean,
-                "{}, level {level}: {share}",
-                set.name.as_str()
-            );
+            let name = set.name.as_str();
+            assert!(share < mean, "{name}, level {level}: {share}");
         }
         let found = model.ks_switched;
         assert!(found.iter().all(|&ks| ks < switched), "{found:?}");

@@ -1,112 +1,68 @@
-//! Every round of AES, in every layout, direction and key size, against the oracle.
+//! Every round of AES, in every layout, direction and key size, against AES in the clear.
 
 use super::*;
 use crate::aes::wrapped::before_inversion;
-use homaes_aes::{KeySize, Layout};
+use Direction::{Decrypt, Encrypt};
+use KeySize::{Aes128, Aes192, Aes256};
+use Layout::{Bits, Packed, Sliced};
+use homaes_aes::KeySize;
 
 /// A set, a layout, a direction and a key size to run.
 type Case = (Layout, Direction, KeySize);
-
-fn wrapping(layout: &'static [Layout], direction: Direction) -> WrapOptions<'static> {
-    WrapOptions {
-        direction,
-        layouts: layout,
-        levels_left: None,
-    }
-}
-
-const fn layouts(layout: Layout) -> &'static [Layout] {
-    match layout {
-        Layout::Sliced => &[Layout::Sliced],
-        Layout::Packed => &[Layout::Packed],
-        Layout::Bits => &[Layout::Bits],
-    }
-}
 
 /// What the state after round `round` decrypts to: the oracle's, or the argument of the next inversion.
 fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
     match (layout, dir) {
         _ if round == size.rounds() => trace[round],
-        (Layout::Bits, _) => trace[round].map(|x| crate::aes::bits::folding().state(dir, x)),
-        (_, Direction::Decrypt) => trace[round].map(before_inversion),
-        (_, Direction::Encrypt) => trace[round],
+        (Bits, _) => trace[round].map(|x| crate::aes::bits::folding().state(dir, x)),
+        (_, Decrypt) => trace[round].map(before_inversion),
+        (_, Encrypt) => trace[round],
     }
 }
 
-/// Blocks of a state of any slope.
-fn blocks_of(f: &Fixture, state: &State) -> (Vec<Block>, f64) {
-    let found = f.secret.decrypt_blocks(state).unwrap();
-    (found.blocks.to_vec(), found.margin_bits)
-}
-
 /// Random blocks through `case`, every round decrypted and compared, noise below the carried bound.
-pub(super) fn round_by_round(f: &mut Fixture, case: Case) {
+fn round_by_round(f: &mut Fixture, case: Case) {
     let (layout, dir, size) = case;
-    let count = f.params.blocks_per_batch(layout);
-    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, size.key_bytes())).unwrap();
-    let how = wrapping(layouts(layout), dir);
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
-    let blocks: Vec<Block> = (0..count)
-        .map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap())
-        .collect();
-    let traces: Vec<Vec<Block>> = blocks
-        .iter()
-        .map(|&b| clear::trace(dir, b, &keys))
-        .collect();
-    let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
+    let key = random_bytes(&mut f.rng, size.key_bytes());
+    let wrapped = f.wrap(&key, wrapping(&[layout], dir));
+    let keys = RoundKeys::expand(&key).unwrap();
+    let blocks = f.blocks(layout);
+    let traces = blocks.iter().map(|&b| clear::trace(dir, b, &keys));
+    let traces: Vec<Vec<Block>> = traces.collect();
+    let aes = f.aes(&wrapped, layout);
     let mut rounds = 0;
     let mut observe = |round: usize, state: &State| {
-        let (got, margin) = blocks_of(f, state);
+        let what = format!("{case:?}, the state after round {round}");
+        let got = f.secret.decrypt_blocks(state).unwrap();
         let want: Vec<Block> = traces.iter().map(|t| expected(case, round, t)).collect();
-        assert!(
-            got == want,
-            "{case:?}: the state after round {round} differs"
-        );
-        assert!(margin > 2.0, "{case:?}, round {round}: {margin}");
+        assert!(*got.blocks == want, "{what} differs");
+        assert!(got.margin_bits > 2.0, "{what}: {}", got.margin_bits);
         for c in state.ciphertexts.iter().take(2) {
             let (rms, largest) = f.secret.measure_noise(c);
             let close = (rms - c.noise().rms_log2).abs() < 1.5;
-            assert!(
-                close && largest <= c.noise_bits(),
-                "{case:?}, round {round}: {rms}, {largest} for {c:?}"
-            );
+            let holds = close && largest <= c.noise_bits();
+            assert!(holds, "{what}: {rms}, {largest} for {c:?}");
         }
         rounds += 1;
     };
     let run = homaes_scheme::RunOptions::new(&homaes_scheme::Cancel::new(), &mut observe);
     let out = aes.evaluate_with(&blocks, run).unwrap();
     assert_eq!(rounds, size.rounds() + 1);
-    let (meter, rounds) = (aes.meter(), size.rounds() as u64);
-    let passes = if layout == Layout::Bits {
-        4 * rounds
+    let passes = if layout == Bits {
+        4 * size.rounds() as u64
     } else {
         0
     };
-    assert_eq!(
-        (meter.count("passes"), meter.count("relinearisations")),
-        (passes, 72 * passes)
-    );
+    let counts = ["passes", "relinearisations"].map(|name| aes.meter().count(name));
+    assert_eq!(counts, [passes, 72 * passes]);
     assert_eq!((out.level(), out.slope), (aes.output_level(), 0));
     assert!(out.capacity_bits(&f.params) > 4.0);
-    let reference = |trace: &Vec<Block>| match dir {
-        Direction::Encrypt => clear::encrypt_block(trace_input(trace, &keys, dir), &keys),
-        Direction::Decrypt => clear::decrypt_block(trace_input(trace, &keys, dir), &keys),
-    };
-    assert_eq!(reference(&traces[0]), traces[0][size.rounds()]);
 }
 
-/// The block a trace began with.
-fn trace_input(trace: &[Block], keys: &RoundKeys, dir: Direction) -> Block {
-    let first = keys.schedule(dir).as_slice()[0];
-    core::array::from_fn(|i| trace[0][i] ^ first[i])
-}
-
-fn every_case(f: &mut Fixture, layouts: &[Layout]) {
-    for &layout in layouts {
-        for dir in Direction::ALL {
-            for size in KeySize::ALL {
-                round_by_round(f, (layout, dir, size));
-            }
+fn every_case(f: &mut Fixture, layout: Layout) {
+    for dir in Direction::ALL {
+        for size in KeySize::ALL {
+            round_by_round(f, (layout, dir, size));
         }
     }
 }
@@ -114,11 +70,11 @@ fn every_case(f: &mut Fixture, layouts: &[Layout]) {
 /// `homaes`'s conformance suite has the other directions and key sizes; this one measures noise against the bounds.
 #[test]
 fn toy_255() {
-    let mut f = fixture(Params::new(&sets::TOY_255).unwrap(), 1);
+    let mut f = toy(1);
     for dir in Direction::ALL {
-        round_by_round(&mut f, (Layout::Sliced, dir, KeySize::Aes128));
+        round_by_round(&mut f, (Sliced, dir, Aes128));
     }
-    round_by_round(&mut f, (Layout::Bits, Direction::Encrypt, KeySize::Aes128));
+    round_by_round(&mut f, (Bits, Encrypt, Aes128));
 }
 
 #[test]
@@ -126,21 +82,13 @@ fn toy_255() {
 fn nightly_every_case() {
     for backend in Backend::available() {
         let params = Params::with_backend(&sets::TOY_255, backend).unwrap();
-        every_case(&mut fixture(params, 1), &[Layout::Sliced]);
+        every_case(&mut Fixture::new(params, 1), Sliced);
     }
-    let mut f = fixture(Params::new(&sets::TOY_255).unwrap(), 2);
-    every_case(&mut f, &[Layout::Bits]);
-    let mut f = fixture(Params::new(&sets::TOY_4369).unwrap(), 1);
-    round_by_round(
-        &mut f,
-        (Layout::Sliced, Direction::Encrypt, KeySize::Aes128),
-    );
-    round_by_round(
-        &mut f,
-        (Layout::Sliced, Direction::Decrypt, KeySize::Aes256),
-    );
-    let mut f = fixture(Params::new(&sets::TOY_21845).unwrap(), 1);
-    every_case(&mut f, &[Layout::Packed]);
+    every_case(&mut toy(2), Bits);
+    let mut f = toy_4369(1);
+    round_by_round(&mut f, (Sliced, Encrypt, Aes128));
+    round_by_round(&mut f, (Sliced, Decrypt, Aes256));
+    every_case(&mut fixture(&sets::TOY_21845, 1), Packed);
 }
 
 /// The chain of `bgv/aes128` and its parts of keys in one digit, on a ring half as large.
@@ -151,68 +99,35 @@ fn nightly_packed_over_parts_in_one_digit() {
         chain: sets::AES128.chain,
         ..sets::TOY_21845
     };
-    let mut f = fixture(Params::new(&set).unwrap(), 3);
-    round_by_round(
-        &mut f,
-        (Layout::Packed, Direction::Decrypt, KeySize::Aes128),
-    );
-}
-
-fn full_size(set: &ParamSet, cases: &[Case]) {
-    let mut f = fixture(Params::new(set).unwrap(), 1);
-    for &case in cases {
-        round_by_round(&mut f, case);
-    }
+    round_by_round(&mut fixture(&set, 3), (Packed, Decrypt, Aes128));
 }
 
 #[test]
 fn packed_aes_128_at_full_size() {
-    full_size(
-        &sets::AES128,
-        &[(Layout::Packed, Direction::Encrypt, KeySize::Aes128)],
-    );
+    round_by_round(&mut fixture(&sets::AES128, 1), (Packed, Encrypt, Aes128));
 }
 
+/// With the third implementation of GHS12: 2048 blocks of bits in 16 GB of memory.
 #[test]
-#[ignore = "nightly: a minute"]
-fn nightly_sliced_aes_128_at_full_size() {
-    full_size(
-        &sets::AES128,
-        &[(Layout::Sliced, Direction::Encrypt, KeySize::Aes128)],
-    );
-}
-
-/// The third implementation of GHS12: 2048 blocks, every round compared. 16 GB of memory.
-#[test]
-#[ignore = "nightly: four minutes"]
-fn nightly_bit_sliced_aes_128_at_full_size() {
-    full_size(
-        &sets::BITS128,
-        &[(Layout::Bits, Direction::Encrypt, KeySize::Aes128)],
-    );
-}
-
-#[test]
-#[ignore = "nightly: two minutes"]
-fn nightly_aes_256_at_full_size() {
-    let cases = [
-        (Layout::Packed, Direction::Decrypt, KeySize::Aes256),
-        (Layout::Sliced, Direction::Encrypt, KeySize::Aes256),
-    ];
-    full_size(&sets::AES256, &cases);
-}
-
-#[test]
-#[ignore = "nightly: four minutes"]
+#[ignore = "nightly: ten minutes"]
 fn nightly_every_secure_set_at_full_size() {
-    let packed = |size| Direction::ALL.map(|dir| (Layout::Packed, dir, size));
-    for (set, size) in [
-        (&sets::AES128_8, KeySize::Aes128),
-        (&sets::AES192, KeySize::Aes192),
-        (&sets::AES192_5, KeySize::Aes192),
-        (&sets::AES256_2, KeySize::Aes256),
+    let both = |size| Direction::ALL.map(|dir| (Packed, dir, size)).to_vec();
+    for (set, cases) in [
+        (&sets::AES128, vec![(Sliced, Encrypt, Aes128)]),
+        (&sets::AES128_8, both(Aes128)),
+        (&sets::AES192, both(Aes192)),
+        (&sets::AES192_5, both(Aes192)),
+        (
+            &sets::AES256,
+            vec![(Packed, Decrypt, Aes256), (Sliced, Encrypt, Aes256)],
+        ),
+        (&sets::AES256_2, both(Aes256)),
+        (&sets::BITS128, vec![(Bits, Encrypt, Aes128)]),
     ] {
-        full_size(set, &packed(size));
+        let mut f = fixture(set, 1);
+        for case in cases {
+            round_by_round(&mut f, case);
+        }
     }
 }
 
@@ -220,11 +135,10 @@ fn nightly_every_secure_set_at_full_size() {
 #[test]
 fn batches_of_a_counter_run_share_their_first_rounds() {
     let mut f = toy(31);
-    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
-    let how = wrapping(layouts(Layout::Sliced), Direction::Encrypt);
-    let wrapped = WrappedKey::encrypt(&f.secret, &keys, how, &mut f.rng).unwrap();
-    let count = f.params.blocks_per_batch(Layout::Sliced);
-    let aes = || Aes::new(&f.eval, &wrapped, Layout::Sliced).unwrap();
+    let key = random_bytes(&mut f.rng, 16);
+    let wrapped = f.wrap(&key, WrapOptions::default());
+    let random = f.blocks(Sliced);
+    let count = random.len();
     let counter = |nonce: u8, start: u32| -> Vec<Block> {
         let block = |i: u32| -> Block {
             let mut block = [nonce; 16];
@@ -233,8 +147,6 @@ fn batches_of_a_counter_run_share_their_first_rounds() {
         };
         (0..count as u32).map(block).collect()
     };
-    let random = (0..count).map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap());
-    let random: Vec<Block> = random.collect();
     let after = counter(7, 0x0102_0400 + count as u32);
     let batches = [
         (counter(7, 0x0102_0400), 1.0),
@@ -248,10 +160,10 @@ fn batches_of_a_counter_run_share_their_first_rounds() {
         (counter(8, 0x0102_0400), 0.98),
         (counter(8, 0x0102_0400), 0.7),
     ];
-    let shared = aes();
+    let shared = f.aes(&wrapped, Sliced);
     let mut before = 0;
     for (number, (blocks, share)) in batches.into_iter().enumerate() {
-        let alone = aes();
+        let alone = f.aes(&wrapped, Sliced);
         let want = alone.evaluate(&blocks).unwrap();
         let found = shared.evaluate(&blocks).unwrap();
         let bytes = [&want, &found].map(|state| encode_batch(&f.params, state).unwrap());
@@ -259,14 +171,7 @@ fn batches_of_a_counter_run_share_their_first_rounds() {
         let transforms = shared.meter().count("transforms") - before;
         before += transforms;
         let all = alone.meter().count("transforms");
-        let expected = share * all as f64;
-        assert!(
-            transforms as f64 <= expected,
-            "batch {number}: {transforms} of {all}"
-        );
-        assert!(
-            share < 1.0 || transforms == all,
-            "batch {number}: {transforms} of {all}"
-        );
+        let fits = transforms as f64 <= share * all as f64 && (share < 1.0 || transforms == all);
+        assert!(fits, "batch {number}: {transforms} of {all}");
     }
 }

@@ -33,17 +33,20 @@ impl Elsewhere {
             limbs: Limbs::on_device(Arc::new(kept)),
         }
     }
+
+    fn keep_pairs(&self, pairs: Vec<[Poly; 2]>) -> Vec<[Poly; 2]> {
+        let keep = |pair: [Poly; 2]| pair.map(|poly| self.keep(poly));
+        pairs.into_iter().map(keep).collect()
+    }
 }
 
 impl Device for Elsewhere {
     fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>> {
-        let parts = Processor.products(pass, products)?.into_iter();
-        Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
+        Ok(self.keep_pairs(Processor.products(pass, products)?))
     }
 
     fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>> {
-        let parts = Processor.sums(pass, sums)?.into_iter();
-        Ok(parts.map(|pair| pair.map(|part| self.keep(part))).collect())
+        Ok(self.keep_pairs(Processor.sums(pass, sums)?))
     }
 
     fn mod_down(
@@ -94,23 +97,15 @@ impl Device for Elsewhere {
 #[test]
 fn circuits_leave_results_where_they_are() {
     let mut f = toy(77);
-    let keys = RoundKeys::expand(&random_bytes(&mut f.rng, 16)).unwrap();
+    let key = random_bytes(&mut f.rng, 16);
     for direction in Direction::ALL {
         for layout in [Layout::Sliced, Layout::Bits] {
-            let wrapping = WrapOptions {
-                direction,
-                layouts: &[Layout::Sliced, Layout::Bits],
-                levels_left: None,
-            };
-            let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
-            let blocks: Vec<Block> = (0..f.params.blocks_per_batch(layout))
-                .map(|_| random_bytes(&mut f.rng, 16).try_into().unwrap())
-                .collect();
-            let here = Aes::new(&f.eval, &wrapped, layout).unwrap();
+            let wrapped = f.wrap(&key, wrapping(&[layout], direction));
+            let blocks = f.blocks(layout);
             let device = Elsewhere::default();
-            let there = Aes::new(&f.eval, &wrapped, layout).unwrap();
+            let there = f.aes(&wrapped, layout);
             let there = there.on(&(Arc::new(device.clone()) as Arc<dyn Device>));
-            let [here, there] = [here, there].map(|aes| {
+            let [here, there] = [f.aes(&wrapped, layout), there].map(|aes| {
                 let mut state = aes.evaluate(&blocks).unwrap();
                 aes.xor_public(&mut state, &blocks[1..]).unwrap();
                 let record = aes.encode_batch(&state).unwrap();

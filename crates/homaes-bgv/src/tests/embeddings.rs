@@ -61,8 +61,8 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     let tail = 4.0;
     let variances: Vec<f64> = kappa.iter().map(|k| unit * k).collect();
     let (second, fourth, above) = sampled(&mut f, samples, (&at, &variances, tail), |f| {
-        let bytes = random_bytes(&mut f.rng, f.params.slots().count());
-        let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
+        let bytes = f.bytes();
+        let c = f.encrypt(&bytes);
         Evaluator::new(&f.eval).mod_switch(&c).unwrap()
     });
     let mut mean = [0.0; 2];
@@ -73,43 +73,27 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         mean[0] += found / at.len() as f64;
         mean[1] += normality / at.len() as f64;
     }
-    println!(
-        "rounding at the {WORST} worst embeddings (1 + |s|² up to {:.2} times 1 + h): variance {:.3} of the model's, fourth moment \
-         {:.3} of a normal one's, {samples} samples",
-        kappa[at[0]] / (1.0 + f.params.set().weight as f64),
-        mean[0],
-        mean[1],
-    );
     let normal = (-tail).exp();
-    println!(
-        "all embeddings: {above:.5} of the squares above {tail} times their variance, normal {normal:.5}"
-    );
     // one of each conjugate pair, four standard deviations
     let count = (samples * ring.n() / 2) as f64;
     let deviation = (normal / count).sqrt();
-    assert!(
-        (above - normal).abs() < 4.0 * deviation + 0.02 * normal,
-        "{above}"
-    );
+    let near = 4.0 * deviation + 0.02 * normal;
+    assert!((above - normal).abs() < near, "{above}");
     let several = slack / (WORST as f64).sqrt();
     assert!((mean[0] - 1.0).abs() < several, "{}", mean[0]);
     assert!((mean[1] - 1.0).abs() < 3.0 * several, "{}", mean[1]);
 
     // key switching at a level where it outweighs the rest: the same key's noise over many ciphertexts
     let top = f.params.top_level();
-    let params = f.params.clone();
     let plan = params.staying(top);
     let model = params.noise();
     let variance = 2.0 * model.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess());
-    let weights: Vec<f64> = plan
-        .excesses
-        .iter()
-        .map(|bits| (2.0 * bits).exp2())
-        .collect();
+    let weights = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
+    let weights: Vec<f64> = weights.collect();
     let spread = quality::key_spread(&weights);
     let (second, ..) = sampled(&mut f, samples, (&[], &[], tail), |f| {
-        let bytes = random_bytes(&mut f.rng, f.params.slots().count());
-        let c = f.secret.encrypt(&bytes, &mut f.rng).unwrap();
+        let bytes = f.bytes();
+        let c = f.encrypt(&bytes);
         Evaluator::new(&f.eval).frobenius(&c, 1).unwrap()
     });
     // what the ciphertext brings and what the division adds
@@ -120,10 +104,6 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         .collect();
     let mean = switched.iter().sum::<f64>() / switched.len() as f64;
     let largest = switched.iter().copied().fold(0.0, f64::max);
-    println!(
-        "key switching at level {top}: mean variance over embeddings {mean:.3} of the model's, at the worst embedding {largest:.2}, \
-         spread allowed for {spread:.2}"
-    );
     // the key's errors are drawn once: the mean over half the embeddings is known so well, four standard deviations
     let total: f64 = weights.iter().sum();
     let squares: f64 = weights.iter().map(|w| (w / total).powi(2)).sum();
@@ -132,10 +112,7 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     assert!(largest < spread * (1.0 + slack), "{largest} above {spread}");
     let bound = key_switch_variance_log2(&params, plan, 1);
     let most = variance + largest.log2();
-    println!(
-        "key switching: 2^{most:.1} at the worst embedding, bound of users' circuits 2^{bound:.1}"
-    );
-    assert!(most < bound);
+    assert!(most < bound, "{most} {bound}");
 }
 
 #[test]
@@ -146,5 +123,5 @@ fn noise_at_the_worst_embeddings() {
 #[test]
 #[ignore = "nightly: two minutes"]
 fn nightly_noise_at_the_worst_embeddings_at_full_size() {
-    check_embeddings(fixture(Params::new(&sets::AES128).unwrap(), 32), 256);
+    check_embeddings(fixture(&sets::AES128, 32), 256);
 }

@@ -83,9 +83,9 @@ fn switch_key(
                 }
             }
             let mut limb = Words::scratch(sum.len());
-            limb.iter_mut()
-                .zip(sum)
-                .for_each(|(out, x)| *out = m.to_stored(x));
+            for (out, x) in limb.iter_mut().zip(sum) {
+                *out = m.to_stored(x);
+            }
             limb
         });
         let sum = Poly {
@@ -115,25 +115,26 @@ fn scale(params: &Params, from: &[usize], to: &[usize], c: &Integers) -> Integer
 #[test]
 fn passes_are_those_of_the_paper() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
-    for set in [&sets::TOY_255, &sets::TOY_4369] {
-        let params = &*Params::new(set).unwrap();
-        let secret = SecretKey::generate(&Params::new(set).unwrap(), &mut rng).unwrap();
-        let key = EvalKey::generate(&secret, &mut rng);
-        let eval = Evaluator::new(&key);
-        let levels = (1..=params.top_level()).step_by(if set.m == 255 { 1 } else { 7 });
+    let (small, large) = (toy(8), toy_4369(8));
+    let levels = (1..=small.params.top_level()).collect();
+    // the last level, one of users' circuits, one with parts of keys in one digit, and the top
+    for (f, levels) in [
+        (&small, levels),
+        (&large, vec![1, 9, 20, large.params.top_level()]),
+    ] {
+        let (params, key) = (&*f.params, &f.eval);
+        let eval = Evaluator::new(key);
         for level in levels {
             for plan in [params.switching(level), params.staying(level)] {
                 let key = key.key_at(Target::Product(0), plan, level).unwrap();
-                let [c0, c1, d] = [(); 3].map(|()| {
-                    let limbs = plan.from.iter().map(|&i| {
-                        let mut limb = Words::scratch(params.ring().n());
-                        let p = params.modulus(i).p();
-                        limb.iter_mut().for_each(|x| *x = rng.next_u64() % p);
-                        limb
-                    });
-                    Poly {
-                        limbs: limbs.collect(),
-                    }
+                let mut limb = |&i: &usize| {
+                    let mut limb = Words::scratch(params.ring().n());
+                    let p = params.modulus(i).p();
+                    limb.iter_mut().for_each(|x| *x = rng.next_u64() % p);
+                    limb
+                };
+                let [c0, c1, d] = [(); 3].map(|()| Poly {
+                    limbs: plan.from.iter().map(&mut limb).collect(),
                 });
                 let (map, special) = (params.frobenius(0), eval.special_constants(plan, &[0]));
                 let addend = |second| Addend {
@@ -157,10 +158,8 @@ fn passes_are_those_of_the_paper() {
                     for (found, &i) in found.limbs.iter().zip(plan.down.to()) {
                         let m = params.modulus(i);
                         let found: Vec<u64> = found.iter().map(|&x| m.from_stored(x)).collect();
-                        assert!(
-                            found == values(params, i, &wanted),
-                            "level {level}, prime {i}"
-                        );
+                        let same = found == values(params, i, &wanted);
+                        assert!(same, "level {level}, prime {i}");
                     }
                 }
             }

@@ -32,7 +32,7 @@ fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> W
 
 /// Every `step`-th call, of each direction and key size.
 fn vectors(set: &ParamSet, layout: Layout, step: usize) {
-    let f = fixture(Params::new(set).unwrap(), 11);
+    let f = fixture(set, 11);
     let mut count = 0;
     for direction in Direction::ALL {
         for size in KeySize::ALL {
@@ -46,9 +46,8 @@ fn vectors(set: &ParamSet, layout: Layout, step: usize) {
                 .par_chunks(f.params.blocks_per_batch(layout))
                 .for_each(|calls| {
                     let wrapped = wrap(&f, plan, direction, calls);
-                    let aes = Aes::new(&f.eval, &wrapped, layout).unwrap();
                     let inputs: Vec<Block> = calls.iter().map(|c| c.1).collect();
-                    let state = aes.evaluate(&inputs).unwrap();
+                    let state = f.aes(&wrapped, layout).evaluate(&inputs).unwrap();
                     let got = f.secret.decrypt_blocks(&state).unwrap().blocks;
                     for (call, got) in calls.iter().zip(got.iter()) {
                         assert_eq!(*got, call.2, "{direction:?} {layout} {call:?}");

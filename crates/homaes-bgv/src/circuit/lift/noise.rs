@@ -212,7 +212,6 @@ mod tests {
         let rho = params.noise().rho_log2;
         let found = LiftNoise::pairs_rms_log2(&params, rho - 4.0);
         let least = 2.0 * rho + 2.0 + 1.0;
-        println!("pairs 2^{found:.2}, of a rounding alone 2^{least:.2}");
         assert!((least..least + 1.0).contains(&found), "{found} {least}");
     }
 }

@@ -15,23 +15,21 @@ pub(super) const BYTES: usize = 4;
 pub(super) type Power = [[f64; TAPS]; BYTES];
 
 /// The constants of both linear layers, each the exponents `e` of a sum `Σ ζ_17^e`.
-#[derive(Clone, Debug)]
-pub struct Lifts {
+pub(super) struct Lifts {
     /// `γ_k` of the affine map of SubBytes, `Σ_k γ_k x^(2^k)`.
-    pub gamma: [Vec<u8>; TAPS],
+    pub(super) gamma: [Vec<u8>; TAPS],
     /// The byte 2 of MixColumns; 3 is lifted as 1 + 2.
-    pub two: Vec<u8>,
+    pub(super) two: Vec<u8>,
     /// `λ_k` of the inverse affine map.
-    pub lambda: [Vec<u8>; TAPS],
+    pub(super) lambda: [Vec<u8>; TAPS],
     /// The square roots of 14, 11, 13 and 9: InvMixColumns before the squaring that completes
     /// `x^254`.
-    pub unmix: [Vec<u8>; BYTES],
+    pub(super) unmix: [Vec<u8>; BYTES],
 }
 
 impl Lifts {
     /// The constants for one choice of slots.
-    #[must_use]
-    pub fn new(slots: &Slots) -> Self {
+    pub(super) fn new(slots: &Slots) -> Self {
         let lift = |c: u8| slots.constant(c);
         // the root is the 128th power
         let root = |c: u8| (0..TAPS - 1).fold(c, |x, _| gf256::mul(x, x));
@@ -56,9 +54,10 @@ pub struct LinearGains {
 }
 
 impl LinearGains {
-    /// Gains of given lifts.
+    /// Gains of the constants for one choice of slots.
     #[must_use]
-    pub fn new(lifts: &Lifts) -> Self {
+    pub fn of(slots: &Slots) -> Self {
+        let lifts = Lifts::new(slots);
         let classes = || 0..MODULUS;
         let encrypt = |j: u32| {
             let (re, im) = value(&lifts.two, j);
@@ -87,22 +86,6 @@ impl LinearGains {
             decrypt: classes().map(decrypt).collect(),
             last: classes().map(last).collect(),
         }
-    }
-
-    /// Gains of the constants for one choice of slots.
-    #[must_use]
-    pub fn of(slots: &Slots) -> Self {
-        Self::new(&Lifts::new(slots))
-    }
-
-    /// Power gain of an encrypting and of a decrypting round's linear layer on a column of four
-    /// bytes, averaged over the classes prime to the modulus.
-    #[must_use]
-    pub fn mean_powers(&self) -> [f64; 2] {
-        [&self.encrypt, &self.decrypt].map(|gains| {
-            let sum: f64 = gains[1..].iter().flatten().flatten().sum();
-            sum / f64::from(MODULUS - 1)
-        })
     }
 
     /// Gains of one class by byte and tap.

@@ -16,8 +16,6 @@ pub(crate) const CARRIED_LIMIT: f64 = 20.0;
 
 /// The good event of one component.
 pub(super) struct Good {
-    /// Largest carried-in noise allowed.
-    pub(super) carried: f64,
     /// Norms of the component's share of the variance of a coefficient of the result.
     pub(super) last_round: Norms,
     /// Norms of what the last round hands on, the largest of any position.
@@ -38,7 +36,6 @@ impl Recursion<'_> {
     fn best(&self, component: &Component, limit: f64) -> (f64, Good) {
         let (mut low, mut high) = (0.0, limit);
         let mut good = Good {
-            carried: f64::INFINITY,
             last_round: from_fn(|_| f64::INFINITY),
             handed_on: from_fn(|_| f64::INFINITY),
         };
@@ -96,7 +93,6 @@ impl Recursion<'_> {
                 let logs: [f64; RUNGS] = from_fn(|c| -spent(c, n));
                 let last_round = mixture(&logs, &last);
                 return Some(Good {
-                    carried,
                     last_round,
                     handed_on: self.handed_on(component, &ladder[RUNGS - 1]),
                 });

@@ -2,6 +2,7 @@
 
 use super::TAPS;
 use super::gains::{BYTES, MODULUS};
+use crate::noise::prime_factors;
 use homaes_math::GaloisMap;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
@@ -91,10 +92,7 @@ impl KeyProfile {
                 (at, j) = (double.source(at), 2 * j % ring.m());
             }
         }
-        let axes: Vec<u32> = [3, 5, 17, 257]
-            .into_iter()
-            .filter(|&r| ring.m().is_multiple_of(u64::from(r)))
-            .collect();
+        let axes = prime_factors(ring);
         let weight = usize::try_from(weight).ok()?;
         let kappa = core::mem::take(&mut *kappa);
         let profile = Self::from_kappa(&axes, weight, orbit_len, kappa, class)?;

@@ -1,9 +1,9 @@
 //! The recursion with random numbers in place of bounds.
 
-use super::super::gains::{BYTES, value};
+use super::super::gains::{BYTES, Lifts, value};
 use super::super::recursion::Recursion;
 use super::super::{KeyProfile, RunawayModel, TAPS};
-use super::lifts;
+use super::slots;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::array::from_fn;
@@ -192,7 +192,7 @@ impl Simulated {
 
 /// The coefficients of the linear layer, as the circuits apply them.
 fn gains(decrypt: bool, j: u32) -> [[Complex; TAPS]; BYTES] {
-    let lifts = lifts();
+    let lifts = Lifts::new(&slots());
     let two = value(&lifts.two, j);
     let mix = [two, (1.0 + two.0, two.1), (1.0, 0.0), (1.0, 0.0)];
     from_fn(|l| {
