@@ -1,19 +1,21 @@
 //! Virus scanning of encrypted mail: the use case that papers on homomorphic AES give, end to end.
 //!
-//! A client holds a message under AES-128-CTR and hands a gateway the AES ciphertext, an evaluation key and the AES key under
-//! BGV. The gateway turns the AES ciphertext into BGV ciphertexts, compares every byte offset with public signatures, and
-//! returns one encrypted answer per signature, which only the holder of the secret key can read.
+//! A client holds a message under AES-128-CTR and hands a gateway the AES ciphertext, an evaluation key and the AES key
+//! under BGV. The gateway turns the AES ciphertext into BGV ciphertexts, compares every byte offset with public
+//! signatures, and returns one encrypted answer per signature, which only the holder of the secret key can read.
 //!
 //! ```text
 //! cargo run --release -p homaes-bgv --example gateway_scan [-- SET [MESSAGE-FILE | --clean]]
 //! ```
 //!
-//! SET is bgv/aes128+8 unless given (bgv/toy-4369 takes seconds, and has no security). Without a file, a mail of 6 KiB with the
-//! EICAR test string at an odd offset is scanned (4 KiB in the toy set); with `--clean` the same mail without it.
+//! SET is bgv/aes128+8 unless given (bgv/toy-4369 takes seconds, and has no security). Without a file, a mail of 6 KiB
+//! with the EICAR test string at an odd offset is scanned (4 KiB in the toy set); with `--clean` the same mail without
+//! it.
 //!
 //! What it does not do: the gateway cannot read the answer, so it can attach it but not act on it; matches are of exact
-//! strings, without wildcards or unpacking; a window that differs matches with probability 2^-48, as computed below; the
-//! length of the message is visible; the answer is only as trustworthy as the gateway, which could compute something else.
+//! strings, without wildcards or unpacking; a window that differs matches with probability 2^-48, as computed below;
+//! the length of the message is visible; the answer is only as trustworthy as the gateway, which could compute
+//! something else.
 
 use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
@@ -29,7 +31,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const ROWS: usize = 6;
 /// Where the sample has EICAR: at no multiple of 16, across the end of the first run of blocks (byte 1968).
 const HIDDEN: usize = 1935;
-/// Multiplications to be left on the output of AES: one for the sums' noise, three and three for the comparison, one in hand.
+/// Multiplications to be left on the output of AES: one for the sums' noise, three and three for the comparison, one in
+/// hand.
 const LEVELS: usize = 8;
 /// Bytes of a block.
 const BLOCK: usize = 16;
@@ -65,7 +68,8 @@ fn main() -> Result<()> {
     let at = at.filter(|_| message.len() <= most);
     let at = at.ok_or_else(|| {
         format!(
-            "a batch of {name} holds at most {most} bytes with room for these signatures; scan longer messages in pieces that overlap"
+            "a batch of {name} holds at most {most} bytes with room for these signatures; scan longer messages in \
+             pieces that overlap"
         )
     })?;
     let mut seed = [0; 32];

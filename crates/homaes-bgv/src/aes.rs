@@ -54,8 +54,8 @@ impl<'k> ByLayout<'k> {
 }
 
 impl<'k> Aes<'k> {
-    /// Prepares the keys of the linear layer: 106 MiB (decrypting 123) sliced, 176 MiB (335) packed in `bgv/aes128`, and a
-    /// fraction of a second.
+    /// Prepares the keys of the linear layer: 106 MiB (decrypting 123) sliced, 176 MiB (335) packed in `bgv/aes128`,
+    /// and a fraction of a second.
     ///
     /// # Errors
     /// If the two keys belong to different sets or secrets, or `wrapped` has no round keys for `layout`.
@@ -89,7 +89,8 @@ impl<'k> Aes<'k> {
         })
     }
 
-    /// The same, on another device than the processor. What was kept of earlier batches is left with the old one, which may have failed.
+    /// The same, on another device than the processor. What was kept of earlier batches is left with the old one, which
+    /// may have failed.
     #[must_use]
     pub fn on(mut self, device: &Arc<dyn Device>) -> Self {
         if let ByLayout::Sliced(c) = &mut self.circuit {
@@ -114,7 +115,8 @@ impl<'k> Aes<'k> {
         }
     }
 
-    /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in memory.
+    /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in
+    /// memory.
     pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
@@ -151,12 +153,12 @@ impl<'k> Aes<'k> {
         self.evaluate_with(blocks, RunOptions::default())
     }
 
-    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled before every product of a byte or relinearisation of a
-    /// bit, and that is observed.
+    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled before every product of a byte or
+    /// relinearisation of a bit, and that is observed.
     ///
-    /// Decrypting in a byte layout, the state before the last round holds A⁻¹(s + 0x63) for each byte s of the equivalent
-    /// inverse cipher, A being the linear part of SubBytes's affine map. In the layout of bits the state before the last round is in the
-    /// coordinates of [`homaes_aes::Folding`].
+    /// Decrypting in a byte layout, the state before the last round holds A⁻¹(s + 0x63) for each byte s of the
+    /// equivalent inverse cipher, A being the linear part of SubBytes's affine map. In the layout of bits the state
+    /// before the last round is in the coordinates of [`homaes_aes::Folding`].
     ///
     /// # Errors
     /// As there, and [`Error::Cancelled`](crate::Error::Cancelled).

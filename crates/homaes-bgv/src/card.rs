@@ -74,8 +74,8 @@ impl Params {
         out
     }
 
-    /// A bridge key (crate `homaes-bridge`) of sets that have them: under a binary key that is not this set's. The table has
-    /// lines for its noise over its modulus.
+    /// A bridge key (crate `homaes-bridge`) of sets that have them: under a binary key that is not this set's. The
+    /// table has lines for its noise over its modulus.
     fn bridge_key(&self) -> Option<Published> {
         let n = self.bridge_ring()?.n() as u32;
         let log2_sigma = SIGMA.log2() - self.descent_transform().modulus().log2();

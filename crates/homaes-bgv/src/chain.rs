@@ -32,7 +32,8 @@ pub struct Chain {
     pub one_digit: Option<OneDigit>,
 }
 
-/// Parts of keys that hold the levels of the last rounds alone, in one digit: few base primes leave room for more special primes.
+/// Parts of keys that hold the levels of the last rounds alone, in one digit: few base primes leave room for more
+/// special primes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneDigit {
     /// most rounds left

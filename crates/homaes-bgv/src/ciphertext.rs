@@ -82,7 +82,8 @@ impl Ciphertext {
         self.noise.bound_log2()
     }
 
-    /// What is known of the noise; for what comes from AES, what its key test allows. Infinite for what only a device has which fails.
+    /// What is known of the noise; for what comes from AES, what its key test allows. Infinite for what only a device
+    /// has which fails.
     pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
         let (output, summands) = match &self.history {
             History::Known(bound) => return bound.clone(),
@@ -107,8 +108,8 @@ impl Ciphertext {
         })
     }
 
-    /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability 2^-100; infinite
-    /// under another set's parameters, and for an output of AES that only a device has which fails.
+    /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability
+    /// 2^-100; infinite under another set's parameters, and for an output of AES that only a device has which fails.
     pub fn bound_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::INFINITY;
@@ -116,8 +117,8 @@ impl Ciphertext {
         self.bound(params).largest_log2(params.noise().bounds())
     }
 
-    /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability 2^-100: by how
-    /// much it may still grow. -∞ where [`Ciphertext::bound_bits`] is infinite.
+    /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability
+    /// 2^-100: by how much it may still grow. -∞ where [`Ciphertext::bound_bits`] is infinite.
     pub fn room_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
@@ -127,14 +128,14 @@ impl Ciphertext {
         params.log2_modulus(self.level) - 1.0 - coefficient
     }
 
-    /// log2 of a bound on the probability that this decrypts to something else than the operations behind it say, or that less
-    /// than one bit is left of half the modulus.
+    /// log2 of a bound on the probability that this decrypts to something else than the operations behind it say, or
+    /// that less than one bit is left of half the modulus.
     ///
-    /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in the source
-    /// (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own probability of at most 2^-64. No
-    /// operation returns a ciphertext with more than 2^-64 here, and an output of AES has no more: that is what key generation
-    /// tests. At level 1 that may be all that is known of an output; operations on it are refused then. 0 under another set's
-    /// parameters.
+    /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in
+    /// the source (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own
+    /// probability of at most 2^-64. No operation returns a ciphertext with more than 2^-64 here, and an output of AES
+    /// has no more: that is what key generation tests. At level 1 that may be all that is known of an output;
+    /// operations on it are refused then. 0 under another set's parameters.
     pub fn failure_log2(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return 0.0;
@@ -171,9 +172,9 @@ impl Ciphertext {
         })
     }
 
-    /// For results of circuits, [`Ciphertext::room_bits`]. For what comes from AES, its own measure: log2 of half the modulus over the
-    /// noise's standard deviation in coefficients, estimated. A coefficient is a sum over all embeddings and close to normal, so 4
-    /// bits are sixteen standard deviations. -∞ under another set's parameters.
+    /// For results of circuits, [`Ciphertext::room_bits`]. For what comes from AES, its own measure: log2 of half the
+    /// modulus over the noise's standard deviation in coefficients, estimated. A coefficient is a sum over all
+    /// embeddings and close to normal, so 4 bits are sixteen standard deviations. -∞ under another set's parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
@@ -205,13 +206,15 @@ impl Ciphertext {
         Ok(())
     }
 
-    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext, which it brings to memory.
+    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext,
+    /// which it brings to memory.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_shape(params)?;
         Ok(self.owner.check_key("ciphertext", id)?)
     }
 
-    /// Whether this is of the set and has the level and the size that `params` give a ciphertext, which it brings to memory.
+    /// Whether this is of the set and has the level and the size that `params` give a ciphertext, which it brings to
+    /// memory.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
         self.fetch()?;
         self.check_set(params)?;
@@ -268,7 +271,8 @@ impl core::fmt::Display for Summary {
         let left = level.saturating_sub(1);
         write!(
             f,
-            "level {level} (multiplications left: {left}), noise below 2^{bound_bits:.1}, room {room_bits:.1} bits, wrong with probability below 2^{failure_log2:.0}"
+            "level {level} (multiplications left: {left}), noise below 2^{bound_bits:.1}, room {room_bits:.1} bits, \
+             wrong with probability below 2^{failure_log2:.0}"
         )
     }
 }
@@ -282,8 +286,9 @@ impl core::fmt::Debug for Ciphertext {
     }
 }
 
-/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k = 0. The parts to be
-/// switched carry the scale of the plan with which [`Evaluator::relinearize`](crate::Evaluator::relinearize) switches them.
+/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k
+/// = 0. The parts to be switched carry the scale of the plan with which
+/// [`Evaluator::relinearize`](crate::Evaluator::relinearize) switches them.
 ///
 /// Sums of products with the same k are products; a ciphertext cannot be added, because it would
 /// be lost work to relinearise before all terms are summed.

@@ -1,26 +1,30 @@
 //! Users' own circuits on the bytes that AES leaves, with modulus switching driven by the noise (GHS12 §3.3).
 //!
 //! Every operation checks its operands, decides from the noise they carry at
-//! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications left.
+//! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications
+//! left.
 //!
-//! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations, dependent operands
-//! and chosen public bytes included, with the probability that it decrypts wrongly ([`Ciphertext::failure_log2`]). An operation that would leave more than
-//! 2^-64 is refused ([`Error::TooNoisy`], [`Error::TooDeep`]). The bound knows which noises are independent; where operands share
-//! noise it takes the worst case, so products of values that were computed from each other may take a level more.
-//! A product of a ciphertext with itself is its Frobenius image, which does not square the noise.
+//! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations,
+//! dependent operands and chosen public bytes included, with the probability that it decrypts wrongly
+//! ([`Ciphertext::failure_log2`]). An operation that would leave more than 2^-64 is refused ([`Error::TooNoisy`],
+//! [`Error::TooDeep`]). The bound knows which noises are independent; where operands share noise it takes the worst
+//! case, so products of values that were computed from each other may take a level more. A product of a ciphertext with
+//! itself is its Frobenius image, which does not square the noise.
 //!
-//! **Slots without a block.** A batch that is not full has been completed with blocks of zeros. Their slots hold AES of a zero block, or its inverse;
-//! under a key of GCM that is the key of its tags. [`Evaluator::sum_slots`] and products over slots take them in: multiply by a public mask first.
+//! **Slots without a block.** A batch that is not full has been completed with blocks of zeros. Their slots hold AES of
+//! a zero block, or its inverse; under a key of GCM that is the key of its tags. [`Evaluator::sum_slots`] and products
+//! over slots take them in: multiply by a public mask first.
 //!
-//! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands; operands
-//! at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the product at level ℓ
-//! is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D = 2^drop/ρ; so from u
-//! = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the price of one drop of the
-//! modulus. [`Evaluator::multiply`] computes the bound of both outcomes and switches first exactly if that leaves a
-//! product with more room under its modulus (modulus over bound, in bits). What still has room can come
-//! down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of its last round and the
-//! message, so a chain of many products spends one level on bringing it down first. At level 1 the noise of the last round has not been switched
-//! down: at n = 32768 not even a sum of such outputs is known to be right, and it is refused. Leave one multiplication at least.
+//! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands;
+//! operands at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the
+//! product at level ℓ is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D
+//! = 2^drop/ρ; so from u = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the
+//! price of one drop of the modulus. [`Evaluator::multiply`] computes the bound of both outcomes and switches first
+//! exactly if that leaves a product with more room under its modulus (modulus over bound, in bits). What still has room
+//! can come down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of
+//! its last round and the message, so a chain of many products spends one level on bringing it down first. At level 1
+//! the noise of the last round has not been switched down: at n = 32768 not even a sum of such outputs is known to be
+//! right, and it is refused. Leave one multiplication at least.
 //!
 //! | operation | levels | cost |
 //! |---|---|---|
@@ -71,15 +75,16 @@ pub enum Lift {
     /// Coefficients 0 and 1. In the normal basis their common part 1/2 adds up to 1/2 in all, so what counts is ±1/2
     /// each: mean square n/4, and less for constants.
     ZeroOne,
-    /// Random signs on the ones (GHS12 §3.4), from this seed: mean square n/2 for random bytes. In the power basis, where
-    /// 0/1 polynomials peak at the embeddings near 1, this is the better lift; here it is there to be compared.
+    /// Random signs on the ones (GHS12 §3.4), from this seed: mean square n/2 for random bytes. In the power basis,
+    /// where 0/1 polynomials peak at the embeddings near 1, this is the better lift; here it is there to be compared.
     Signs(Seed),
 }
 
 impl Evaluator<'_> {
     /// Sum with the same public byte in every slot.
     ///
-    /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition per word.
+    /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition
+    /// per word.
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
@@ -103,9 +108,9 @@ impl Evaluator<'_> {
 
     /// Slot-wise product with public bytes, one per slot; missing ones are zero. Level: kept.
     ///
-    /// Noise: times the largest embedding of the lifted polynomial, which is computed: 2^6.5 in the root mean square at n = 32768 for random
-    /// bytes, half a bit more with [`Lift::Signs`]; at most 2^13.4 for the worst. Cost: one encoding, an embedding in double precision (15 ms at n =
-    /// 32768) and one product per word.
+    /// Noise: times the largest embedding of the lifted polynomial, which is computed: 2^6.5 in the root mean square at
+    /// n = 32768 for random bytes, half a bit more with [`Lift::Signs`]; at most 2^13.4 for the worst. Cost: one
+    /// encoding, an embedding in double precision (15 ms at n = 32768) and one product per word.
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
@@ -174,8 +179,9 @@ impl Evaluator<'_> {
 
     /// Slot-wise product.
     ///
-    /// Level: one below the level the factors are brought to, which is the lower of the two, or less where their noise asks for
-    /// it; at level 1 it stays, if that modulus holds a product (not at n = 32768). Noise: the product's, divided by the drop, plus ρ. Cost: a key switch.
+    /// Level: one below the level the factors are brought to, which is the lower of the two, or less where their noise
+    /// asks for it; at level 1 it stays, if that modulus holds a product (not at n = 32768). Noise: the product's,
+    /// divided by the drop, plus ρ. Cost: a key switch.
     ///
     /// # Errors
     /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an
@@ -212,7 +218,8 @@ impl Evaluator<'_> {
 
     /// Slot-wise product of three ciphertexts by [`Evaluator::three_way`].
     ///
-    /// Level: two below the level the factors are brought to, as far as there are. Cost: a key switch of two polynomials.
+    /// Level: two below the level the factors are brought to, as far as there are. Cost: a key switch of two
+    /// polynomials.
     ///
     /// # Errors
     /// As [`Evaluator::multiply`]; above [`Params::rotation_level`] there is no key.
@@ -243,8 +250,8 @@ impl Evaluator<'_> {
         )
     }
 
-    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, bounds)` is the level and
-    /// noise of the product from those of the factors.
+    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, bounds)` is
+    /// the level and noise of the product from those of the factors.
     fn product_level(
         &self,
         factors: &[&Ciphertext],

@@ -1,7 +1,8 @@
 //! Where key switches, modulus switches and sums are computed.
 //!
-//! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into them. A device may leave results in its own memory
-//! ([`Limbs`](homaes_rns::Limbs)): the next operation finds them there, and whatever else reads them gets a copy.
+//! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into
+//! them. A device may leave results in its own memory ([`Limbs`](homaes_rns::Limbs)): the next operation finds them
+//! there, and whatever else reads them gets a copy.
 
 use crate::encrypt;
 use crate::error::Result;
@@ -50,9 +51,9 @@ pub trait Device: Send + Sync {
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
-    /// MixColumns of columns of four ciphertexts over the primes `basis`, or its inverse: row r of a column becomes Σ_j c_j times
-    /// row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). The level stays; noise is multiplied
-    /// by the power of the constants.
+    /// MixColumns of columns of four ciphertexts over the primes `basis`, or its inverse: row r of a column becomes Σ_j
+    /// c_j times row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). The level stays;
+    /// noise is multiplied by the power of the constants.
     ///
     /// # Errors
     /// [`Error::Device`](crate::Error::Device) if the device fails.

@@ -1,8 +1,8 @@
 //! Encryption and decryption.
 //!
 //! Neither branches nor indexes on secrets: sampling scans with masks, residues are corrected with
-//! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is whether a decryption
-//! failed.
+//! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is
+//! whether a decryption failed.
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
@@ -107,7 +107,8 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
-    /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units of 2^-63.
+    /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units
+    /// of 2^-63.
     fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
         let params = self.params();
         let mut phase = self.phase_of(c)?;
@@ -298,7 +299,8 @@ mod tests {
     use homaes_math::Ring;
     use homaes_math::embed::squared_magnitudes;
 
-    /// A plaintext whose coefficients are chosen to add up at an embedding is n/π there, and with signs no larger than others.
+    /// A plaintext whose coefficients are chosen to add up at an embedding is n/π there, and with signs no larger than
+    /// others.
     #[test]
     fn signs_undo_what_is_chosen() {
         let ring = Ring::new(255).unwrap();

@@ -15,8 +15,8 @@ pub enum Error {
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were: the batch can be
-    /// computed again, by the processor for one.
+    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were:
+    /// the batch can be computed again, by the processor for one.
     #[error(transparent)]
     Device(#[from] Fault),
     /// The circuit could not be evaluated.
@@ -62,9 +62,9 @@ pub enum Error {
     },
     /// An operation of users' circuits would leave a ciphertext whose noise may not fit its modulus.
     #[error(
-        "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of 2^{modulus_bits:.1}, and the bound on the \
-         probability of a wrong result would be 2^{failure_log2:.0}, above 2^-64; switch the operands down or multiply them earlier, add or \
-         scale less, or use a set with more levels"
+        "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of \
+         2^{modulus_bits:.1}, and the bound on the probability of a wrong result would be 2^{failure_log2:.0}, above \
+         2^-64; switch the operands down or multiply them earlier, add or scale less, or use a set with more levels"
     )]
     TooNoisy {
         /// what would have been computed
@@ -101,7 +101,8 @@ pub enum Error {
     },
     /// The chain of moduli has not the levels in which bits are lifted.
     #[error(
-        "set {set}: its levels are those of bits, and its bytes cannot be lifted; use a set for bytes, such as bgv/aes192"
+        "set {set}: its levels are those of bits, and its bytes cannot be lifted; use a set for bytes, such as \
+         bgv/aes192"
     )]
     NoLift {
         /// the set

@@ -9,10 +9,12 @@
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
 //!
-//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each tail: levels S1 have another tail prime than S0
-//! and S2, and a key that held both would be published modulo their product. AES multiplies at S1 by the keys of k = 1 and 2 alone
-//! ([`crate::aes::subbytes`]). The other keys but that for s² hold S1 only at the low levels of users' circuits, unless the set offers the
-//! bit layout. Sets with parts in one digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has more digits.
+//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each tail:
+//! levels S1 have another tail prime than S0 and S2, and a key that held both would be published modulo their product.
+//! AES multiplies at S1 by the keys of k = 1 and 2 alone ([`crate::aes::subbytes`]). The other keys but that for s²
+//! hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. Sets with parts in one
+//! digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has
+//! more digits.
 //!
 //! A set for bits alone has one key, that of s².
 //!
@@ -207,7 +209,8 @@ impl SecretKey {
         Zeroizing::new(Encoder::new().residues(3, &residues).finish())
     }
 
-    /// Coefficients of the secret in the normal basis, -1, 0 or 1: for keys of other schemes under which the secret is encrypted.
+    /// Coefficients of the secret in the normal basis, -1, 0 or 1: for keys of other schemes under which the secret is
+    /// encrypted.
     pub fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }
@@ -479,7 +482,8 @@ impl<'s> EvalKeyFile<'s> {
         self.secret.id()
     }
 
-    /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the others.
+    /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the
+    /// others.
     pub(crate) fn pair(&self, digit: &KeyDigit) -> [Poly; 2] {
         let params = self.params();
         let a = digit.uniform(params, &self.seed);

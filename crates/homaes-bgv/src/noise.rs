@@ -2,8 +2,8 @@
 //!
 //! The noise of (c0, c1) is the polynomial ν = c0 + c1·s mod Q, an even error plus the message. Its size
 //! is that of its values ν_j at the n embeddings. A ciphertext carries two numbers: the root mean
-//! square over the embeddings, and a tail factor by which the largest value may exceed it. A third, the skew, says by how
-//! much the mean square may be too low because the operands were not independent.
+//! square over the embeddings, and a tail factor by which the largest value may exceed it. A third, the skew, says by
+//! how much the mean square may be too low because the operands were not independent.
 //!
 //! | operation | mean square | largest value |
 //! |---|---|---|
@@ -25,14 +25,14 @@
 //! many of its embeddings to be extreme at once. The probability of it is what [`crate::noise::runaway`] bounds,
 //! for each secret key at generation, and what a set's failure probability states.
 //!
-//! Users' circuits are another matter: which operations follow each other is not known, and operands may depend on each other.
-//! They carry a bound of their own beside these numbers (`bound.rs`), which decides what they may do.
+//! Users' circuits are another matter: which operations follow each other is not known, and operands may depend on each
+//! other. They carry a bound of their own beside these numbers (`bound.rs`), which decides what they may do.
 //!
-//! So the bound of this module forgets a product only where the rounding noise outweighs it: after a switch, a carried bound of at most
-//! 2^(5 + 2.5)·ρ is no longer told apart from a rounding noise with its tail of 2^5. A product of two noises ρ is that
-//! small at D ≥ 2^2.5, which is what AES needs. Reaching 2^5 times the joint root mean square would take several normal
-//! variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Tests hold measured noise against this bound after
-//! every AES round.
+//! So the bound of this module forgets a product only where the rounding noise outweighs it: after a switch, a carried
+//! bound of at most 2^(5 + 2.5)·ρ is no longer told apart from a rounding noise with its tail of 2^5. A product of two
+//! noises ρ is that small at D ≥ 2^2.5, which is what AES needs. Reaching 2^5 times the joint root mean square would
+//! take several normal variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Tests hold
+//! measured noise against this bound after every AES round.
 
 pub(crate) mod bound;
 pub mod runaway;
@@ -46,8 +46,8 @@ use homaes_rns::log2;
 /// standard deviations.
 const TAIL_BITS: f64 = 5.0;
 
-/// log2 of how far the bound of what a switch carries over may exceed that of the rounding noise and still be counted as
-/// one with it.
+/// log2 of how far the bound of what a switch carries over may exceed that of the rounding noise and still be counted
+/// as one with it.
 const FORGOTTEN_BITS: f64 = 2.5;
 
 /// Size of a ciphertext's noise in the canonical embedding.
@@ -96,8 +96,8 @@ impl Noise {
         self.rms_log2 + self.tail_log2
     }
 
-    /// log2 of a root mean square that holds for dependent operands too: with the skew, and with log2(k!) for what may be
-    /// the k-th power of one noise, whose squares |ν_j|² spread like |s_j|², exponentially.
+    /// log2 of a root mean square that holds for dependent operands too: with the skew, and with log2(k!) for what may
+    /// be the k-th power of one noise, whose squares |ν_j|² spread like |s_j|², exponentially.
     pub fn safe_rms_log2(&self) -> f64 {
         let degree = (self.tail_log2 - self.skew_log2) / TAIL_BITS;
         self.rms_log2 + (self.skew_log2 + log2_factorial(degree)).min(self.tail_log2)

@@ -8,33 +8,36 @@
 //! S2 = b_1 … b_{r-1} · last            level 3r - 2
 //! ```
 //!
-//! by default, [`Steps::Three`] (a chain may carry more rounds than a cipher has: those left over are levels for users' circuits),
-//! so one base prime is dropped per round and the tail takes the fine steps; a switch drops some
-//! primes and adds others in one operation. A multiplication consumes one level; at level 1, a
-//! single prime, one last product fits without a switch in AES and in small rings; users' circuits are refused it where it cannot be
-//! proved right, which is so at n = 32768 ([`crate::noise::bound`]).
+//! by default, [`Steps::Three`] (a chain may carry more rounds than a cipher has: those left over are levels for users'
+//! circuits), so one base prime is dropped per round and the tail takes the fine steps; a switch drops some primes and
+//! adds others in one operation. A multiplication consumes one level; at level 1, a single prime, one last product fits
+//! without a switch in AES and in small rings; users' circuits are refused it where it cannot be proved right, which is
+//! so at n = 32768 ([`crate::noise::bound`]).
 //!
-//! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key comes in
-//! two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
-//! ([`Tail`]). That takes 41.8 bits off the largest modulus that anything is published under, which is what security depends on.
+//! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key
+//! comes in two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and
+//! special primes ([`Tail`]). That takes 41.8 bits off the largest modulus that anything is published under, which is
+//! what security depends on.
 //!
-//! The bit layout takes four levels a round. It runs on the same chains, or on one made for it, [`Steps::Four`], with two base primes a round:
+//! The bit layout takes four levels a round. It runs on the same chains, or on one made for it, [`Steps::Four`], with
+//! two base primes a round:
 //!
 //! ```text
 //! level 4r + 1   b_1 … b_{2r} · last          level 4r - 1   b_1 … b_{2r-1} · last
 //! level 4r       b_1 … b_{2r-1} · middle      level 4r - 2   b_1 … b_{2r-2} · low
 //! ```
 //!
-//! so that its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in three parts.
+//! so that its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in
+//! three parts.
 //!
 //! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes,
 //! then groups of `digit` base primes, b_1 first, which survives longest. Each digit is
 //! about as large as the product of the special primes, of which only as many are used as the
 //! largest digit in play needs.
 //!
-//! With few rounds left, base primes are few, and more special primes have room below the same largest modulus: a set may declare parts of
-//! keys for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial. They are read at the levels where the
-//! other parts take more digits.
+//! With few rounds left, base primes are few, and more special primes have room below the same largest modulus: a set
+//! may declare parts of keys for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial.
+//! They are read at the levels where the other parts take more digits.
 
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
@@ -43,7 +46,6 @@ use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_rns::{ModSwitch, RnsContext, SwitchPlan};
 use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
-use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the
@@ -53,7 +55,9 @@ pub(crate) const SECOND_CLASS: usize = 7;
 pub use crate::chain::{Chain, OneDigit, Steps};
 pub(crate) use crate::chain::{KeyPart, Tail};
 use crate::chain::{LAST, LOW, MIDDLE};
+pub use check::ParamsError;
 
+mod check;
 mod plans;
 pub(crate) mod residues;
 pub(crate) mod row_constant;
@@ -61,15 +65,11 @@ pub(crate) mod row_constant;
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
 /// Key-switching noise may then exceed the noise of the product it joins, but the switch that follows divides both:
-/// at S0 by 2^13.5, after which it is a few percent of the rounding noise ρ². In the sets whose digits all are that large it does so at S2
-/// too, behind x^127, where the linear layer follows before the switch. [`crate::noise::runaway`] counts both shares, and
-/// `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
+/// at S0 by 2^13.5, after which it is a few percent of the rounding noise ρ². In the sets whose digits all are that
+/// large it does so at S2 too, behind x^127, where the linear layer follows before the switch.
+/// [`crate::noise::runaway`] counts both shares, and `tests::key_switching_noise_has_the_shares_that_are_stated` bounds
+/// them.
 pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
-/// Most digits of a key.
-const MAX_DIGITS: usize = 12;
-/// Sources of a base conversion: sixteen words are combined, one of them the quotient.
-const CONVERSION_SOURCES: usize = 15;
-const MAX_PRIMES: usize = 64;
 
 /// A parameter set as declared: literal numbers, unchecked.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,60 +92,6 @@ pub struct ParamSet {
     pub spare: usize,
     /// layouts that keys are made for, the one for long messages first
     pub layouts: &'static [Layout],
-}
-
-/// Why a [`ParamSet`] is not usable.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// The conductor is not a product of distinct primes 3, 5, 17, 257 that includes 17, or too small.
-    #[error(
-        "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is a multiple of {LOT}"
-    )]
-    Conductor {
-        /// found
-        m: u64,
-    },
-    /// A modulus is unusable in this ring.
-    #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
-    Modulus {
-        /// found
-        p: u64,
-        /// expected residue class
-        step: u64,
-    },
-    /// Two moduli coincide.
-    #[error("modulus {p} appears twice")]
-    Repeated {
-        /// found
-        p: u64,
-    },
-    /// The secret's weight does not fit the ring.
-    #[error("secret weight {weight}: expected 1 to {n}")]
-    Weight {
-        /// found
-        weight: usize,
-        /// ring degree
-        n: usize,
-    },
-    /// The ring or the chain cannot carry a layout.
-    #[error("layout {layout}: {why}")]
-    Layout {
-        /// declared
-        layout: Layout,
-        /// what is missing
-        why: &'static str,
-    },
-    /// The chain of moduli has a shape that no evaluation could use.
-    #[error("{what}: found {found}, expected {expected:?}")]
-    Chain {
-        /// which number
-        what: &'static str,
-        /// found
-        found: usize,
-        /// expected
-        expected: RangeInclusive<usize>,
-    },
 }
 
 const TAIL: usize = 3;
@@ -200,8 +146,8 @@ impl Params {
                 n: ring.n(),
             });
         }
-        check_counts(&set.chain)?;
-        check_layouts(set)?;
+        check::counts(&set.chain)?;
+        check::layouts(set)?;
         let c = &set.chain;
         let further = c.one_digit.map_or(&[][..], |o| o.special);
         let primes = [&[c.last, c.low, c.middle], c.base, c.special, further].concat();
@@ -230,35 +176,6 @@ impl Params {
         params.check_digits()?;
         params.plan();
         Ok(Arc::new(params))
-    }
-
-    /// No digit of any level may exceed the special modulus by more than [`DIGIT_EXCESS_BITS`].
-    fn check_digits(&self) -> Result<(), ParamsError> {
-        for (what, one_digit) in [
-            ("bits of the largest digit", false),
-            ("bits of the only digit", true),
-        ] {
-            let special = self.specials(KeyPart::new(Tail::Outer, one_digit));
-            let limit = self.log2(special) + DIGIT_EXCESS_BITS;
-            let levels = 1..=self.top_level();
-            let levels = levels.filter(|&level| !one_digit || level <= self.one_digit_level());
-            let digits = levels.flat_map(|level| {
-                let part = KeyPart::new(Tail::of(self.basis(level)), one_digit);
-                (0..self.digits_at(level, part)).map(move |digit| {
-                    let own = self.basis(level).iter().copied();
-                    self.log2(own.filter(|&i| self.digit_of(part, i) == digit))
-                })
-            });
-            let largest = digits.fold(0.0, f64::max);
-            if largest > limit {
-                return Err(ParamsError::Chain {
-                    what,
-                    found: largest.ceil() as usize,
-                    expected: 1..=limit as usize,
-                });
-            }
-        }
-        Ok(())
     }
 
     fn plan(&mut self) {
@@ -353,9 +270,9 @@ impl Params {
 
     /// τ_t^j of slope `slope` as coordinates added to (e3, e5, e257); see `aes::placement`.
     ///
-    /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not feel.
-    /// Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are independent
-    /// ([`crate::noise::runaway`]), at the price of twelve different steps instead of ten.
+    /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not
+    /// feel. Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are
+    /// independent ([`crate::noise::runaway`]), at the price of twelve different steps instead of ten.
     pub(crate) fn column_step(&self, slope: usize, j: usize) -> [usize; 3] {
         let quarter = self.slots().run_len() / 4;
         [0, j % 4, quarter * (slope * j % 8)]
@@ -404,8 +321,8 @@ impl Params {
         self.transform(self.special_from())
     }
 
-    /// The subring of degree n/16 over which bytes leave by a bridge (crate `homaes-bridge`): of the sets in which AES-128 can leave a multiplication on bytes,
-    /// which reading their bits takes.
+    /// The subring of degree n/16 over which bytes leave by a bridge (crate `homaes-bridge`): of the sets in which
+    /// AES-128 can leave a multiplication on bytes, which reading their bits takes.
     pub fn bridge_ring(&self) -> Option<Ring> {
         let leaves = |&layout: &Layout| self.levels_left(layout, KeySize::Aes128) > Some(0);
         let crosses = self.has_bytes() && self.set().layouts.iter().any(leaves);
@@ -429,7 +346,8 @@ impl Params {
         &self.levels[level]
     }
 
-    /// Numbers of the primes of all levels up to `level` that have the tail of `part`, and of its special primes; none for level 0.
+    /// Numbers of the primes of all levels up to `level` that have the tail of `part`, and of its special primes; none
+    /// for level 0.
     pub(crate) fn key_primes(&self, level: usize, part: KeyPart) -> Vec<usize> {
         let (steps, tail) = (self.set.chain.steps, part.tail);
         let base = match (steps, tail) {
@@ -452,8 +370,8 @@ impl Params {
             .collect()
     }
 
-    /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a chain
-    /// of ten rounds, which leaves no level.
+    /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a
+    /// chain of ten rounds, which leaves no level.
     pub fn rotation_level(&self) -> usize {
         if self.set.chain.steps == Steps::Four {
             return 0;
@@ -537,79 +455,6 @@ impl core::fmt::Debug for Params {
             .field("set", &self.set)
             .finish_non_exhaustive()
     }
-}
-
-/// What the counts of a chain must satisfy before anything is computed from it.
-fn check_counts(c: &Chain) -> Result<(), ParamsError> {
-    let within = |what, found, expected: RangeInclusive<usize>| {
-        if expected.contains(&found) {
-            return Ok(());
-        }
-        Err(ParamsError::Chain {
-            what,
-            found,
-            expected,
-        })
-    };
-    let (base, special) = (c.base.len(), c.special.len());
-    within("base primes", base, 1..=MAX_PRIMES)?;
-    // a switch drops the special primes and at most two of the tail
-    within("special primes", special, 1..=CONVERSION_SOURCES - 2)?;
-    within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
-    within("base primes of the first digit", c.first_digit, 0..=base)?;
-    within("base primes of a digit", c.digit, 1..=MAX_PRIMES)?;
-    // at most two tail primes stand in one level's basis
-    within(
-        "primes of the first digit",
-        2 + c.first_digit,
-        1..=CONVERSION_SOURCES,
-    )?;
-    within(
-        "primes of a further digit",
-        c.digit.min(base - c.first_digit),
-        0..=CONVERSION_SOURCES,
-    )?;
-    let digits = 1 + (base - c.first_digit).div_ceil(c.digit);
-    within("digits", digits, 1..=MAX_DIGITS)?;
-    if let Some(OneDigit {
-        rounds,
-        special: further,
-    }) = c.one_digit
-    {
-        let special = special + further.len();
-        within("special primes", special, 1..=CONVERSION_SOURCES - 2)?;
-        within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
-        let most = match c.steps {
-            // two tail primes and one base prime for each round but the last
-            Steps::Three => base.min(CONVERSION_SOURCES - 2) + 1,
-            Steps::Four => 0,
-        };
-        within("rounds in one digit", rounds, 1..=most)?;
-    }
-    match c.steps {
-        Steps::Three => Ok(()),
-        // two a round
-        Steps::Four => within("base primes beyond pairs", base % 2, 0..=0),
-    }
-}
-
-/// Packing needs two independent rotations of order four (see [`crate::aes::packed`]).
-fn check_layouts(set: &ParamSet) -> Result<(), ParamsError> {
-    let square = set.m.is_multiple_of(5) && set.m.is_multiple_of(257);
-    let bytes = set.layouts.iter().find(|&&l| l != Layout::Bits);
-    if let (Steps::Four, Some(&layout)) = (set.chain.steps, bytes) {
-        return Err(ParamsError::Layout {
-            layout,
-            why: "needs a chain of three levels a round",
-        });
-    }
-    if set.layouts.contains(&Layout::Packed) && !square {
-        return Err(ParamsError::Layout {
-            layout: Layout::Packed,
-            why: "needs a conductor divisible by 5 and 257",
-        });
-    }
-    Ok(())
 }
 
 fn levels(chain: &Chain) -> Vec<Vec<usize>> {

@@ -22,7 +22,8 @@ const PRODUCT_POLYS: usize = 2;
 /// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
 
-/// The runaway models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits alone.
+/// The runaway models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits
+/// alone.
 pub fn models(params: &Params) -> Vec<RunawayModel> {
     if !params.has_bytes() {
         return Vec::new();
@@ -91,8 +92,8 @@ pub fn model(params: &Params) -> RunawayModel {
     }
 }
 
-/// The runaway model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the largest key-switching
-/// noise, where a key's errors are largest.
+/// The runaway model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the
+/// largest key-switching noise, where a key's errors are largest.
 pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     if !params.offers(Layout::Bits) {
         return None;
@@ -126,10 +127,10 @@ type Spread = fn(&[f64]) -> f64;
 
 /// By how much the key-switching noise at one embedding may exceed its mean over keys, in variance.
 ///
-/// A key's errors are drawn once, so that its noise has the same size at an embedding in every round: `S = Σ w_i E_i`, with
-/// exponentially distributed `E_i`, one for every digit and polynomial, and behind x^127 for every tap of the linear layer, of
-/// weights w_i. The bound uses moments of degree up to 32 in `S`, and the norm of order 32 is the largest of them, hence
-/// `(E S^32)^(1/32) / E S`; `E S^m = m! h_m(w)` with the complete symmetric polynomial `h_m`.
+/// A key's errors are drawn once, so that its noise has the same size at an embedding in every round: `S = Σ w_i E_i`,
+/// with exponentially distributed `E_i`, one for every digit and polynomial, and behind x^127 for every tap of the
+/// linear layer, of weights w_i. The bound uses moments of degree up to 32 in `S`, and the norm of order 32 is the
+/// largest of them, hence `(E S^32)^(1/32) / E S`; `E S^m = m! h_m(w)` with the complete symmetric polynomial `h_m`.
 pub(crate) fn key_spread(weights: &[f64]) -> f64 {
     let sum: f64 = weights.iter().sum();
     let mut symmetric = [0.0; ORDERS + 1];
@@ -144,8 +145,8 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 }
 
 /// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
-/// whichever circuit of the byte layouts evaluates it, and that of the bit layout if the set offers it, and no embedding of the secret is larger than the bounds of users'
-/// circuits allow ([`KEY_PEAK`]).
+/// whichever circuit of the byte layouts evaluates it, and that of the bit layout if the set offers it, and no
+/// embedding of the secret is larger than the bounds of users' circuits allow ([`KEY_PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
@@ -186,7 +187,8 @@ mod tests {
 
     #[test]
     fn random_keys_are_accepted() {
-        // of `bgv/aes128` and the other toys, tests of AES draw keys; the other secure sets have fewer rounds or digits than these
+        // of `bgv/aes128` and the other toys, tests of AES draw keys; the other secure sets have fewer rounds or digits
+        // than these. The bytes of a column may meet at conjugate embeddings in the last
         for set in [&sets::AES256_2, &sets::BITS128, &sets::TOY_21845] {
             refused(set, 11);
         }
@@ -240,16 +242,12 @@ mod tests {
 
     #[test]
     fn packed_layouts_are_checked_where_the_ring_has_them() {
-        for (set, count) in [(&sets::AES128, 4), (&sets::TOY_255, 2)] {
+        for (set, count) in [
+            (&sets::AES128, 4),
+            (&sets::TOY_21845, 4),
+            (&sets::TOY_255, 2),
+        ] {
             assert_eq!(models(&Params::new(set).unwrap()).len(), count);
         }
-        // the bytes of a column may meet at conjugate embeddings here
-        let mut set = sets::AES128;
-        set.m = 21845;
-        let params = Params::new(&set).unwrap();
-        assert_eq!(models(&params).len(), 4);
-        let mut s = vec![0; params.ring().n()];
-        fixed_weight(&mut ChaCha20Rng::from_seed([12; 32]), set.weight, &mut s);
-        assert!(accepts(&params, &s));
     }
 }

@@ -1,19 +1,19 @@
 //! Searching encrypted messages for public patterns, at every byte offset.
 //!
-//! Byte i of block b is in slot b of ciphertext i. A window that starts at byte o of block b reads bytes o, o + 1, … of a stream
-//! whose byte n, from the start of the block, is ciphertext n mod 16 moved n div 16 blocks along a run of slots. For public
-//! random α_{j,p} in GF(2^8), shared by all patterns,
+//! Byte i of block b is in slot b of ciphertext i. A window that starts at byte o of block b reads bytes o, o + 1, … of
+//! a stream whose byte n, from the start of the block, is ciphertext n mod 16 moved n div 16 blocks along a run of
+//! slots. For public random α_{j,p} in GF(2^8), shared by all patterns,
 //!
 //! ```text
 //! z_j = Σ_p α_{j,p} (x_{o+p} - s_p),  j < t          no level: constants and sums
 //! e   = Π_j (1 - z_j^255)                            three levels, and ⌈log2 t⌉
 //! ```
 //!
-//! is 1 where the window is the pattern s, and where it is not, with probability 2^-8t. Sixteen offsets are packed in two
-//! ciphertexts: bit i of slot b of ciphertext h says that a window at byte 8h + i of block b matches.
+//! is 1 where the window is the pattern s, and where it is not, with probability 2^-8t. Sixteen offsets are packed in
+//! two ciphertexts: bit i of slot b of ciphertext h says that a window at byte 8h + i of block b matches.
 //!
-//! Slots move cyclically within runs, so a run holds some blocks twice: those its last windows reach over into the next run, of
-//! the same batch or of the next one. The server chooses which block goes to which slot; nothing is masked.
+//! Slots move cyclically within runs, so a run holds some blocks twice: those its last windows reach over into the next
+//! run, of the same batch or of the next one. The server chooses which block goes to which slot; nothing is masked.
 
 use crate::aes::state::State;
 use crate::ciphertext::Ciphertext;
@@ -61,20 +61,22 @@ impl Placement {
         self.runs * self.own()
     }
 
-    /// Number of the block in a slot, where slots are counted on from batch to batch. It may be past the end of the message.
+    /// Number of the block in a slot, where slots are counted on from batch to batch. It may be past the end of the
+    /// message.
     pub fn block_of(&self, slot: usize) -> usize {
         slot / self.run_len * self.own() + slot % self.run_len
     }
 
-    /// Byte of the message at which the window begins that bit `offset`, 0 to 15, of a slot answers for; nothing if the next run
-    /// answers for it. Slots are counted on from batch to batch.
+    /// Byte of the message at which the window begins that bit `offset`, 0 to 15, of a slot answers for; nothing if the
+    /// next run answers for it. Slots are counted on from batch to batch.
     pub fn start(&self, slot: usize, offset: usize) -> Option<usize> {
         let own = slot % self.run_len < self.own();
         own.then(|| BLOCK * self.block_of(slot) + offset)
     }
 }
 
-/// The encrypted answer for a pattern: bit i of slot b of ciphertext h says whether a match begins at byte 8h + i of the block in slot b.
+/// The encrypted answer for a pattern: bit i of slot b of ciphertext h says whether a match begins at byte 8h + i of
+/// the block in slot b.
 pub type Verdict = [Ciphertext; 2];
 
 /// Compares all windows of a batch with patterns.
@@ -92,12 +94,13 @@ impl<'c> Scanner<'c> {
 
     /// The answers for `patterns`, from a sliced state whose blocks are placed by [`Placement`].
     ///
-    /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte beyond the first block that a
-    /// window reads, 16·t sums, and for each pattern 16 times t comparisons and a product of them.
+    /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte
+    /// beyond the first block that a window reads, 16·t sums, and for each pattern 16 times t comparisons and a product
+    /// of them.
     ///
     /// # Errors
-    /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state is not of sixteen ciphertexts, or a pattern is empty or longer than the rows of
-    /// coefficients.
+    /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state is not of sixteen ciphertexts, or a pattern
+    /// is empty or longer than the rows of coefficients.
     pub fn scan(&self, state: &State, patterns: &[&[u8]]) -> Result<Vec<Verdict>> {
         let bytes = state.ciphertexts().len();
         if bytes != BLOCK {
@@ -119,7 +122,8 @@ impl<'c> Scanner<'c> {
         patterns.iter().map(verdict).collect()
     }
 
-    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen, at a level that has keys for them.
+    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen, at a level
+    /// that has keys for them.
     fn stream(&self, state: &State, count: usize) -> Result<Vec<Ciphertext>> {
         let (eval, level) = (self.eval, self.eval.params().rotation_level());
         let bytes = state.ciphertexts().par_iter();
@@ -142,7 +146,8 @@ impl<'c> Scanner<'c> {
         Ok(out)
     }
 
-    /// Σ_{p < len} α_{j,p} x_{o+p} for every offset o and row j, for each of the ascending `lengths`: \[length\]\[o\]\[j\].
+    /// Σ_{p < len} α_{j,p} x_{o+p} for every offset o and row j, for each of the ascending `lengths`:
+    /// \[length\]\[o\]\[j\].
     fn sums(&self, stream: &[Ciphertext], lengths: &[usize]) -> Result<Vec<Vec<Vec<Ciphertext>>>> {
         let t = self.alphas.len();
         // prefix sums: a longer pattern continues where the shorter one ended

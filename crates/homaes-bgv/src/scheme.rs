@@ -47,7 +47,9 @@ const fn in_memory(packed: u64, bits: u64) -> u64 {
 pub static SCHEME: SchemeEntry = SchemeEntry {
     noise_terms: NoiseTerms {
         noise: "noise bound",
-        meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; noise left: log2 of half the\nmodulus over the standard deviation of a coefficient, which is what decryption needs.",
+        meaning: "noise bound: log2 of the largest value at an embedding, which may exceed the modulus; \
+                  noise left: log2 of half the\n\
+                  modulus over the standard deviation of a coefficient, which is what decryption needs.",
     },
     reference_op: ReferenceOp::Transform,
     has_levels: true,

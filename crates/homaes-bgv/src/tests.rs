@@ -127,8 +127,8 @@ fn zip(x: &[u8], y: &[u8], f: impl Fn(u8, u8) -> u8) -> Vec<u8> {
     x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }
 
-/// Decrypts to `want`, with no more noise than its bound and no less room than it promises; returns by how many bits the noise is
-/// below the bound.
+/// Decrypts to `want`, with no more noise than its bound and no less room than it promises; returns by how many bits
+/// the noise is below the bound.
 fn sound(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) -> f64 {
     let line = c.summary(&f.params);
     let (got, margin) = f.secret.decrypt(c).unwrap();

@@ -1,14 +1,17 @@
 //! Bit-sliced AES (GHS12 §4.2): 128 ciphertexts of one bit per slot, by [`homaes_aes::FoldedBits`].
 //!
-//! Bits are the bytes 0 and 1. An S-box is inversion through a tower of fields ([`tower::DEPTH_4`]): 36 conjunctions at depth four. Each
-//! relinearisation is merged with the switch to the level below, so a round takes four levels, and four passes: 64, 32 and 64 products for
-//! the inversions of the 16 bytes, then the 128 sums that the linear layer makes of the last 288 conjunctions. A pass is one parallel loop over its
-//! products: threads work on the same key at the same time, so that what one has fetched the others find in the shared cache.
+//! Bits are the bytes 0 and 1. An S-box is inversion through a tower of fields ([`tower::DEPTH_4`]): 36 conjunctions at
+//! depth four. Each relinearisation is merged with the switch to the level below, so a round takes four levels, and
+//! four passes: 64, 32 and 64 products for the inversions of the 16 bytes, then the 128 sums that the linear layer
+//! makes of the last 288 conjunctions. A pass is one parallel loop over its products: threads work on the same key at
+//! the same time, so that what one has fetched the others find in the shared cache.
 //!
-//! An operand that is several levels higher than the other comes down in one switch. Linear forms of the inputs of an inversion are summed first and
-//! then brought down, so that the rounding noises of different conjunctions are independent.
+//! An operand that is several levels higher than the other comes down in one switch. Linear forms of the inputs of an
+//! inversion are summed first and then brought down, so that the rounding noises of different conjunctions are
+//! independent.
 //!
-//! Why depth 4 and not [`tower::DEPTH_3`]: 2880 relinearisations of AES-128 in place of 3520, and forty levels fit (`sets`).
+//! Why depth 4 and not [`tower::DEPTH_3`]: 2880 relinearisations of AES-128 in place of 3520, and forty levels fit
+//! (`sets`).
 
 use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
@@ -37,7 +40,8 @@ fn fetched(bit: Ciphertext) -> Result<Ciphertext> {
     Ok(bit)
 }
 
-/// The view of bits under one evaluation key. All bits are in memory, whatever the device: it relinearises them. Cheap to clone.
+/// The view of bits under one evaluation key. All bits are in memory, whatever the device: it relinearises them. Cheap
+/// to clone.
 #[derive(Clone)]
 pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
 

@@ -57,7 +57,8 @@ impl<'k> PackedAes<'k> {
 }
 
 impl PackedAes<'_> {
-    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their inverses.
+    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their
+    /// inverses.
     fn fused_round(
         &self,
         dir: Direction,

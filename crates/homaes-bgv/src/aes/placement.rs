@@ -1,8 +1,8 @@
 //! Where the bytes of blocks lie in slots, for each [`Layout`].
 //!
 //! A slot has coordinates (class, e3, e5, e257); adding to e5 or e257 is an automorphism that moves slots and does
-//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run (half of the axis e257, 128 at full size), byte (row r,
-//! column c) of block b lies at
+//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run (half of the axis e257, 128 at
+//! full size), byte (row r, column c) of block b lies at
 //!
 //! ```text
 //! (class, e3) = b div (C/4)      e5 = r      e257 = b mod (C/4) + C/4 · ((c + t r) mod 4)

@@ -1,11 +1,12 @@
 //! Results of the first rounds that batches of one counter run have in common.
 //!
-//! The blocks of a counter run differ in their last bytes alone. A batch of a multiple of 256 blocks has the values of byte 15 that the batch before has, in the
-//! same slots, and the bytes before 14 seldom change: so all inversions of round 1 but one and three of its columns were computed before, and the inversions of
-//! these columns in round 2. Deeper states depend on all bytes.
+//! The blocks of a counter run differ in their last bytes alone. A batch of a multiple of 256 blocks has the values of
+//! byte 15 that the batch before has, in the same slots, and the bytes before 14 seldom change: so all inversions of
+//! round 1 but one and three of its columns were computed before, and the inversions of these columns in round 2.
+//! Deeper states depend on all bytes.
 //!
-//! Ciphertexts are told apart by where they come from: two are equal, bit for bit, if they were made of the same public bytes by the same steps under the same
-//! keys.
+//! Ciphertexts are told apart by where they come from: two are equal, bit for bit, if they were made of the same public
+//! bytes by the same steps under the same keys.
 
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;
@@ -27,7 +28,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Of public `blocks`, if most of their bytes seldom change from block to block: those of other batches may then be the same.
+    /// Of public `blocks`, if most of their bytes seldom change from block to block: those of other batches may then be
+    /// the same.
     pub(crate) fn of_counter(blocks: &[Block]) -> Option<Self> {
         let seldom = |i: &usize| {
             let pairs = blocks.windows(2);
@@ -101,7 +103,8 @@ impl<T, const N: usize> Last<T, N> {
     }
 }
 
-/// The last results of rounds 1 and 2 of one AES key: x^127 of the bytes that enter either, and the columns that round 1 makes.
+/// The last results of rounds 1 and 2 of one AES key: x^127 of the bytes that enter either, and the columns that round
+/// 1 makes.
 ///
 /// Memory: three states of sixteen ciphertexts, at the levels below the first.
 #[derive(Debug, Default)]

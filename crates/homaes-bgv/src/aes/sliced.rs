@@ -20,8 +20,9 @@
 //! product of 7d + 9 terms per word, for d digits: 7d with keys, 8 first parts and 1 second part.
 //!
 //! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
-//! every pass over its keys, or one for all columns where the device takes them together; more threads than that share the primes of a pass. All threads go through the steps together, so that the keys of a step are
-//! read from memory once for all of them.
+//! every pass over its keys, or one for all columns where the device takes them together; more threads than that share
+//! the primes of a pass. All threads go through the steps together, so that the keys of a step are read from memory
+//! once for all of them.
 
 use crate::aes::linear::LinearLayer;
 use crate::aes::maps::byte_map;
@@ -40,7 +41,8 @@ use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The byte-sliced circuit under one evaluation key, for one AES key. Cheap to clone; clones share what batches have in common.
+/// The byte-sliced circuit under one evaluation key, for one AES key. Cheap to clone; clones share what batches have in
+/// common.
 #[derive(Clone)]
 pub(crate) struct SlicedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
@@ -122,7 +124,8 @@ impl<'k> SlicedAes<'k> {
 }
 
 impl SlicedAes<'_> {
-    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their inverses.
+    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their
+    /// inverses.
     fn fused_round(
         &self,
         dir: Direction,

@@ -39,7 +39,8 @@ impl State {
         &self.ciphertexts
     }
 
-    /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it. Of states of bytes that are results of AES.
+    /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it. Of states of bytes that are
+    /// results of AES.
     ///
     /// # Errors
     /// If it is a state of bits, or one between rounds.
@@ -69,8 +70,8 @@ impl State {
         bits.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Public `blocks` without key and error; missing ones are zero. Each first part is added to one of `onto`, if there
-    /// are any.
+    /// Public `blocks` without key and error; missing ones are zero. Each first part is added to one of `onto`, if
+    /// there are any.
     ///
     /// # Errors
     /// If there are more blocks than the batch holds, or the device fails.
@@ -100,8 +101,8 @@ impl State {
     /// ciphertext blocks (CBC). Missing blocks are zero.
     ///
     /// # Errors
-    /// If there are more blocks than the batch holds, or the ciphertexts are at different levels; [`Error::TooNoisy`] if the result would be
-    /// closer to failure than AES may hand on.
+    /// If there are more blocks than the batch holds, or the ciphertexts are at different levels; [`Error::TooNoisy`]
+    /// if the result would be closer to failure than AES may hand on.
     pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
         self.xor_public_on(&Processor, params, blocks)
     }
@@ -189,8 +190,8 @@ pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
 }
 
 impl SecretKey {
-    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_with`](crate::Aes::evaluate_with) shows, in the form that
-    /// it names.
+    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_with`](crate::Aes::evaluate_with)
+    /// shows, in the form that it names.
     ///
     /// # Errors
     /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of a bit holds something else.

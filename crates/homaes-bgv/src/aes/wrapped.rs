@@ -5,8 +5,8 @@
 //! The affine constant 0x63 of SubBytes is the same after MixColumns (2 + 3 + 1 + 1 = 1), so when
 //! encrypting it is added to round keys 1 … R here, once. Decrypting bytes, the state between rounds is
 //! A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map: the round keys of
-//! the equivalent inverse cipher but the last go through the same map. The bit layout folds the linear layer into sums of products, and takes
-//! its keys in the coordinates of [`homaes_aes::Folding`], 0x63 included.
+//! the equivalent inverse cipher but the last go through the same map. The bit layout folds the linear layer into sums
+//! of products, and takes its keys in the coordinates of [`homaes_aes::Folding`], 0x63 included.
 
 use crate::aes::bits;
 use crate::aes::level_plan::LevelPlan;
@@ -49,8 +49,8 @@ pub struct WrapOptions<'a> {
     pub direction: Direction,
     /// layouts the server may choose from
     pub layouts: &'a [Layout],
-    /// multiplications to be left on the output, rounded up to the next number that the chain of moduli has after a round (2, 5, 8 …); by
-    /// default 8 in `bgv/aes128+8` and so on, and 0 in sets without a number in their name
+    /// multiplications to be left on the output, rounded up to the next number that the chain of moduli has after a
+    /// round (2, 5, 8 …); by default 8 in `bgv/aes128+8` and so on, and 0 in sets without a number in their name
     pub levels_left: Option<usize>,
 }
 

@@ -15,7 +15,8 @@ enum Kind {
 
 /// What determines the noise of one operation on c1 of `form`; none if that is not known, or c1 is 0 and so has none.
 ///
-/// No level enters: multiples a·c1 and b·c1 have the same rounding errors at two levels if the moduli are as b to a, and a digit may vanish.
+/// No level enters: multiples a·c1 and b·c1 have the same rounding errors at two levels if the moduli are as b to a,
+/// and a digit may vanish.
 fn name(kind: Kind, form: Form) -> Option<u64> {
     let family = form.family().filter(|_| !form.is_trivial());
     family.map(|f| hash(&(kind, f)))
@@ -55,7 +56,8 @@ fn frobenius(params: &Params, k: usize) -> u64 {
     (0..k).fold(1, |t, _| 2 * t % params.ring().m())
 }
 
-/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the division.
+/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the
+/// division.
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
     let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());

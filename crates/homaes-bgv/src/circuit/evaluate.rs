@@ -1,7 +1,7 @@
 //! The homomorphic verbs, one ciphertext at a time.
 //!
-//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits. The rounds of
-//! [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
+//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits.
+//! The rounds of [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
 
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
@@ -24,15 +24,15 @@ use std::sync::Arc;
 /// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
-/// An evaluation key with the verbs that need it. Results do not depend on the number of threads. Cheap to clone; clones share their
-/// counters.
+/// An evaluation key with the verbs that need it. Results do not depend on the number of threads. Cheap to clone;
+/// clones share their counters.
 #[derive(Clone)]
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
     meter: Arc<Meter>,
     device: Arc<dyn Device>,
-    /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear layer, and at every
-    /// operand of users' circuits
+    /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear
+    /// layer, and at every operand of users' circuits
     pub(crate) cancel: Cancel,
     /// see [`Pass::spread`]
     spread: bool,
@@ -50,7 +50,8 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// The same, unless `cancel` is thrown: operations of users' circuits then return [`Error::Cancelled`], after one key switch at most.
+    /// The same, unless `cancel` is thrown: operations of users' circuits then return [`Error::Cancelled`], after one
+    /// key switch at most.
     #[must_use]
     pub fn until(self, cancel: &Cancel) -> Self {
         let cancel = cancel.clone();
@@ -146,7 +147,8 @@ impl<'k> Evaluator<'k> {
         self.checked("sum", sum)
     }
 
-    /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the sum has none then.
+    /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the
+    /// sum has none then.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let [a, b] = self.align_levels(a, b)?;
         let params = self.params();
@@ -174,8 +176,8 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
     ///
-    /// Noise: plus the largest embedding of the plaintext, which is computed. Cost: one encoding, an embedding in double precision (15
-    /// ms at n = 32768).
+    /// Noise: plus the largest embedding of the plaintext, which is computed. Cost: one encoding, an embedding in
+    /// double precision (15 ms at n = 32768).
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
@@ -193,8 +195,8 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise product with one public byte.
     ///
-    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes the
-    /// largest of its sixteen values.
+    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes
+    /// the largest of its sixteen values.
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
@@ -227,7 +229,8 @@ impl<'k> Evaluator<'k> {
 
     /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
     ///
-    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each part and switch.
+    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each
+    /// part and switch.
     pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if a.level <= level {
             return Ok(a.clone());
@@ -332,8 +335,8 @@ impl<'k> Evaluator<'k> {
         self.mul_frobenius(x, y, 0)
     }
 
-    /// The tensor product of two ciphertexts at the source level of `plan`: the parts to be switched carry its scale, in products that go on to
-    /// [`Evaluator::relinearize`] that of the plan of their level.
+    /// The tensor product of two ciphertexts at the source level of `plan`: the parts to be switched carry its scale,
+    /// in products that go on to [`Evaluator::relinearize`] that of the plan of their level.
     pub(crate) fn tensor(
         &self,
         x: &Ciphertext,
@@ -526,7 +529,8 @@ impl<'k> Evaluator<'k> {
             .collect()
     }
 
-    /// The ciphertexts of a pass, with their noise: `noises` before key switching, to which the noise of `pieces` switched polynomials comes.
+    /// The ciphertexts of a pass, with their noise: `noises` before key switching, to which the noise of `pieces`
+    /// switched polynomials comes.
     pub(crate) fn finish(
         &self,
         plan: &SwitchPlan,
@@ -551,12 +555,12 @@ impl<'k> Evaluator<'k> {
     /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
     ///
     /// Noise: key switching and the rounding ρ are added; where a digit exceeds the special
-    /// modulus (`bgv/aes128`: levels 12 to 30 that are divisible by 3) key switching dominates, with up to 2^22 at n = 32768, and
-    /// a modulus switch or a product should follow. Cost: one key switching.
+    /// modulus (`bgv/aes128`: levels 12 to 30 that are divisible by 3) key switching dominates, with up to 2^22 at n =
+    /// 32768, and a modulus switch or a product should follow. Cost: one key switching.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one ([`Error::NoKey`]), or `a`
-    /// belongs to another set or key.
+    /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one
+    /// ([`Error::NoKey`]), or `a` belongs to another set or key.
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         let a = self.with_bound(a)?;
         if k.is_multiple_of(8) {

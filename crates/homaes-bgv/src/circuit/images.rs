@@ -140,7 +140,8 @@ impl Evaluator<'_> {
             .collect();
         let parts = self.sums(plan, &shape, &outputs, post)?;
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
-        // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces without constants
+        // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces
+        // without constants
         Ok(self.finish(plan, parts, &noises, power.ceil() as usize))
     }
 }

@@ -1,19 +1,21 @@
 //! Bits lifted from modulo 2 to modulo 2^k, for programs that compute with integers.
 //!
-//! If x ≡ b (mod t) with a bit b and t = 2^j, then x² ≡ b (mod 2t): x² = b² + 2t·(…) since x = b + t·y. So k - 1 squarings of the
-//! *decrypted polynomial*, which homomorphic multiplication performs exactly, take the bits of all slots from modulo 2 to modulo 2^k.
+//! If x ≡ b (mod t) with a bit b and t = 2^j, then x² ≡ b (mod 2t): x² = b² + 2t·(…) since x = b + t·y. So k - 1
+//! squarings of the *decrypted polynomial*, which homomorphic multiplication performs exactly, take the bits of all
+//! slots from modulo 2 to modulo 2^k.
 //!
 //! # Normalised ciphertexts
 //!
-//! A ciphertext modulo t decrypts to ν = m + t·e. Here its (t/2)^-1 multiple modulo Q is kept, whose phase times t/2 is ν. Then everything that is made for t = 2
-//! serves every t:
+//! A ciphertext modulo t decrypts to ν = m + t·e. Here its (t/2)^-1 multiple modulo Q is kept, whose phase times t/2 is
+//! ν. Then everything that is made for t = 2 serves every t:
 //!
 //! - a key-switching key adds 2e to the phase, which is t·e of ν;
-//! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X of ν. It divides the message by X/Y, which is 1 modulo t, because
-//!   all primes are 1 modulo 256;
+//! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X of ν. It divides the message
+//!   by X/Y, which is 1 modulo t, because all primes are 1 modulo 256;
 //! - a sum of ciphertexts modulo t and t/2 is Σ of ν_1 and 2ν_2, modulo t: two bits beside each other for nothing.
 //!
-//! A squaring multiplies one factor by t/4, the other by 1. With μ = 2ν/t, the noise in the units of t = 2, it takes μ to μ²·t/4.
+//! A squaring multiplies one factor by t/4, the other by 1. With μ = 2ν/t, the noise in the units of t = 2, it takes μ
+//! to μ²·t/4.
 //!
 //! # Where it happens
 //!
@@ -24,14 +26,15 @@
 //! level 2                        those of even places once more, without a switch: t = 32; and sums of two, b_0 + 2 b_1 modulo 32
 //! ```
 //!
-//! The switch before the squarings is needed. It leaves a rounding noise, whose embeddings are close to normal and independent of each other; the sums of
-//! images have tails that squarings would raise to the sixteenth power.
+//! The switch before the squarings is needed. It leaves a rounding noise, whose embeddings are close to normal and
+//! independent of each other; the sums of images have tails that squarings would raise to the sixteenth power.
 //!
 //! # Noise
 //!
-//! With κ = (1 + |s_j|²)/(1 + h) at embedding j and ρ² = n(1 + h)/3, μ at j is X_0 = B + R_0, then X_{i+1} = c_i X_i² + R_{i+1}, c_i = t/4 over the factor of
-//! the switch. R_i are circular normal of variance κρ² and independent, B is what the first switch hands on. [`LiftNoise`] has
-//! the moments of X_i of all even orders, in closed form, under that description. Source: none; the lift is not in the papers.
+//! With κ = (1 + |s_j|²)/(1 + h) at embedding j and ρ² = n(1 + h)/3, μ at j is X_0 = B + R_0, then X_{i+1} = c_i X_i² +
+//! R_{i+1}, c_i = t/4 over the factor of the switch. R_i are circular normal of variance κρ² and independent, B is what
+//! the first switch hands on. [`LiftNoise`] has the moments of X_i of all even orders, in closed form, under that
+//! description. Source: none; the lift is not in the papers.
 
 use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, History};
@@ -69,7 +72,8 @@ const BITS: usize = 8;
 pub struct Lifted {
     ciphertext: Ciphertext,
     log2_t: u32,
-    /// log2 of the sup norm over embeddings, outside an event of probability 2^-100, of what was handed on to the bit by the switch to its level
+    /// log2 of the sup norm over embeddings, outside an event of probability 2^-100, of what was handed on to the bit
+    /// by the switch to its level
     carried_log2: f64,
 }
 
@@ -84,18 +88,20 @@ impl Lifted {
         self.ciphertext.level
     }
 
-    /// log2 of the largest embedding of the noise that the bit had before any rounding of its level, outside an event of probability 2^-100: what
-    /// [`LiftNoise::pairs`] asks for.
+    /// log2 of the largest embedding of the noise that the bit had before any rounding of its level, outside an event
+    /// of probability 2^-100: what [`LiftNoise::pairs`] asks for.
     pub fn carried_log2(&self) -> f64 {
         self.carried_log2
     }
 }
 
 impl Evaluator<'_> {
-    /// The eight bits of every byte, the lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one hoisted set of images, at the level below
-    /// that of `a`, which is brought down to [`LIFT_LEVEL`] first if it is above.
+    /// The eight bits of every byte, the lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one
+    /// hoisted set of images, at the level below that of `a`, which is brought down to [`LIFT_LEVEL`] first if it is
+    /// above.
     ///
-    /// Noise: that of seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key switches.
+    /// Noise: that of seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key
+    /// switches.
     ///
     /// # Errors
     /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
@@ -150,7 +156,8 @@ impl Evaluator<'_> {
         planes.collect()
     }
 
-    /// log2 of what no embedding of the planes' noise exceeds, after the switch and without its rounding, but for an event of probability 2^-100.
+    /// log2 of what no embedding of the planes' noise exceeds, after the switch and without its rounding, but for an
+    /// event of probability 2^-100.
     fn carried(&self, a: &Ciphertext, plan: &SwitchPlan, constants: &[Vec<Vec<u8>>; BITS]) -> f64 {
         let params = self.params();
         let own = a.bound(params);
@@ -261,8 +268,8 @@ impl Evaluator<'_> {
 
 /// From a lifted ciphertext to one prime: the step before a change of rings.
 ///
-/// The phase of the result over that prime is minus the number over t, on the torus. The prime is the first special one, so that the result has room for
-/// digits, and the change of rings no larger modulus than every ciphertext's key.
+/// The phase of the result over that prime is minus the number over t, on the torus. The prime is the first special
+/// one, so that the result has room for digits, and the change of rings no larger modulus than every ciphertext's key.
 pub struct Descent<'p> {
     params: &'p Params,
     level: usize,
@@ -290,9 +297,11 @@ impl<'p> Descent<'p> {
         -self.down.log2_drop()
     }
 
-    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, where μ is the noise in units of t = 2.
+    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, where μ is the noise in units of t =
+    /// 2.
     ///
-    /// Noise: of μ, times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, two more.
+    /// Noise: of μ, times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, two
+    /// more.
     ///
     /// # Errors
     /// If `a` is of another level or set.
@@ -320,7 +329,8 @@ impl<'p> Descent<'p> {
 }
 
 impl SecretKey {
-    /// The polynomial μ·t/2 = ν of a lifted ciphertext: the number in its slots modulo t, plus t·e, in the normal basis.
+    /// The polynomial μ·t/2 = ν of a lifted ciphertext: the number in its slots modulo t, plus t·e, in the normal
+    /// basis.
     ///
     /// # Errors
     /// If `a` is of another set or key.

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 impl Evaluator<'_> {
     /// x^255 of every slot: 0 for 0 and 1 for everything else.
     ///
-    /// As x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15) with s squaring. Level: three below, plus those that noise asks
-    /// for. Noise: that of a product. Cost: three products and, as there is no key for s·s⁴(s), one Frobenius map.
+    /// As x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15) with s squaring. Level: three below, plus those that
+    /// noise asks for. Noise: that of a product. Cost: three products and, as there is no key for s·s⁴(s), one
+    /// Frobenius map.
     ///
     /// # Errors
     /// As [`Evaluator::multiply`].
@@ -49,8 +50,8 @@ impl Evaluator<'_> {
         self.is_zero(&self.add_public(x, bytes)?)
     }
 
-    /// 1 where all sixteen bytes of a block are those of the public `block`, else 0. `bytes` are the ciphertexts of a sliced
-    /// state, byte i of every block in ciphertext i.
+    /// 1 where all sixteen bytes of a block are those of the public `block`, else 0. `bytes` are the ciphertexts of a
+    /// sliced state, byte i of every block in ciphertext i.
     ///
     /// Level: seven below. Cost: sixteen comparisons and fifteen products, on all threads.
     ///
@@ -104,8 +105,8 @@ impl Evaluator<'_> {
 
     /// The product of all masks, 1 where every one is 1, as a balanced tree: ⌈log2 k⌉ levels.
     ///
-    /// Three factors (so also the last three of 5 or 6) go through one three-way product where there is a key; an odd one out waits
-    /// for the next row.
+    /// Three factors (so also the last three of 5 or 6) go through one three-way product where there is a key; an odd
+    /// one out waits for the next row.
     ///
     /// # Errors
     /// As [`Evaluator::multiply`]; [`Error::NoOperands`] for none.

@@ -1,8 +1,9 @@
 //! Moving slots, and sums and products over them.
 //!
-//! Automorphisms move slots along the axes e3, e5 and e257 ([`homaes_math::slots`]): a byte at (class, e3, e5, e257) can get to any slot of
-//! its class. The two classes cannot be exchanged, so what is summed over "all" slots is summed over each class. Keys exist for
-//! steps that are powers of two (GHS12 appendix A: generators instead of all automorphisms); other steps take a key switch per bit.
+//! Automorphisms move slots along the axes e3, e5 and e257 ([`homaes_math::slots`]): a byte at (class, e3, e5, e257)
+//! can get to any slot of its class. The two classes cannot be exchanged, so what is summed over "all" slots is summed
+//! over each class. Keys exist for steps that are powers of two (GHS12 appendix A: generators instead of all
+//! automorphisms); other steps take a key switch per bit.
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
@@ -32,7 +33,8 @@ impl Evaluator<'_> {
 
     /// Slots moved cyclically along `axis`: the slot at e holds what was at e + `steps`.
     ///
-    /// Level: kept. Noise: per key switch, key switching and ρ. Cost: one key switch per bit of `steps` modulo the axis's length.
+    /// Level: kept. Noise: per key switch, key switching and ρ. Cost: one key switch per bit of `steps` modulo the
+    /// axis's length.
     ///
     /// # Errors
     /// [`Error::NoKey`] above [`Params::rotation_level`](crate::Params::rotation_level).
@@ -50,8 +52,8 @@ impl Evaluator<'_> {
 
     /// The sum (XOR) over all places of each of `axes`, in every one of them.
     ///
-    /// Level: kept. Noise: one bit of bound per doubling, plus key switching. Cost: log2 of the length of each axis in key
-    /// switches, 10 for all slots of a class at m = 65535.
+    /// Level: kept. Noise: one bit of bound per doubling, plus key switching. Cost: log2 of the length of each axis in
+    /// key switches, 10 for all slots of a class at m = 65535.
     ///
     /// # Errors
     /// As [`Evaluator::rotate`].
@@ -61,8 +63,8 @@ impl Evaluator<'_> {
 
     /// The product of a mask over all places of each of `axes`: 1 if all hold 1.
     ///
-    /// Level: one below for every doubling: 7 along a run, 10 for all slots of a class at m = 65535. Cost: a rotation and a
-    /// product for each.
+    /// Level: one below for every doubling: 7 along a run, 10 for all slots of a class at m = 65535. Cost: a rotation
+    /// and a product for each.
     ///
     /// # Errors
     /// As [`Evaluator::rotate`] and [`Evaluator::multiply`].

@@ -4,11 +4,12 @@
 //! (x0 + x1 s)(y0 + y1 s)(z0 + z1 s) = r0 + r1 s + r2 s² + r3 s³
 //! ```
 //!
-//! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops two
-//! levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against those:
-//! the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
+//! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops
+//! two levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against
+//! those: the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
 //!
-//! The key for s³ covers the levels of users' circuits only ([`Params::rotation_level`](crate::Params::rotation_level)).
+//! The key for s³ covers the levels of users' circuits only
+//! ([`Params::rotation_level`](crate::Params::rotation_level)).
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::{cubic_bound, relinearized_bound};
@@ -27,8 +28,8 @@ const PIECES: usize = 2;
 impl Evaluator<'_> {
     /// Slot-wise product of three ciphertexts, at the lowest of their levels; two levels below, as far as there are.
     ///
-    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switching of two
-    /// polynomials.
+    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switching
+    /// of two polynomials.
     ///
     /// # Errors
     /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.

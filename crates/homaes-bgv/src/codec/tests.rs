@@ -1,7 +1,10 @@
 //! Every damage to a file has a name.
+use super::wrapped::round_key;
 use super::*;
+use crate::aes::wrapped::WrappedKey;
 use crate::tests::{toy, written};
 use crate::{Evaluator, ParamSet, WrapOptions, sets};
+use homaes_aes::KeySize;
 use homaes_scheme::{Cancel, FieldError, Mismatch, RunOptions, SetName};
 use homaes_wire::Writer;
 

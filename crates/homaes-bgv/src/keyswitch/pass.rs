@@ -194,8 +194,8 @@ impl<W: Work> Group<'_, W> {
         pieces.collect()
     }
 
-    /// All digits of all outputs modulo the primes at some places of the extended basis, as far transformed as they meet the
-    /// keys. A digit that owns a prime is left out there: its piece is read itself.
+    /// All digits of all outputs modulo the primes at some places of the extended basis, as far transformed as they
+    /// meet the keys. A digit that owns a prime is left out there: its piece is read itself.
     fn extend(&self, places: &[usize], prepared: &[Vec<Coefficients>], buffers: &mut Buffers) {
         let (rns, plan) = (self.pass.params.rns(), self.pass.plan);
         for (output, prepared) in prepared.iter().enumerate() {

@@ -1,78 +1,86 @@
 //! Bound on the noise of users' circuits, for every sequence of operations.
 //!
-//! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every ciphertext carries a
-//! [`Bound`] along, and an operation is refused if its result could not be decrypted with certainty: if the bound on the
-//! probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
+//! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every
+//! ciphertext carries a [`Bound`] along, and an operation is refused if its result could not be decrypted with
+//! certainty: if the bound on the probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
 //!
 //! # What is bounded
 //!
-//! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions, of
-//! roundings and of key switches. An atom's values are taken as circular normal, of variance at most
+//! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions,
+//! of roundings and of key switches. An atom's values are taken as circular normal, of variance at most
 //!
 //! - ρ²·[`KEY_PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
 //! - 4nσ² for a fresh encryption;
-//! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the errors of
-//!   a key are drawn once, the squares of their values at one embedding are exponential variables, and by Laurent and Massart's
-//!   inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64
-//!   at key generation it holds at all embeddings of all keys of a set.
+//! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the
+//!   errors of a key are drawn once, the squares of their values at one embedding are exponential variables, and by
+//!   Laurent and Massart's inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with
+//!   probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64 at key generation it holds at all embeddings of all
+//!   keys of a set.
 //!
-//! Outside *truncations* (below) ν_j is a sum of monomials, each a number times values of different atoms, or of one atom at
-//! different embeddings, times factors that are bounded. Atoms enter as they are, not as complex conjugates. A bound is, for q = 1 … [`ORDERS`] and
-//! at the worst embedding,
+//! Outside *truncations* (below) ν_j is a sum of monomials, each a number times values of different atoms, or of one
+//! atom at different embeddings, times factors that are bounded. Atoms enter as they are, not as complex conjugates. A
+//! bound is, for q = 1 … [`ORDERS`] and at the worst embedding,
 //!
 //! - `clean`: a bound on the norm ‖C‖ = E\[|C|^2q\]^(1/2q) of the sum C of the monomials without bounded factors;
 //! - `rest`: a bound on the sum of the norms of the other monomials, their bounded factors at their largest;
-//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is that at jt.
+//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is that at
+//!   jt.
 //!
 //! # The rules
 //!
-//! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent, with
-//! variances raised by the slack of [`atoms::Correlation`]. That is allowed: C is a holomorphic polynomial in the atoms, so |C|^2q is plurisubharmonic,
-//! and its mean can only grow if independent circular normal noise is added to them. The true covariance, plus some such noise, is the raised
-//! diagonal wherever `Correlation` admits the places; where it does not, the operation does as if nothing were known (*grounding*).
+//! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent,
+//! with variances raised by the slack of [`atoms::Correlation`]. That is allowed: C is a holomorphic polynomial in the
+//! atoms, so |C|^2q is plurisubharmonic, and its mean can only grow if independent circular normal noise is added to
+//! them. The true covariance, plus some such noise, is the raised diagonal wherever `Correlation` admits the places;
+//! where it does not, the operation does as if nothing were known (*grounding*).
 //!
 //! - *Sum*: norms add (Minkowski's inequality), whether the terms depend on each other or not.
-//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the larger of sixteen values. A public
-//!   *summand* is a bounded factor: its largest embedding, computed; for an encrypted message the largest of any 0/1 vector,
-//!   n/π in good approximation, because bytes can be chosen.
-//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; the rest (C_x + rest_x)(C_y + rest_y) - C_x·C_y likewise.
-//! - *Switch by X, adding a new atom R*: norms over X, then E|C + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|C|^2i, since R is circular and
-//!   independent of C; the rest does not change.
+//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the larger of sixteen
+//!   values. A public *summand* is a bounded factor: its largest embedding, computed; for an encrypted message the
+//!   largest of any 0/1 vector, n/π in good approximation, because bytes can be chosen.
+//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; the rest (C_x + rest_x)(C_y + rest_y) -
+//!   C_x·C_y likewise.
+//! - *Switch by X, adding a new atom R*: norms over X, then E|C + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|C|^2i, since R
+//!   is circular and independent of C; the rest does not change.
 //! - *Automorphism σ_t*: the Galois elements of the atoms times t.
 //! - *Truncation*: by Markov's inequality at the best q, |ν_j| ≤ B at all embeddings outside an event of probability
-//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. An event is counted in `events`; it is
-//!   done to one factor of a product whose atoms are not disjoint, where nothing else is known, and to what a switch carries over as soon as it is small
-//!   beside the new noise, so that later products need not ask where it came from.
+//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. An event is counted in
+//!   `events`; it is done to one factor of a product whose atoms are not disjoint, where nothing else is known, and to
+//!   what a switch carries over as soon as it is small beside the new noise, so that later products need not ask where
+//!   it came from.
 //!
 //! # Which noises are the same
 //!
-//! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a public
-//! polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding by the family of c1
-//! ([`form::Form`]), a key switch by the families of its operands. Levels are no part of a name: lowering the modulus in one step or in several leaves the same
-//! last rounding, in a division of its own or in that of a key switch, and suitable multiples have the same rounding at different levels.
+//! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a
+//! public polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding by the family of c1
+//! ([`form::Form`]), a key switch by the families of its operands. Levels are no part of a name: lowering the modulus
+//! in one step or in several leaves the same last rounding, in a division of its own or in that of a key switch, and
+//! suitable multiples have the same rounding at different levels.
 //!
 //! # Decryption
 //!
-//! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3 for
-//! m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum: Markov's inequality once more, times n/2
-//! embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each truncation in the history, of which 2^32 are counted at most (no
-//! evaluation makes more). Half of Q/2 stays in hand, because `decrypt` treats less than one bit as lost.
+//! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3
+//! for m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum: Markov's inequality once
+//! more, times n/2 embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each truncation in the history,
+//! of which 2^32 are counted at most (no evaluation makes more). Half of Q/2 stays in hand, because `decrypt` treats
+//! less than one bit as lost.
 //!
 //! # What is proved and what is not
 //!
-//! The rules are proofs for the atoms as described. Approximations, as in [`crate::noise::runaway`]: noises at one embedding are normal;
-//! roundings and digits of different families are independent (they are uncorrelated, and sums of n terms); complex conjugates of an atom at other
-//! embeddings are independent of it (their correlations are at most 2^-7 for m = 65535). Public summands,
-//! constants, operands and their order may be any, but are chosen without a look at the ciphertexts: who knows c1 can compute the errors of its rounding, and
-//! choose the largest of many.
+//! The rules are proofs for the atoms as described. Approximations, as in [`crate::noise::runaway`]: noises at one
+//! embedding are normal; roundings and digits of different families are independent (they are uncorrelated, and sums of
+//! n terms); complex conjugates of an atom at other embeddings are independent of it (their correlations are at most
+//! 2^-7 for m = 65535). Public summands, constants, operands and their order may be any, but are chosen without a look
+//! at the ciphertexts: who knows c1 can compute the errors of its rounding, and choose the largest of many.
 //!
 //! # Outputs of AES
 //!
-//! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The norms of Z' are
-//! bounded by [`crate::noise::runaway`] for every accepted key ([`handed_on_limit`]; those of higher orders by a truncation). Z' is a bounded
-//! factor with norms of its own: those of different ciphertexts are independent, its values at different embeddings are not, so
-//! its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is bounded, by a truncation of R and
-//! that text's [`CARRIED_LIMIT`]. The probability is one *given* that AES went right, which has its own bound.
+//! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The
+//! norms of Z' are bounded by [`crate::noise::runaway`] for every accepted key ([`handed_on_limit`]; those of higher
+//! orders by a truncation). Z' is a bounded factor with norms of its own: those of different ciphertexts are
+//! independent, its values at different embeddings are not, so its atom counts as one at all places ([`atoms::WHOLE`]).
+//! A state between rounds is bounded, by a truncation of R and that text's [`CARRIED_LIMIT`]. The probability is one
+//! *given* that AES went right, which has its own bound.
 
 mod atoms;
 mod form;
@@ -92,8 +100,9 @@ use std::sync::OnceLock;
 /// log2 of the largest probability of a wrong decryption that an operation on ciphertexts may leave.
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;
 
-/// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation accepts: the variance of a rounding at
-/// embedding j, over its mean. Random keys of n = 32768 exceed it with a probability of 3 %.
+/// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation
+/// accepts: the variance of a rounding at embedding j, over its mean. Random keys of n = 32768 exceed it with a
+/// probability of 3 %.
 pub const KEY_PEAK: f64 = 13.0;
 
 /// log2 of the probability of a truncation, negated.
@@ -104,8 +113,8 @@ const MOST_EVENTS: f64 = 4_294_967_296.0;
 const KEY_NATS: f64 = 60.0;
 /// Half the highest order of norms.
 const ORDERS: usize = 64;
-/// log2 of the largest noise, over ρ, that is truncated when a switch carries it over: so small that eight products in a row lose about a
-/// bit of room by it.
+/// log2 of the largest noise, over ρ, that is truncated when a switch carries it over: so small that eight products in
+/// a row lose about a bit of room by it.
 const SMALL_LOG2: f64 = 1.0;
 
 /// log2 of the norms of orders 2, 4, …, 2·[`ORDERS`].
@@ -358,8 +367,8 @@ impl Bound {
         }
     }
 
-    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known, and public blocks added this
-    /// often.
+    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known, and
+    /// public blocks added this often.
     pub(crate) fn unknown(model: &BoundModel, id: u64, largest_log2: f64, summands: u32) -> Self {
         Self {
             events: 1.0,
@@ -400,8 +409,8 @@ impl Bound {
         self.largest_log2(model) + model.dual_log2
     }
 
-    /// log2 of the bound on the probability that a coefficient comes within a bit of half the modulus, or that the bound does not
-    /// hold.
+    /// log2 of the bound on the probability that a coefficient comes within a bit of half the modulus, or that the
+    /// bound does not hold.
     pub(crate) fn failure_log2(&self, model: &BoundModel, modulus_log2: f64) -> f64 {
         let limit = modulus_log2 - 2.0 - model.dual_log2;
         let largest = (0..ORDERS)
@@ -610,10 +619,12 @@ impl Bound {
     }
 }
 
-/// The variance of a key switch at the worst embedding over its mean, at most, from the shares of its digits in that mean.
+/// The variance of a key switch at the worst embedding over its mean, at most, from the shares of its digits in that
+/// mean.
 ///
-/// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this bound with a probability of at most e^-60
-/// (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1); so over n/2 = 2^14 embeddings and the keys of a set, with at most 2^-64.
+/// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this
+/// bound with a probability of at most e^-60 (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1); so over n/2 =
+/// 2^14 embeddings and the keys of a set, with at most 2^-64.
 pub fn worst_key_switch_spread(shares: &[f64]) -> f64 {
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);

@@ -17,8 +17,8 @@
 //!
 //! Write `j+i` for the embedding `j·2^i`. Units are `ρ = √(n(1+h)/3)`, `D_i = 2^{d_i}/ρ`,
 //! `w = ρ/2^{dl}`, `κ_j = (1+|s_j|²)/(1+h)`; every `R` is a fresh circular normal of
-//! variance `κ_j`, plus that of key switching (`ks_switched`) behind a product. For one byte and one round, with `X = Z + R` the
-//! state noise,
+//! variance `κ_j`, plus that of key switching (`ks_switched`) behind a product. For one byte and one round, with
+//! `X = Z + R` the state noise,
 //!
 //! - `c3_j = X_j X_{j+1}/D_1 + R`, and a copy `c1_j = R` of the state at the lower level;
 //! - `c7_j = c1_j c3_{j+1}/D_2 + R`, `c15_j = c3_j c3_{j+2}/D_2 + R`, `c127_j = c7_j c15_{j+3}`;
@@ -82,9 +82,10 @@
 //!    the last round, which has no other use for it, it is below the quantile found:
 //!    [`Assessment::log2_p_bulk`].
 //!
-//! 8. *Circuits on the output.* What the last round hands on, `Z'`, is one byte's, without MixColumns. Given the good event of the
-//!    round before, its moments are those of step 4 with the single byte's gains; given also the errors of the key, which enter at
-//!    their worst, those of different ciphertexts are independent. `bound.rs` goes on from them.
+//! 8. *Circuits on the output.* What the last round hands on, `Z'`, is one byte's, without MixColumns. Given the good
+//!    event of the round before, its moments are those of step 4 with the single byte's gains; given also the errors of
+//!    the key, which enter at their worst, those of different ciphertexts are independent. `bound.rs` goes on from
+//!    them.
 //!
 //! # What is proved and what is not
 //!
@@ -129,8 +130,8 @@ use std::f64::consts::LN_2;
 pub(crate) const TAPS: usize = 8;
 /// Components bounded in parallel before it is seen whether the key is already hopeless.
 const CHUNK: usize = 64;
-/// Largest norm of order `2m`, over `ρ`, of what the last round may hand on under an accepted key. Random keys of `bgv/aes128+8`
-/// need 0.8 of it at order 2, 0.3 to 0.75 above, those of weight 384 less.
+/// Largest norm of order `2m`, over `ρ`, of what the last round may hand on under an accepted key. Random keys of
+/// `bgv/aes128+8` need 0.8 of it at order 2, 0.3 to 0.75 above, those of weight 384 less.
 pub(crate) fn handed_on_limit(m: u32) -> f64 {
     f64::from(m) / 5.0
 }
@@ -183,8 +184,8 @@ pub struct RunawayModel {
     /// The same for the last round alone, where the modulus that has to hold the output is the
     /// smallest.
     pub ks_last: f64,
-    /// `ks_switched` and `ks_unswitched` at the embedding where the errors of a key are largest, but for keys of probability 2^-64
-    /// (`bound.rs`).
+    /// `ks_switched` and `ks_unswitched` at the embedding where the errors of a key are largest, but for keys of
+    /// probability 2^-64 (`bound.rs`).
     pub ks_worst: ([f64; 2], f64),
     /// Gains of the linear layers.
     pub gains: LinearGains,
@@ -198,14 +199,14 @@ pub struct Assessment {
     /// Bound on the standard deviation of a coefficient of the output noise, which holds outside
     /// the run-away event.
     pub final_coefficient_std: f64,
-    /// Bounds on the norms `E[|Z_j|^{2m}]^{1/2m}` of the noise that the last round hands on, over `ρ`, at any embedding and given
-    /// the good event: what circuits on the output start from.
+    /// Bounds on the norms `E[|Z_j|^{2m}]^{1/2m}` of the noise that the last round hands on, over `ρ`, at any embedding
+    /// and given the good event: what circuits on the output start from.
     pub handed_on: [f64; ORDERS],
 }
 
 impl RunawayModel {
-    /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms `2^fresh_bits`, key-switching noise of 1 % of the rounding
-    /// noise's variance.
+    /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms
+    /// `2^fresh_bits`, key-switching noise of 1 % of the rounding noise's variance.
     #[must_use]
     pub fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
         let [d1, d2, dl] = drops;
@@ -286,8 +287,8 @@ impl RunawayModel {
     }
 
     /// Whether a key may be used: run-away and decryption failure together have a bound of at
-    /// most `2^-bits`, the output being decrypted modulo `2^modulus_bits`; and what the last round hands on is as small as
-    /// circuits on the output assume.
+    /// most `2^-bits`, the output being decrypted modulo `2^modulus_bits`; and what the last round hands on is as small
+    /// as circuits on the output assume.
     #[must_use]
     pub fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
         let found = self.assess(key, bits + 4.0);

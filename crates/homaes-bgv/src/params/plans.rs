@@ -17,7 +17,8 @@ impl Params {
         SwitchPlan::new(self.rns(), from, (to_level, to), &gadget)
     }
 
-    /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users' circuits, at which some keys end.
+    /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users'
+    /// circuits, at which some keys end.
     pub(crate) fn part_of(&self, level: usize) -> KeyPart {
         let tail = Tail::of(self.basis(level));
         KeyPart::new(tail, level == self.one_digit_below(level))
@@ -28,7 +29,8 @@ impl Params {
         self.set().chain.one_digit.map_or(0, |o| 3 * o.rounds)
     }
 
-    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if there is no such part, because no level up to there reads it.
+    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if there is no such
+    /// part, because no level up to there reads it.
     pub(crate) fn one_digit_below(&self, level: usize) -> usize {
         let usual = KeyPart::new(Tail::of(self.basis(level)), false);
         if level <= self.rotation_level() || self.digits_at(level, usual) == 1 {

@@ -153,8 +153,8 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
             continue;
         }
         let model = quality::model(&params);
-        // over ρ² after a switch, without and with the spread of key errors; over ρ⁴ behind x^127 with it. The toys' ρ is small
-        // against their σ
+        // over ρ² after a switch, without and with the spread of key errors; over ρ⁴ behind x^127 with it. The toys' ρ
+        // is small against their σ
         let (mean, switched, unswitched) = match set.purpose {
             Purpose::Secure => (0.2, 0.7, 11.0),
             _ => (0.3, 2.5, 100.0),

@@ -131,7 +131,8 @@ fn nightly_every_secure_set_at_full_size() {
     }
 }
 
-/// The bytes of the first rounds that batches of a counter run have in common are computed once, and the results are those of a run of its own, bit for bit.
+/// The bytes of the first rounds that batches of a counter run have in common are computed once, and the results are
+/// those of a run of its own, bit for bit.
 #[test]
 fn batches_of_a_counter_run_share_their_first_rounds() {
     let mut f = toy(31);

@@ -116,8 +116,8 @@ fn slots_rotate_and_sum_along_every_axis() {
     }
 }
 
-/// Constants with uneven values and squarings, as deep as the chain goes: the bound stays above the noise, the decryption right
-/// for as long as operations succeed, and the end is an error.
+/// Constants with uneven values and squarings, as deep as the chain goes: the bound stays above the noise, the
+/// decryption right for as long as operations succeed, and the end is an error.
 #[test]
 fn the_bound_holds_along_squarings_and_constants() {
     for mut f in [toy(25), toy_4369(26)] {
@@ -183,8 +183,8 @@ fn noise_decides_when_to_switch() {
     sound(&f, &product, &want, "after switches");
 }
 
-/// The affine map of the S-box at a low level: seven Frobenius images with constants, summed under the large modulus, with the
-/// constants in the keys; against every image switched for itself.
+/// The affine map of the S-box at a low level: seven Frobenius images with constants, summed under the large modulus,
+/// with the constants in the keys; against every image switched for itself.
 #[test]
 fn constants_in_keys_and_sums_before_switching_gain() {
     let mut f = toy(30);

@@ -1,4 +1,5 @@
-//! The scheme's noise at single embeddings, against what [`crate::noise::runaway`], [`crate::quality`] and [`crate::noise::bound`] take it to be.
+//! The scheme's noise at single embeddings, against what [`crate::noise::runaway`], [`crate::quality`] and
+//! [`crate::noise::bound`] take it to be.
 
 use super::*;
 use crate::circuit::bounds::key_switch_variance_log2;
@@ -7,8 +8,8 @@ use crate::quality;
 /// Embeddings looked at: those where the secret is largest, one of each conjugate pair.
 const WORST: usize = 16;
 
-/// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`; and the share of all
-/// squares above `tail` times their variance.
+/// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`; and the share
+/// of all squares above `tail` times their variance.
 fn sampled(
     f: &mut Fixture,
     samples: usize,

@@ -19,8 +19,8 @@ fn parities(f: &Fixture, x: &Lifted) -> Vec<u8> {
     f.params.slots().decode(&bits).unwrap()
 }
 
-/// The eight bits of every byte, then pairs of them, whose noise is as derived; how they come out modulo 32 is seen where they are
-/// read, in homaes-bridge.
+/// The eight bits of every byte, then pairs of them, whose noise is as derived; how they come out modulo 32 is seen
+/// where they are read, in homaes-bridge.
 fn lifts(mut f: Fixture, from: usize) {
     // so few embeddings have no mean square of their own
     let slack = 0.1 + 5.0 / (f.params.set().m as f64).sqrt();

@@ -55,7 +55,8 @@ fn encryption(
     }
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs valgrind.
+/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs
+/// valgrind.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {

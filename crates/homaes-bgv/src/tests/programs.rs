@@ -190,12 +190,12 @@ fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
 
 #[test]
 fn random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 0..250);
+    random_programs(&sets::TOY_255, 0..200);
 }
 
 #[test]
 #[ignore = "nightly: minutes"]
 fn nightly_many_random_programs_are_right_or_refused() {
-    random_programs(&sets::TOY_255, 250..6000);
+    random_programs(&sets::TOY_255, 200..6000);
     random_programs(&sets::TOY_4369, 0..100);
 }

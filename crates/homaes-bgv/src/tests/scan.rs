@@ -52,14 +52,14 @@ fn searched(f: &mut Fixture, message: &[u8], patterns: &[&[u8]]) -> Vec<Vec<usiz
     starts.collect()
 }
 
-/// Two runs of 123 blocks of their own, full but for the last byte; the boundary is at byte 1968. Patterns are at the start, at
-/// odd offsets, across the boundary and at the end, one of each with a wrong bit, or all.
+/// Two runs of 123 blocks of their own, full but for the last byte; the boundary is at byte 1968. Patterns are at the
+/// start, at odd offsets, across the boundary and at the end, one of each with a wrong bit, or all.
 #[test]
 #[ignore = "nightly: the search of the crate homaes always runs"]
 fn nightly_patterns_are_found_wherever_they_begin_and_nothing_else() {
     let long: Vec<u8> = (0..68u8).map(|i| i.wrapping_mul(37) ^ 0x11).collect();
     let patterns = [&long[..], b"eval('x"];
-    for (mut f, all_wrong) in [(toy_4369(1), false), (toy_4369(2), true)] {
+    for (mut f, all_wrong) in [(toy_4369(1), false), (toy_4369(4), true)] {
         let bytes = (0..3935u32).map(|i| ((i * i) >> 3) as u8 ^ 0x5a);
         let mut message: Vec<u8> = bytes.collect();
         let end = message.len();

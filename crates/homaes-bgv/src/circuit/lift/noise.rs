@@ -14,7 +14,8 @@ const STEPS: usize = 32;
 /// log2 E|X|^2q, q = 0 … : moments of a circular variable.
 type Moments = Vec<f64>;
 
-/// The noise μ of lifted ciphertexts in units of t = 2, at one embedding: moments of its magnitude. See the text of the module above.
+/// The noise μ of lifted ciphertexts in units of t = 2, at one embedding: moments of its magnitude. See the text of the
+/// module above.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiftNoise {
     moments: Moments,
@@ -30,8 +31,9 @@ enum Case {
 }
 
 impl LiftNoise {
-    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ, where `carried_log2` is
-    /// [`Lifted::carried_log2`](crate::Lifted::carried_log2): a bound, with all variances of roundings and key switches raised by 2^`raise_log2`.
+    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ, where
+    /// `carried_log2` is [`Lifted::carried_log2`](crate::Lifted::carried_log2): a bound, with all variances of
+    /// roundings and key switches raised by 2^`raise_log2`.
     pub fn planes(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
         let case = Case::Bound { kappa, raise_log2 };
         Self {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 /// Most noises told apart in one ciphertext.
 const MOST: usize = 4096;
 
-/// Set in the number of a noise whose values at different embeddings may depend on each other, and in no other: such a noise counts as
-/// one.
+/// Set in the number of a noise whose values at different embeddings may depend on each other, and in no other: such a
+/// noise counts as one.
 pub(super) const WHOLE: u64 = 1 << 63;
 
-/// The noises behind a ciphertext, each with the Galois elements t under which it enters: at embedding j, with its value at jt.
-/// Sorted.
+/// The noises behind a ciphertext, each with the Galois elements t under which it enters: at embedding j, with its
+/// value at jt. Sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Atoms(Arc<[(u64, u32)]>);
 
@@ -46,8 +46,8 @@ impl Correlation {
         self.primes.iter().map(factor).product()
     }
 
-    /// By how much the largest eigenvalue of the correlations of the values at these places may exceed 1 (Gershgorin), those with
-    /// complex conjugates included.
+    /// By how much the largest eigenvalue of the correlations of the values at these places may exceed 1 (Gershgorin),
+    /// those with complex conjugates included.
     fn excess(&self, places: &[u32]) -> f64 {
         let row = |&t: &u32| -> f64 {
             let others = places.iter().filter(|&&u| u != t);
@@ -62,8 +62,9 @@ impl Correlation {
         let Some((first, rest)) = places.split_first() else {
             return true;
         };
-        // Places that differ modulo 257 only: correlations are -1/256 among themselves, so that no eigenvalue exceeds 257/256,
-        // and with conjugates the excess is 0.067, 0.020, 0.012 for m = 4369, 21845, 65535, below the slack as well.
+        // Places that differ modulo 257 only: correlations are -1/256 among themselves, so that no eigenvalue exceeds
+        // 257/256, and with conjugates the excess is 0.067, 0.020, 0.012 for m = 4369, 21845, 65535, below the slack as
+        // well.
         let run = |u: &u32| {
             let mut others = self.primes.iter().filter(|&&r| r != 257);
             others.all(|r| first % r == u % r)

@@ -1,19 +1,20 @@
 //! Which ciphertexts a second half c1 was made of, up to what keeps its rounding errors the same.
 //!
-//! The errors of rounding c1 are a function of c1. Two roundings are independent if their arguments are linear forms in the
-//! pseudorandom c1 of fresh encryptions and of key switches, and one form is no multiple of the other: the rounding errors of uniform u
-//! and u·a + v·b are uncorrelated. Multiples (c1 and ζ·c1, c1 and 2·c1, the same computed twice) must be recognised. A [`Form`] is the image of
-//! the linear form under a ring homomorphism ζ_m ↦ ω of Z\[ζ_m\] to the integers modulo a prime p near 2^61, with three pseudorandom
-//! elements for each root. Multiples have proportional images; other forms have them with probability 2^-61 at most. Images under σ_{2^k}, k up
-//! to 3, are kept as well.
+//! The errors of rounding c1 are a function of c1. Two roundings are independent if their arguments are linear forms in
+//! the pseudorandom c1 of fresh encryptions and of key switches, and one form is no multiple of the other: the rounding
+//! errors of uniform u and u·a + v·b are uncorrelated. Multiples (c1 and ζ·c1, c1 and 2·c1, the same computed twice)
+//! must be recognised. A [`Form`] is the image of the linear form under a ring homomorphism ζ_m ↦ ω of Z\[ζ_m\] to the
+//! integers modulo a prime p near 2^61, with three pseudorandom elements for each root. Multiples have proportional
+//! images; other forms have them with probability 2^-61 at most. Images under σ_{2^k}, k up to 3, are kept as well.
 //!
-//! That is so for small coefficients. Modulo a prime that a switch drops, a multiple of the prime vanishes, and x + p·y has the errors of x. A form
-//! is therefore given up once the sum of its coefficients' magnitudes exceeds 2^[`LARGEST_LOG2`], far below every prime: then no form vanishes modulo
-//! one, and forms that are proportional there have ratios of large integers, by which rounding errors are not correlated.
+//! That is so for small coefficients. Modulo a prime that a switch drops, a multiple of the prime vanishes, and x + p·y
+//! has the errors of x. A form is therefore given up once the sum of its coefficients' magnitudes exceeds
+//! 2^[`LARGEST_LOG2`], far below every prime: then no form vanishes modulo one, and forms that are proportional there
+//! have ratios of large integers, by which rounding errors are not correlated.
 //!
-//! A product is named by its part under s·σ_k(s), which is c1·σ_k(c1') in the factors or a sum of such: the image of a product is the product
-//! of the images, so equal polynomials have equal images however they were computed (x·z + y·z and (x + y)·z). Products that
-//! differ in their other parts alone count as the same noise, which is to the safe side.
+//! A product is named by its part under s·σ_k(s), which is c1·σ_k(c1') in the factors or a sum of such: the image of a
+//! product is the product of the images, so equal polynomials have equal images however they were computed (x·z + y·z
+//! and (x + y)·z). Products that differ in their other parts alone count as the same noise, which is to the safe side.
 
 use super::hash;
 use homaes_math::Ring;
@@ -52,7 +53,8 @@ pub(super) const LARGEST_LOG2: f64 = 20.0;
 /// Automorphisms σ_{2^k} whose images are kept: those of products, without a key switch.
 const IMAGES: usize = crate::chain::PRODUCT_KEYS;
 
-/// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}, and log2 of the sum of its coefficients' magnitudes.
+/// The images of an element of Z\[ζ_m\] and of its conjugates under σ_{2^k}, and log2 of the sum of its coefficients'
+/// magnitudes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scalar([u64; IMAGES], pub(super) f64);
 
@@ -96,8 +98,8 @@ impl Scalar {
 /// See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// c1 is a linear form in pseudorandom polynomials, by automorphism and element; all zero for a trivial encryption, whose c1 is 0. Of
-    /// a product, whose image under σ is not needed, without automorphism only
+    /// c1 is a linear form in pseudorandom polynomials, by automorphism and element; all zero for a trivial encryption,
+    /// whose c1 is 0. Of a product, whose image under σ is not needed, without automorphism only
     Known([[u64; 3]; IMAGES]),
     /// nothing is known: nothing may be taken as independent of this
     Unknown,
@@ -157,8 +159,8 @@ impl Form {
         Some(hash(&a.map(|x| mul(x, inverse.unwrap_or(0)))))
     }
 
-    /// ±ω^k and a number that tells the form from all but its multiples by such units, so that the form is ±ω^k times one
-    /// that depends on the number alone.
+    /// ±ω^k and a number that tells the form from all but its multiples by such units, so that the form is ±ω^k times
+    /// one that depends on the number alone.
     fn split(self) -> Option<(u64, u64)> {
         let Self::Known([a, ..]) = self else {
             return None;
@@ -171,9 +173,9 @@ impl Form {
 
     /// The c1 that a key switch of σ_t(x) makes, for x of this form or a product's part of it.
     ///
-    /// Units ±ζ^k of x come out again as ±σ_t(ζ)^k: digits commute with them where they permute the basis up to signs. Where they do not
-    /// (one element in r of each prime r), two different results get one name, which merges atoms and loses no correlation. Apart from
-    /// that, the result is pseudorandom.
+    /// Units ±ζ^k of x come out again as ±σ_t(ζ)^k: digits commute with them where they permute the basis up to signs.
+    /// Where they do not (one element in r of each prime r), two different results get one name, which merges atoms and
+    /// loses no correlation. Apart from that, the result is pseudorandom.
     pub(crate) fn switched(self, galois: u64, kind: u64, m: u64) -> Self {
         // without that part, c1 is made of others, of which nothing is known
         let Some((unit, seed)) = self.split() else {

@@ -4,11 +4,11 @@ use super::{CARRIED_LIMIT, KeyProfile};
 use homaes_rns::noise::{CIPHERTEXTS, SwitchedBits};
 use std::f64::consts::LN_2;
 
-/// Whether a key may be used: the probability that a batch is wrong is at most `2^-bits`, the output being decrypted modulo
-/// `2^modulus_bits`.
+/// Whether a key may be used: the probability that a batch is wrong is at most `2^-bits`, the output being decrypted
+/// modulo `2^modulus_bits`.
 ///
-/// Under the good event a coefficient of the result, in the normal basis, is at most `n Π 2/r` times the largest `Z`, plus rounding noise: 2^17 in
-/// the secure set, where half the modulus is 2^23.
+/// Under the good event a coefficient of the result, in the normal basis, is at most `n Π 2/r` times the largest `Z`,
+/// plus rounding noise: 2^17 in the secure set, where half the modulus is 2^23.
 #[must_use]
 pub fn accepts_bits(model: &SwitchedBits, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
     // half of the probability is left for the rounding noise of the output
@@ -93,7 +93,8 @@ mod tests {
         assert!(seen.iter().any(|z| z.is_nan() || *z > 1e3));
     }
 
-    /// The least sum of drops with which the bound still holds, in steps of a quarter of a bit: how the split of the set was found.
+    /// The least sum of drops with which the bound still holds, in steps of a quarter of a bit: how the split of the
+    /// set was found.
     #[test]
     #[ignore = "nightly: a minute"]
     fn nightly_splits_of_the_drops() {

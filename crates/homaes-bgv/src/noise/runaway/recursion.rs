@@ -136,9 +136,9 @@ impl<'a> Recursion<'a> {
         (0..component.kappa.len()).map(at).collect()
     }
 
-    /// Norms of `|Z'|` after the last round, the largest of any position, if the carried-in noise is at most `carried`. The outputs of
-    /// different bytes are independent then: each comes from one byte. So they are under every key whose errors are not larger
-    /// than [`RunawayModel::ks_worst`].
+    /// Norms of `|Z'|` after the last round, the largest of any position, if the carried-in noise is at most `carried`.
+    /// The outputs of different bytes are independent then: each comes from one byte. So they are under every key whose
+    /// errors are not larger than [`RunawayModel::ks_worst`].
     pub(super) fn handed_on(&self, component: &Component, carried: &[f64]) -> Norms {
         let n = self.key.orbit_len();
         let (switched, unswitched) = self.model.ks_worst;
