@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import homaes
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
+from homaes import modes
 
 AES_KEY = bytes(range(16))
+CTR = modes.CTR(bytes(16))
 
 # where the tests were started in the background of a shell, processes that they start would ignore Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -40,6 +49,56 @@ class World:
         self.wrapped = self.keys.secret.wrap(AES_KEY)
         self.reverse = self.keys.secret.wrap(AES_KEY, direction="decrypt")
 
+    def run(self, data: Any, mode: Any = CTR, out: Path | None = None, **how: Any) -> homaes.Ciphertexts:
+        with homaes.Transcipher(self.keys.eval, self.wrapped) as t:
+            return t.run(data, None if isinstance(data, homaes.Message) else mode, out, **how)
+
+    def save(self, folder: Path, data: bytes) -> None:
+        """The keys, and AES ciphertext ``c``."""
+        self.keys.eval.save(folder / "eval.hek")
+        self.wrapped.save(folder / "key.hwk")
+        (folder / "c").write_bytes(data)
+
+
+def plan(folder: Path = Path(), name: str = "job", **more: Any) -> homaes.Job:
+    """A job of what ``World.save`` wrote."""
+    how: dict[str, Any] = {"eval_key": folder / "eval.hek", "wrapped_key": folder / "key.hwk"}
+    return homaes.Job.plan(folder / "c", CTR, **how, out=folder / name, **more)
+
+
+def refused(*calls: tuple[type[BaseException], str, Callable[[], object]]) -> None:
+    """Each call raises this exception with this in its message."""
+    for kind, word, call in calls:
+        with pytest.raises(kind, match=word or None):
+            call()
+
+
+def at_once(*calls: Callable[[], object]) -> list[Any]:
+    """What the calls return, each in its own thread."""
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda call=call: found.append(call())) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found
+
+
+def interrupted(program: str, *words: str, pause: float = 0.0, ends: float = 2.0) -> int:
+    """Starts a Python program, and sends it Ctrl-C a while after it printed a line. It must print the time of the
+    exception within a second, and end within ``ends``. Returns its exit code."""
+    line = [sys.executable, "-c", program, *words]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "begun\n"
+        time.sleep(pause)
+        sent = time.time()
+        child.send_signal(signal.SIGINT)
+        raised = float(next(line for line in child.stdout if line != "begun\n"))
+        assert raised - sent < 1, f"{raised - sent:.2f} s to the exception"
+        code = child.wait()
+        assert time.time() - sent < ends
+        return code
+
 
 @lru_cache(None)
 def world_of(name: str) -> World:
@@ -62,6 +121,3 @@ def encrypt(mode: aes_modes.Mode, message: bytes, aad: bytes = b"") -> tuple[byt
 
 def ctr(message: bytes, nonce: bytes = bytes(16)) -> bytes:
     return encrypt(aes_modes.CTR(nonce), message)[0]
-
-
-MANY = os.environ.get("HOMAES_MANY") == "1"

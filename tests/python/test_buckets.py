@@ -10,11 +10,9 @@ from typing import Any, TypeAlias
 
 import homaes
 import pytest
-from conftest import World, ctr
-from homaes import modes
+from conftest import CTR, World, at_once, ctr, refused
 
 pytest.importorskip("moto.server", reason="the package moto is not installed")
-MODE = modes.CTR(bytes(16))
 #: A client of boto3, and the name of a bucket.
 Bucket: TypeAlias = tuple[Any, str]
 
@@ -77,14 +75,12 @@ def job(world: World, bucket: Bucket) -> homaes.Job:
         "c": ctr(bytes(5000)),
     }.items():
         client.put_object(Bucket=name, Key=key, Body=body)
-    return homaes.Job.plan(
-        f"s3://{name}/c",
-        MODE,
-        eval_key=f"s3://{name}/eval.hek",
-        wrapped_key=f"s3://{name}/key.hwk",
-        out=f"s3://{name}/job/",
-        shard_batches=3,
-    )
+    return planned(f"s3://{name}", "c")
+
+
+def planned(place: str, data: str) -> homaes.Job:
+    keys = {"eval_key": f"{place}/eval.hek", "wrapped_key": f"{place}/key.hwk"}
+    return homaes.Job.plan(f"{place}/{data}", CTR, **keys, out=f"{place}/job/", shard_batches=3)
 
 
 def test_the_whole_way(world: World, job: homaes.Job, tmp_path: Path) -> None:
@@ -92,49 +88,29 @@ def test_the_whole_way(world: World, job: homaes.Job, tmp_path: Path) -> None:
     assert job.run_shard(3, cache=tmp_path / "keys") == "written"
     assert len([key for key in (tmp_path / "keys").iterdir() if key.name[0] != "."]) == 2
     with job.worker() as one, job.worker() as two:
-        reports: list[homaes.JobReport] = []
-        threads = [
-            threading.Thread(target=lambda w=w: reports.append(w.run()))
-            for w in (one, two)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert len(reports) == 2 and job.status().is_complete
+        assert len(at_once(one.run, two.run)) == 2
+    assert job.status().is_complete
     assert job.verify(sample=0.5).wrong == {}
-    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
-        expected = t.run(ctr(bytes(5000)), MODE, reproducible=True).to_bytes()
+    expected = world.run(ctr(bytes(5000)), reproducible=True).to_bytes()
     assert job.merge(tmp_path / "o.hct").to_bytes() == expected
     assert world.keys.secret.decrypt(homaes.Job.open(job.location).results()) == bytes(5000)
     job.remove()
-    with pytest.raises(homaes.JobError, match="not a job"):
-        homaes.Job.open(job.location)
+    refused((homaes.JobError, "not a job", lambda: homaes.Job.open(job.location)))
 
 
-def test_what_is_not_there(bucket: Bucket) -> None:
+def test_what_is_not_there(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     place = f"s3://{bucket[1]}"
     with pytest.raises(FileNotFoundError, match="no such object") as missing:
-        homaes.Job.plan(
-            f"{place}/none",
-            MODE,
-            eval_key=f"{place}/eval.hek",
-            wrapped_key=f"{place}/key.hwk",
-            out=f"{place}/job",
-        )
+        planned(place, "none")
     assert missing.value.filename == f"{place}/none"
-    with pytest.raises(homaes.StoreError) as refused:
+    with pytest.raises(homaes.StoreError) as error:
         homaes.Job.open("s3://no-such-bucket/job")
-    assert not refused.value.temporary
-
-
-def test_an_endpoint_without_permission(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert not error.value.temporary
+    # nor may an endpoint be without encryption
     monkeypatch.delenv("AWS_ALLOW_HTTP")
-    with pytest.raises(homaes.StoreError, match="AWS_ALLOW_HTTP=true") as refused:
-        homaes.Job.open(f"s3://{bucket[1]}/job")
-    assert not refused.value.temporary
+    with pytest.raises(homaes.StoreError, match="AWS_ALLOW_HTTP=true") as error:
+        homaes.Job.open(f"{place}/job")
+    assert not error.value.temporary
 
 
 def test_on_a_cluster(world: World, job: homaes.Job) -> None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 
 import homaes
 import numpy as np
 import numpy.typing as npt
 import pytest
-from homaes import modes
 from homaes.bgv import Circuit, Vector
 
-from conftest import AES_KEY, TOYS, ctr, world_of
+from conftest import AES_KEY, CTR, TOYS, at_once, ctr, interrupted, refused, world_of
 
 SET = TOYS["bgv"]
 SLOTS = 16
+SCAN = "bgv/toy-4369"
 MESSAGE = bytes((7 * i * i + i // 16) % 256 for i in range(16 * SLOTS))
 Clear = npt.NDArray[np.uint8]
 
@@ -53,7 +51,7 @@ def results(message: bytes = MESSAGE, levels: int = 8, name: str = SET) -> homae
     keys = world_of(name).keys
     wrapped = keys.secret.wrap(AES_KEY, levels_left=levels)
     with homaes.Transcipher(keys.eval, wrapped) as transcipher:
-        return transcipher.run(ctr(message), modes.CTR(bytes(16)))
+        return transcipher.run(ctr(message), CTR)
 
 
 @pytest.fixture
@@ -85,20 +83,17 @@ def test_sums_and_products(circuit: Circuit, tmp_path: Path) -> None:
     check(v ^ w, a ^ b)
     check(v ^ 0x1D, a ^ 0x1D)
     check(0x1D ^ v, a ^ 0x1D)
-    check(v ^ public, each(lambda x, y: x ^ y, a, public))
-    check(public ^ v, each(lambda x, y: x ^ y, a, public))
-    check(np.frombuffer(public, np.uint8) ^ v, each(lambda x, y: x ^ y, a, public))
+    for given in (v ^ public, public ^ v, np.frombuffer(public, np.uint8) ^ v):
+        check(given, each(lambda x, y: x ^ y, a, public))
     check(v ^ b"\x01", each(lambda x, y: x ^ y, a, b"\x01" + bytes(15)))
     check(v * w, each(times, a, b))
-    check(v * v, each(times, a, a))
     check(v * 0x1D, each(lambda x: times(x, 0x1D), a))
     check(np.uint8(3) * v, each(lambda x: times(x, 3), a))
     check(public * v, each(times, a, public))
     check(v * np.frombuffer(public, np.uint8), each(times, a, public))
-    for k in [0, 1, 3, 7, 9, -1]:
+    for k in [3, 9, -1]:
         check(v.frobenius(k), each(lambda x: power(x, 2 ** (k % 8)), a))
     check(circuit.combine([(v, 0x1D), (w, 2), (v, 1)]), each(lambda x, y: times(x, 0x1C) ^ times(y, 2), a, b))
-    check(((v ^ w) * s[2]).frobenius(2), each(lambda x, y, z: power(times(x ^ y, z), 4), a, b, column(2)))
     product = v * w
     assert product.level < v.level and product.multiplications_left == product.level - 1
     assert 0 < product.capacity_bits < v.capacity_bits and product.failure_log2 <= -64
@@ -164,22 +159,15 @@ def test_many_batches(circuit: Circuit, tmp_path: Path) -> None:
     values = world_of(SET).keys.secret.open_values(tmp_path / "v")["found"]
     clear = [message[16 * block + 2] == message[16 * 20 + 2] for block in range(39)]
     assert list(values[:39]) == clear and len(values) == 48
-    path = tmp_path / "damaged.hct"
-    data = bytearray(ct.to_bytes())
-    data[-100] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(homaes.FileFormatError):
-        for batch in homaes.Ciphertexts.open(path):
-            assert batch.blocks <= 16
 
 
 def test_the_packed_layout(tmp_path: Path) -> None:
     name = "bgv/toy-21845"
     keys = world_of(name).keys
     message = bytes(range(32))
-    wrapped = keys.secret.wrap(AES_KEY, layouts=["packed"], levels_left=4)
+    wrapped = keys.secret.wrap(AES_KEY, layouts=["packed"], levels_left=2)
     with homaes.Transcipher(keys.eval, wrapped) as transcipher:
-        ct = transcipher.run(ctr(message), modes.CTR(bytes(16)))
+        ct = transcipher.run(ctr(message), CTR)
     circuit = Circuit(keys.eval, threads=2)
     assert circuit.threads == 2 and "toy-21845, 2 threads" in repr(circuit)
     s = circuit.load(ct)
@@ -190,73 +178,68 @@ def test_the_packed_layout(tmp_path: Path) -> None:
         for byte in range(16):
             number, slot = s.place(block, byte)
             assert number == 0 and slots[slot] == message[16 * block + byte] ^ 1
-    with pytest.raises(homaes.ParametersError, match="packed"):
-        s[0]
-    with pytest.raises(IndexError):
-        s.place(0, 16)
-    with pytest.raises(IndexError):
-        s.place(10**6, 0)
+    refused(
+        (homaes.ParametersError, "packed", lambda: s[0]),
+        (IndexError, "", lambda: s.place(0, 16)),
+        (IndexError, "", lambda: s.place(10**6, 0)),
+    )
 
 
-def test_what_does_not_go_together() -> None:
-    keys = world_of(SET).keys
-    circuit, second = Circuit(keys.eval), Circuit(keys.eval)
+def test_what_does_not_go_together(circuit: Circuit) -> None:
+    second = Circuit(world_of(SET).keys.eval)
     other = Circuit(homaes.keygen(SET, accept_insecure=True).eval)
-    larger = Circuit(world_of("bgv/toy-21845").keys.eval)
-    v = circuit.load(results())[0]
-    with pytest.raises(homaes.ParametersError, match="another Circuit"):
-        v ^ second.load(results())[0]
-    with pytest.raises(homaes.ParametersError, match="another Circuit"):
-        second.is_zero(v)
+    larger = Circuit(world_of(SCAN).keys.eval)
+    v, tfhe = circuit.load(results())[0], world_of(TOYS["tfhe"])
     for wrong in [other, larger]:
         with pytest.raises(homaes.KeyMismatchError) as error:
             wrong.load(results())
         assert error.value.found and error.value.expected and error.value.remedy
-        with pytest.raises(homaes.KeyMismatchError):
-            wrong.is_zero(v)
-    with pytest.raises(homaes.ParametersError, match="expected one of BGV"):
-        Circuit(world_of(TOYS["tfhe"]).keys.eval)
-    tfhe = world_of(TOYS["tfhe"])
-    with homaes.Transcipher(tfhe.keys.eval, tfhe.wrapped) as transcipher:
-        ct = transcipher.run(bytes(16), modes.CTR(bytes(16)))
-    with pytest.raises(homaes.KeyMismatchError):
-        circuit.load(ct)
-    with pytest.raises(TypeError, match="pickle"):
-        pickle.dumps(v)
+        refused((homaes.KeyMismatchError, "vector", lambda: wrong.is_zero(v)))
+    refused(
+        (homaes.ParametersError, "another Circuit", lambda: v ^ second.load(results())[0]),
+        (homaes.ParametersError, "another Circuit", lambda: second.is_zero(v)),
+        (homaes.ParametersError, "expected one of BGV", lambda: Circuit(tfhe.keys.eval)),
+        (homaes.KeyMismatchError, "", lambda: circuit.load(tfhe.run(bytes(16)))),
+        (TypeError, "pickle", lambda: pickle.dumps(v)),
+    )
 
 
 def test_wrong_arguments(circuit: Circuit) -> None:
     s = circuit.load(results())
-    v = s[0]
-    for call, kind, text in [
-        (lambda: s[16], IndexError, "below 16"),
-        (lambda: s[-17], IndexError, "below 16"),
-        (lambda: s.packed, homaes.ParametersError, "sliced, expected packed"),
-        (lambda: v ^ 256, ValueError, "found 256, expected 0 to 255"),
-        (lambda: v * -1, ValueError, "found -1"),
-        (lambda: v ^ "x", TypeError, "unsupported"),
-        (lambda: v * 1.5, TypeError, "unsupported"),
-        (lambda: v + v, TypeError, r"does not add encrypted vectors.*v \^ w is their sum"),
-        (lambda: sum([v, v]), TypeError, r"v \^ w"),
-        (lambda: bytes(16) + v, TypeError, r"v \^ w"),
-        (lambda: v ^ bytes(17), homaes.ParametersError, "17"),
-        (lambda: v * bytes(17), homaes.ParametersError, "17"),
-        (lambda: circuit.equals_public(v, bytes(17)), homaes.ParametersError, "17"),
-        (lambda: circuit.equals_byte(v, 256), ValueError, "256"),
-        (lambda: circuit.equals_block(s, bytes(15)), ValueError, "found 15 bytes"),
-        (lambda: circuit.equals_block([v], bytes(16)), homaes.ParametersError, "found 1"),
-        (lambda: circuit.all([]), homaes.ParametersError, "at least one"),
-        (lambda: circuit.any([]), homaes.ParametersError, "at least one"),
-        (lambda: circuit.combine([]), homaes.ParametersError, "at least one"),
-        (lambda: circuit.rotate(v, "e7", 1), ValueError, "e3, e5 or e257"),
-        (lambda: circuit.sum_slots(v, ["x"]), ValueError, "e3, e5 or e257"),
-        (lambda: circuit.sum_slots(v, "e3"), TypeError, "str"),
-        (lambda: circuit.all([v, 3]), TypeError, "expected a Vector"),  # type: ignore[list-item]
-        (lambda: circuit.load(5), TypeError, "int"),
-        (lambda: Circuit(world_of(SET).keys.eval, threads=0), ValueError, "1 to 1024"),
-    ]:
-        with pytest.raises(kind, match=text):
-            call()
+    v, w = s[0], s[1]
+    one, encrypted = "at least one", "encrypted vector"
+    refused(
+        (IndexError, "below 16", lambda: s[16]),
+        (IndexError, "below 16", lambda: s[-17]),
+        (homaes.ParametersError, "sliced, expected packed", lambda: s.packed),
+        (ValueError, "found 256, expected 0 to 255", lambda: v ^ 256),
+        (ValueError, "found -1", lambda: v * -1),
+        (TypeError, "unsupported", lambda: v ^ "x"),
+        (TypeError, "unsupported", lambda: v * 1.5),
+        (TypeError, r"does not add encrypted vectors.*v \^ w is their sum", lambda: v + v),
+        (TypeError, r"v \^ w", lambda: sum([v, v])),
+        (homaes.ParametersError, "17", lambda: v ^ bytes(17)),
+        (homaes.ParametersError, "17", lambda: v * bytes(17)),
+        (homaes.ParametersError, "17", lambda: circuit.equals_public(v, bytes(17))),
+        (ValueError, "256", lambda: circuit.equals_byte(v, 256)),
+        (ValueError, "found 15 bytes", lambda: circuit.equals_block(s, bytes(15))),
+        (homaes.ParametersError, "found 1", lambda: circuit.equals_block([v], bytes(16))),
+        (homaes.ParametersError, one, lambda: circuit.all([])),
+        (homaes.ParametersError, one, lambda: circuit.any([])),
+        (homaes.ParametersError, one, lambda: circuit.combine([])),
+        (ValueError, "e3, e5 or e257", lambda: circuit.rotate(v, "e7", 1)),
+        (ValueError, "e3, e5 or e257", lambda: circuit.sum_slots(v, ["x"])),
+        (TypeError, "str", lambda: circuit.sum_slots(v, "e3")),
+        (TypeError, "expected a Vector", lambda: circuit.all([v, 3])),  # type: ignore[list-item]
+        (TypeError, "int", lambda: circuit.load(5)),
+        (ValueError, "1 to 1024", lambda: Circuit(world_of(SET).keys.eval, threads=0)),
+        # Python does not look into vectors
+        (TypeError, encrypted, lambda: v and w),
+        (TypeError, encrypted, lambda: v == w),
+        (TypeError, encrypted, lambda: v != 1),
+        (TypeError, encrypted, lambda: v < w),
+        (TypeError, encrypted, lambda: v in [w]),
+    )
 
 
 def test_levels_run_out() -> None:
@@ -278,55 +261,38 @@ def test_levels_run_out() -> None:
 
 
 INTERRUPTED = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 import homaes
 from homaes import modes
-keys = homaes.keygen("bgv/toy-255", accept_insecure=True)
-wrapped = keys.secret.wrap(bytes(16), levels_left=11)
-with homaes.Transcipher(keys.eval, wrapped) as t:
-    ct = t.run(bytes(16), modes.CTR(bytes(16)))
-c = homaes.bgv.Circuit(keys.eval, threads=1)
-s = c.load(ct)
-at = []
-def stop():
-    at.append(time.monotonic())
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Timer(1, stop).start()
+keys = homaes.keygen(sys.argv[1], accept_insecure=True)
+wrapped = keys.secret.wrap(bytes(16), levels_left=8)
+mode = modes.CTR(bytes(16))
+if sys.argv[2] == "block":
+    c = homaes.bgv.Circuit(keys.eval, threads=1)
+    s = c.load(homaes.Transcipher(keys.eval, wrapped).run(bytes(16), mode))
+print("begun", flush=True)
 try:
-    while True:
+    while sys.argv[2] == "block":
         c.equals_block(s, bytes(16))
+    homaes.scan(bytes(100000), mode, keys.eval, wrapped, {"a": b"abc"}, threads=1)
 except KeyboardInterrupt:
-    after = time.monotonic() - at[0]
+    print(time.time(), flush=True)
     time.sleep(0.5)
     ticks = os.times().user
-    time.sleep(2)
-    print(after, os.times().user - ticks)
+    time.sleep(1)
+    # and nothing works on behind it
+    sys.exit(os.times().user - ticks > 0.2)
 """
 
 
-def test_ctrl_c_ends_an_operation() -> None:
-    run = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    after, worked = (float(x) for x in run.stdout.split())
-    # and nothing works on behind it
-    assert after < 1 and worked < 0.2
+@pytest.mark.parametrize(("name", "what", "pause"), [(SET, "block", 0.3), (SCAN, "scan", 2)])
+def test_ctrl_c_ends_an_operation(name: str, what: str, pause: float) -> None:
+    assert interrupted(INTERRUPTED, name, what, pause=pause, ends=4) == 0
 
 
 def test_other_threads_of_python_run(circuit: Circuit) -> None:
-    import threading
-
     s = circuit.load(results())
-    done: list[Vector] = []
-
-    def work(i: int) -> None:
-        done.append(circuit.is_zero(s[i]))
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(done) == 4
+    assert len(at_once(*(partial(circuit.is_zero, s[i]) for i in range(4)))) == 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -8,18 +8,14 @@ import homaes
 import numpy as np
 import numpy.typing as npt
 import pytest
-from homaes import modes
-
-from conftest import AES_KEY, TOYS, ctr, world_of
+from conftest import TOYS, ctr, refused, world_of
 
 MESSAGE = bytes((5 * i * i + 1) % 256 for i in range(16 * 33 - 5))
 
 
 @lru_cache(None)
 def results(name: str) -> homaes.Ciphertexts:
-    world = world_of(name)
-    with homaes.Transcipher(world.keys.eval, world.wrapped) as transcipher:
-        return transcipher.run(ctr(MESSAGE), modes.CTR(bytes(16)))
+    return world_of(name).run(ctr(MESSAGE))
 
 
 def glwe_key(name: str, dimension: int) -> npt.NDArray[np.uint64]:
@@ -69,16 +65,8 @@ def test_digits_of_base_16() -> None:
 
 
 def test_what_is_refused() -> None:
-    world = world_of(TOYS["bgv"])
-    with homaes.Transcipher(world.keys.eval, world.wrapped) as transcipher:
-        ct = transcipher.run(bytes(16), modes.CTR(bytes(16)))
+    ct, tfhe = world_of(TOYS["bgv"]).run(bytes(16)), results(TOYS["tfhe"])
     with pytest.raises(homaes.ParametersError, match="bgv/toy-255") as error:
         ct.lwe(0)
     assert (error.value.found, error.value.expected) == ("bgv/toy-255", "a set of TFHE")
-    tfhe = results(TOYS["tfhe"])
-    for number in [2, -1]:
-        with pytest.raises(IndexError, match="expected 0 to 1"):
-            tfhe.lwe(number)
-    with pytest.raises(TypeError):
-        tfhe.lwe("0")  # type: ignore[arg-type]
-    assert len(AES_KEY) == 16
+    refused(*((IndexError, "expected 0 to 1", lambda number=number: tfhe.lwe(number)) for number in (2, -1)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -12,20 +12,16 @@ from pathlib import Path
 
 import homaes
 import pytest
-from conftest import AES_KEY, World, ctr
-from homaes import modes
-
-#: Seconds from a signal to the exception, and from it to the end of the process.
-MOST = 1.0
+from conftest import AES_KEY, CTR, World, ctr, interrupted
 
 CHILD = """
 import sys, time
 import homaes
 from homaes import modes
-evaluation = homaes.EvalKey.load(sys.argv[1])
-wrapped = homaes.WrappedKey.load(sys.argv[2])
+evaluation = homaes.EvalKey.load("eval.hek")
+wrapped = homaes.WrappedKey.load("key.hwk")
 t = homaes.Transcipher(evaluation, wrapped, threads=1)
-out = None if sys.argv[3] == "-" else sys.argv[3]
+out = None if sys.argv[1] == "-" else sys.argv[1]
 def tell(progress):
     if progress.batch == 0 and progress.round == 0:
         print("begun", flush=True)
@@ -37,29 +33,13 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("place", ["-", "o.hct"])
-def test_ctrl_c(world: World, tmp_path: Path, place: str) -> None:
-    world.keys.eval.save(tmp_path / "e")
-    world.wrapped.save(tmp_path / "w")
+@pytest.mark.parametrize(("place", "pause"), [("-", 0.0), ("o.hct", 0.05), ("o.hct", 0.2)])
+def test_ctrl_c(place: str, pause: float, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    world.save(tmp_path, b"")
     before = sorted(tmp_path.iterdir())
-    for delay in (0.0, 0.05, 0.2):
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, "e", "w", place],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert child.stdout is not None
-        assert child.stdout.readline() == "begun\n"
-        time.sleep(delay)
-        sent = time.time()
-        child.send_signal(signal.SIGINT)
-        raised = float(child.stdout.readline())
-        assert raised - sent < MOST, f"{raised - sent:.2f} s to the exception"
-        assert child.wait() == 3
-        assert time.time() - sent < 2 * MOST
-        child.stdout.close()
-        assert sorted(tmp_path.iterdir()) == before
+    assert interrupted(CHILD, place, pause=pause) == 3
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def count_for(seconds: float) -> float:
@@ -86,7 +66,7 @@ def test_other_threads_go_on(world: World) -> None:
 
             def run() -> None:
                 with pytest.raises(InterruptedError):
-                    t.run(bytes(10**7), modes.CTR(bytes(16)), progress=stop)
+                    t.run(bytes(10**7), CTR, progress=stop)
 
             thread = threading.Thread(target=run)
             thread.start()
@@ -115,8 +95,8 @@ def stop(progress):
     if progress.batch == 20:
         raise Enough
 
-evaluation = homaes.EvalKey.load("e")
-wrapped = homaes.WrappedKey.load("w")
+evaluation = homaes.EvalKey.load("eval.hek")
+wrapped = homaes.WrappedKey.load("key.hwk")
 t = homaes.Transcipher(evaluation, wrapped, threads=1)
 def run(data):
     try:
@@ -134,8 +114,7 @@ print(peak() - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has another unit")
 def test_buffers_are_not_copied(world: World, tmp_path: Path) -> None:
-    world.keys.eval.save(tmp_path / "e")
-    world.wrapped.save(tmp_path / "w")
+    world.save(tmp_path, b"")
     child = subprocess.run(
         [sys.executable, "-c", MEMORY], cwd=tmp_path, capture_output=True, text=True
     )
@@ -147,37 +126,40 @@ def test_buffers_are_not_copied(world: World, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded")
 def test_a_forked_process_is_told(world: World) -> None:
     with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
-        t.run(b"", modes.CTR(bytes(16)))
+        t.run(b"", CTR)
         child = os.fork()
         if child == 0:
             try:
-                t.run(b"x", modes.CTR(bytes(16)))
+                t.run(b"x", CTR)
             except ValueError as error:
                 os._exit(7 if "forked" in str(error) else 8)
             os._exit(9)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def command(*words: str, **more: object) -> subprocess.CompletedProcess[str]:
-    code = "from homaes._command import main; main()"
-    line = [sys.executable, "-c", code, *words]
-    return subprocess.run(line, capture_output=True, text=True, cwd=more.get("cwd"))
+def command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from homaes._command import main; main()"]
+    return subprocess.run([*program, *line.split()], capture_output=True, text=True, cwd=folder)
 
 
 def test_the_command_is_in_the_wheel(world: World, tmp_path: Path) -> None:
-    shown = command("--version")
+    shown = command("--version", tmp_path)
     assert shown.returncode == 0
     assert shown.stdout.split() == ["homaes", homaes.__version__]
-    wrong = command("no-such-command")
+    wrong = command("no-such-command", tmp_path)
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ")
     # files are the same for both
     world.keys.save(tmp_path / "keys")
     (tmp_path / "aes").write_bytes(AES_KEY)
     (tmp_path / "c").write_bytes(ctr(b"both ways"))
+    circuit = homaes.bgv.Circuit(world.keys.eval)
+    homaes.save_values(tmp_path / "x.hcv", {"é": circuit.load(world.run(ctr(bytes(16))))[0]}, circuit)
     for line in (
         "wrap-key --secret keys/secret.hsk --key-file aes -o key.hwk",
         f"transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv {'00' * 16} c -o o.hct",
+        "decrypt --json --secret keys/secret.hsk x.hcv",
     ):
-        done = command(*line.split(), cwd=tmp_path)
+        done = command(line, tmp_path)
         assert done.returncode == 0, done.stderr
+    assert [value["label"] for value in json.loads(done.stdout)["values"]] == ["é"]
     assert world.keys.secret.decrypt(tmp_path / "o.hct") == b"both ways"

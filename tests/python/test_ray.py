@@ -14,14 +14,12 @@ from typing import Any
 
 import homaes
 import pytest
-from conftest import World, ctr
-from homaes import modes
+from conftest import World, ctr, plan, refused
 
 ray: Any = pytest.importorskip("ray", reason="the package ray is not installed")
 
 import homaes.ray  # noqa: E402
 
-MODE = modes.CTR(bytes(16))
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
@@ -41,23 +39,13 @@ def cluster() -> Iterator[Any]:
 def job(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> homaes.Job:
     """Forty shards of six batches."""
     monkeypatch.chdir(tmp_path)
-    world.keys.eval.save("eval.hek")
-    world.wrapped.save("key.hwk")
-    Path("c").write_bytes(ctr(bytes(40 * 6 * 256)))
-    return homaes.Job.plan(
-        "c",
-        MODE,
-        eval_key="eval.hek",
-        wrapped_key="key.hwk",
-        out="job",
-        shard_batches=6,
-    )
+    world.save(tmp_path, ctr(bytes(40 * 6 * 256)))
+    return plan(shard_batches=6)
 
 
 @pytest.fixture
 def expected(world: World, job: homaes.Job) -> bytes:
-    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
-        return t.run("c", MODE, reproducible=True).to_bytes()
+    return world.run("c", reproducible=True).to_bytes()
 
 
 def log() -> list[dict[str, Any]]:
@@ -193,14 +181,12 @@ def test_a_shard_that_fails_ends_the_run(cluster: Any, job: homaes.Job) -> None:
     assert homaes.ray.run(job, shards=[0, 1]).evaluated == 2
     assert job.status().present == [range(2)]
     Path("eval.hek").write_bytes(Path("eval.hek").read_bytes()[:-1])
-    with pytest.raises(homaes.JobError, match="no machine can work"):
-        homaes.ray.run(job)
-    with pytest.raises(homaes.JobError, match="no machine can work"):
-        homaes.ray.run(job, nodes=["none"])
-    with pytest.raises(ValueError, match="retries"):
-        homaes.ray.run(job, retries=0)
-    with pytest.raises(homaes.ParametersError, match="there is no shard 40"):
-        homaes.ray.run(job, shards=[40])
+    refused(
+        (homaes.JobError, "no machine can work", lambda: homaes.ray.run(job)),
+        (homaes.JobError, "no machine can work", lambda: homaes.ray.run(job, nodes=["none"])),
+        (ValueError, "retries", lambda: homaes.ray.run(job, retries=0)),
+        (homaes.ParametersError, "there is no shard 40", lambda: homaes.ray.run(job, shards=[40])),
+    )
 
 
 def test_local(job: homaes.Job, expected: bytes) -> None:

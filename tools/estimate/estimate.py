@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 
-from attacks import (BDGL16, CORE_SVP, CORE_SVP_QUANTUM, INF, MATZOV, ONE, QUANTUM, Lwe, Shifts, bdd, dual, hybrid,
+from attacks import (BDGL16, CORE_SVP, CORE_SVP_QUANTUM, MATZOV, QUANTUM, Lwe, Shifts, bdd, dual, hybrid,
                      hybrid_without_tables, ln_binomial, usvp)
 
 HERE = Path(__file__).resolve().parent
@@ -226,60 +226,14 @@ def selfcheck():
     return bad
 
 
-def through_estimator(path):
-    """The cost that the lattice-estimator states at the optima of results.json."""
-    sys.path.insert(0, path)
-    from estimator import ND, RC
-    from estimator.lwe_parameters import LWEParameters
-    from estimator.lwe_dual import matzov
-    from estimator.lwe_primal import PrimalHybrid, PrimalUSVP
-    from sage.all import ceil, log, oo
-
-    worst, seen = 0, set()
-    for o in json.loads((HERE / "results.json").read_text())["objects"]:
-        for column in ("bits", "without_tables"):
-            if "tool" in o:
-                continue
-            key, a = tuple(o["instance"]), o[column]
-            if (key, column) in seen:
-                continue
-            seen.add((key, column))
-            if key[0] == "rlwe":
-                weight = key[1]
-                try:
-                    secret = ND.SparseTernary(weight // 2, weight // 2, DEGREE)
-                except TypeError:
-                    secret = ND.SparseTernary(DEGREE, weight // 2)
-                p = LWEParameters(n=DEGREE, q=ceil(2.0 ** (key[2] % 1) * 2**60) << (int(key[2]) - 60),
-                                  Xs=secret, Xe=ND.DiscreteGaussian(SIGMA), m=oo)
-            else:
-                p = LWEParameters(n=key[1], q=2**64, Xs=ND.Uniform(0, 1), Xe=ND.DiscreteGaussian(2.0 ** (64 + key[2])), m=oo)
-            p = p.normalize()
-            if a["attack"] == "usvp":
-                cost = PrimalUSVP.cost_gsa(beta=a["beta"], params=p, d=a["d"], red_cost_model=RC.MATZOV)
-            elif a["attack"] == "dual_hybrid":
-                cost = matzov.cost(a["beta"], p, p=2, k_enum=a["zeta"], k_fft=a["t"], red_cost_model=RC.MATZOV)
-            else:
-                table = a["attack"] == "bdd_mitm_hybrid"
-                cost = PrimalHybrid.cost(a["beta"], p, zeta=a["zeta"], babai=a["eta"] == 2, mitm=table,
-                                         d=a["d"] + a["zeta"], red_cost_model=RC.MATZOV)
-            theirs = float(log(cost["rop"], 2))
-            worst = max(worst, abs(theirs - a["bits"]))
-            print(f"{key} {column}: {a['attack']} {a['bits']:.2f}, lattice-estimator {theirs:.2f}, {a['bits'] - theirs:+.2f}")
-    print(f"largest difference {worst:.2f} bits")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--params", type=Path, metavar="FILE", help="output of 'homaes params --json'")
     parser.add_argument("--grid", action="store_true", help="recompute the table of the ring (minutes)")
     parser.add_argument("--selfcheck", action="store_true", help="compare with the points of the lattice-estimator")
-    parser.add_argument("--estimator", metavar="PATH", help="a checkout of lattice-estimator: its cost at the optima of results.json")
     args = parser.parse_args()
     if args.selfcheck:
         sys.exit(1 if selfcheck() else 0)
-    if args.estimator:
-        return through_estimator(args.estimator)
     if args.grid:
         write_grid()
     if args.params:
