@@ -16,28 +16,43 @@ import os
 from dataclasses import dataclass
 
 from . import bgv, errors, modes
-from ._ciphertexts import Ciphertexts
 from ._demo import demo
-from ._devices import DeviceInfo, devices, find_nvrtc
-from ._homaes import Batch, EvalKey, SecretKey, WrappedKey
-from ._homaes import inspect as _inspect
-from ._homaes import keygen as _keygen
+from ._devices import find_nvrtc
+from ._homaes import (
+    Batch,
+    Ciphertexts,
+    EvalKey,
+    Job,
+    JobWorker,
+    SecretKey,
+    Transcipher,
+    Values,
+    WrappedKey,
+    devices,
+    inspect,
+    matches,
+    save_values,
+    scan,
+    sets,
+)
 from ._homaes import card as _card
-from ._homaes import set_names as _set_names
+from ._homaes import keygen as _keygen
 from ._homaes import version as _version
-from ._job import Job, JobReport, JobStatus, JobVerified, JobWorker
-from ._progress import JobProgress
+from ._message import Message
 from ._report import (
     STEP_DTYPE,
     DecryptReport,
+    DeviceInfo,
     Inspection,
+    JobProgress,
+    JobReport,
+    JobStatus,
+    JobVerified,
     PartInfo,
     Progress,
     Report,
     SetCard,
 )
-from ._transcipher import Message, Transcipher
-from ._values import Values, matches, save_values, scan
 from .errors import (
     AuthenticationError,
     Cancelled,
@@ -134,7 +149,7 @@ def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
 
     ``accept_insecure``: allow a set that protects nothing, for tests.
     """
-    card = SetCard(**_card(set))
+    card = _card(set)
     if card.purpose != "secure" and not accept_insecure:
         remedy = "choose a set whose purpose is secure, or pass accept_insecure=True for tests"
         raise InsecureParametersError(
@@ -144,13 +159,3 @@ def keygen(set: str, *, accept_insecure: bool = False) -> KeySet:
             remedy=remedy,
         )
     return KeySet(*_keygen(set))
-
-
-def sets() -> list[SetCard]:
-    """List all parameter sets of this build."""
-    return [SetCard(**_card(name)) for name in _set_names()]
-
-
-def inspect(path: str | os.PathLike[str], /) -> Inspection:
-    """Describe a file of any kind; verifies every checksum."""
-    return Inspection._of(path, _inspect(path))

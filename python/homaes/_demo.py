@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from . import modes
-from ._homaes import keygen
-from ._transcipher import Transcipher
+from ._homaes import Transcipher, keygen
 
 __all__ = ["demo"]
 

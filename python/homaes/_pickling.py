@@ -12,10 +12,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Union
 
-from ._ciphertexts import Ciphertexts
-from ._job import Job
-from ._homaes import EvalKey, WrappedKey, digest
-from .errors import FileFormatError
+from ._homaes import Ciphertexts, EvalKey, Job, WrappedKey, digest
+from .errors import FileFormatError, JobError
 
 _Shared = Union[EvalKey, WrappedKey, Ciphertexts]
 
@@ -46,7 +44,7 @@ def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
     place = os.fspath(path)
     found = digest(place)
     # the digest must be of the file that was opened
-    (shared._held if isinstance(shared, Ciphertexts) else shared)._check_file()
+    shared._check_file()
     with _LOCK:
         _OPEN.setdefault((kind, place, found), shared)
     return _of_path, (kind, place, found, shared.key_id)
@@ -80,3 +78,21 @@ def _changed(path: str, found: str, expected: str) -> FileFormatError:
         expected=expected,
         remedy="load the file and pickle it again",
     )
+
+
+def reopen(place: str, id: str, shard_batches: int) -> Job:
+    """The job at ``place``, which must still be the one that was pickled."""
+    job = Job.open(place)
+    found, expected = (
+        f"{id}, {count} batches a shard"
+        for id, count in ((job.id, job.shard_batches), (id, shard_batches))
+    )
+    if found != expected:
+        raise JobError(
+            f"{place}: holds another job than when it was pickled: found {found}, expected {expected}",
+            path=place,
+            found=found,
+            expected=expected,
+            remedy="pickle the job again",
+        )
+    return job

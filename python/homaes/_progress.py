@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias, Union
 
-from ._report import Progress
+from ._report import JobProgress, Progress
 
-__all__ = ["Follow", "FollowShards", "JobProgress", "follower_of", "shards_follower_of"]
-
-
-@dataclass(frozen=True)
-class JobProgress:
-    """A shard of a job is finished."""
-
-    shard: int
-    #: "written"; "same" if another worker wrote it first; "there" if it was not evaluated here.
-    outcome: str
-    #: Seconds of the evaluation; 0 if another worker did it.
-    seconds: float
-    #: Finished shards, of those that the call asked for.
-    done: int
-    shards: int
-    #: The machine, in a cluster.
-    node: str | None = None
-
+__all__ = ["Follow", "FollowShards", "follower_of", "shards_follower_of"]
 
 Follow: TypeAlias = Union[bool, Callable[[Progress], object], None]
 FollowShards: TypeAlias = Union[bool, Callable[[JobProgress], object], None]
@@ -73,18 +55,9 @@ class _Bar(Follower):
         self._bar.close()
 
 
-class _Lines(Follower):
-    """A line on standard error for every batch."""
-
-    def __init__(self) -> None:
-        super().__init__(self._show)
-
-    def _show(self, event: Progress) -> None:
-        if event.round == event.rounds:
-            print(
-                f"transciphering: batch {event.batch + 1} of {event.batches}",
-                file=sys.stderr,
-            )
+def _batch_line(event: Progress) -> None:
+    if event.round == event.rounds:
+        _print(f"batch {event.batch + 1} of {event.batches}")
 
 
 def follower_of(progress: Follow) -> Follower | None:
@@ -93,7 +66,7 @@ def follower_of(progress: Follow) -> Follower | None:
     if progress is not True:
         return Follower(progress)
     tqdm = _tqdm()
-    return _Lines() if tqdm is None else _Bar(tqdm)
+    return Follower(_batch_line) if tqdm is None else _Bar(tqdm)
 
 
 class ShardsFollower:
@@ -109,6 +82,11 @@ class ShardsFollower:
             self._bar.close()
 
 
+def _shard_line(event: JobProgress) -> None:
+    place = "" if event.node is None else f" on {event.node}"
+    _print(f"{event.done} of {event.shards} shards, {event.shard} {event.outcome}{place}")
+
+
 def shards_follower_of(progress: FollowShards, done: int, of: int) -> ShardsFollower:
     """``done`` shards of ``of`` are finished at the start."""
     if progress is None or progress is False:
@@ -117,21 +95,13 @@ def shards_follower_of(progress: FollowShards, done: int, of: int) -> ShardsFoll
         return ShardsFollower(progress)
     tqdm = _tqdm()
     if tqdm is None:
-        return ShardsFollower(_line)
+        return ShardsFollower(_shard_line)
     bar = tqdm(unit="shard", desc="transciphering", initial=done, total=of)
-
-    def show(event: JobProgress) -> None:
-        bar.update(event.done - bar.n)
-
-    return ShardsFollower(show, bar)
+    return ShardsFollower(lambda event: bar.update(event.done - bar.n), bar)
 
 
-def _line(event: JobProgress) -> None:
-    place = "" if event.node is None else f" on {event.node}"
-    print(
-        f"transciphering: {event.done} of {event.shards} shards, {event.shard} {event.outcome}{place}",
-        file=sys.stderr,
-    )
+def _print(what: str) -> None:
+    print(f"transciphering: {what}", file=sys.stderr)
 
 
 def _tqdm() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,6 @@ class Report:
     #: Operations of the scheme, such as transforms and rotations.
     counts: dict[str, int]
 
-    @staticmethod
-    def _of(found: dict[str, Any]) -> Report:
-        return Report(**{**found, "steps": steps_of(found["steps"])})
-
 
 @dataclass(frozen=True)
 class DecryptReport:
@@ -81,13 +77,6 @@ class PartInfo:
     name: str | None
     bytes: int
     mode: modes.Mode
-
-    @staticmethod
-    def _of(found: dict[str, Any]) -> PartInfo:
-        mode = modes.of_name(
-            found["mode"], found["iv"], tag=found["tag"], aad=found["aad"]
-        )
-        return PartInfo(found["name"], found["bytes"], mode)
 
 
 @dataclass(frozen=True)
@@ -150,14 +139,105 @@ class Inspection:
     #: The steps of AES, for results.
     steps: npt.NDArray[np.void]
 
-    @staticmethod
-    def _of(path: os.PathLike[str] | str, found: dict[str, Any]) -> Inspection:
-        messages = found.pop("messages")
-        details = dict(messages or found["wrapped"] or {})
-        del found["wrapped"]
-        values = found.pop("values")
-        if values:
-            details["values"] = values
-        parts = [PartInfo._of(part) for part in details.pop("parts", [])]
-        steps = steps_of(details.pop("steps", []))
-        return Inspection(path, **found, parts=parts, details=details, steps=steps)
+
+@dataclass(frozen=True)
+class JobProgress:
+    """A shard of a job is finished."""
+
+    shard: int
+    #: "written"; "same" if another worker wrote it first; "there" if it was not evaluated here.
+    outcome: str
+    #: Seconds of the evaluation; 0 if another worker did it.
+    seconds: float
+    #: Finished shards, of those that the call asked for.
+    done: int
+    shards: int
+    #: The machine, in a cluster.
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The state of the shards of a job."""
+
+    shards: int
+    batches: int
+    #: Numbers of the finished shards.
+    present: list[range]
+    #: Numbers of shards with a wrong length, and this length.
+    wrong: dict[int, int]
+    #: Names of files that are no shards.
+    others: list[str]
+    #: Shards that workers evaluate now; 0 if this is unknown, as in a bucket.
+    claimed: int
+    #: Size of the finished shards.
+    bytes: int
+
+    @property
+    def done(self) -> int:
+        """Number of finished shards."""
+        return sum(map(len, self.present))
+
+    @property
+    def missing(self) -> list[range]:
+        """Numbers of the shards that are missing or incomplete."""
+        gaps, start = [], 0
+        for there in [*self.present, range(self.shards, self.shards)]:
+            if start < there.start:
+                gaps.append(range(start, there.start))
+            start = there.stop
+        return gaps
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all shards are finished."""
+        return self.done == self.shards
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """The result of a run of a job."""
+
+    #: Shards that the call asked for, all finished now.
+    shards: int
+    #: Shards that this run evaluated.
+    evaluated: int
+    #: Shards that were finished when the run started.
+    there: int
+    seconds: float
+    #: Shards that each machine of a cluster evaluated.
+    nodes: dict[str, int] = field(default_factory=dict)
+    #: Seconds until the first machine of a cluster had its keys.
+    setup_seconds: float = 0.0
+    #: Failures in a cluster whose work was repeated, in order of time.
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def by_others(self) -> int:
+        """Shards that other workers evaluated during the run."""
+        return self.shards - self.evaluated - self.there
+
+
+@dataclass(frozen=True)
+class JobVerified:
+    """The result of verifying the shards of a job."""
+
+    #: Shards that are right.
+    shards: int
+    #: Shards that were evaluated again and compared.
+    evaluated: int
+    missing: int
+    #: Numbers of wrong shards, each with the error.
+    wrong: dict[int, str]
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A GPU."""
+
+    #: "cuda:0"
+    device: str
+    name: str
+    memory_bytes: int
+    #: The arithmetic that it uses, with its speed.
+    arithmetic: str

@@ -126,7 +126,11 @@ class Named(Protocol):
 
 Mode: TypeAlias = Union[ECB, CBC, CFB, CTR, GCM, Named]
 
-_COUNTERS: dict[type, str] = {
+_NAMES: dict[type, str] = {
+    ECB: "ecb",
+    CBC: "cbc",
+    CFB: "cfb",
+    GCM: "gcm",
     CTR: "ctr",
     CTR64: "ctr64",
     CTR32: "ctr32",
@@ -141,25 +145,13 @@ Public: TypeAlias = tuple[str, bytes, bytes | None, bytes]
 
 def public_of(mode: Mode) -> Public:
     """The mode in the form that the extension takes."""
-    if isinstance(mode, ECB):
-        return "ecb", b"", None, b""
-    if isinstance(mode, CBC):
-        return "cbc", mode.iv, None, b""
-    if isinstance(mode, CFB):
-        return "cfb", mode.iv, None, b""
     if isinstance(mode, GCM):
         return "gcm", mode.nonce, mode.tag, mode.aad
-    if isinstance(mode, CTR):
-        return _counter_of(mode), mode.nonce, None, b""
-    return _of_other(mode)
-
-
-def _counter_of(mode: CTR) -> str:
-    """The name of a counter mode, also of a derived class."""
-    return next(_COUNTERS[kind] for kind in type(mode).__mro__ if kind in _COUNTERS)
-
-
-def _of_other(mode: object) -> Public:
+    # also of a derived class
+    for kind in type(mode).__mro__:
+        if kind in _NAMES:
+            iv = getattr(mode, "iv", b"") or getattr(mode, "nonce", b"")
+            return _NAMES[kind], iv, None, b""
     name = getattr(mode, "name", None)
     if name == "ECB":
         return "ecb", b"", None, b""
@@ -180,13 +172,9 @@ def of_name(
     """The mode with this name, as in the command and in ``PartInfo.mode``."""
     if name == "ecb":
         return ECB()
-    if name == "cbc":
-        return CBC(iv)
-    if name == "cfb":
-        return CFB(iv)
     if name == "gcm":
         return GCM(iv, tag, aad)
-    for kind, known in _COUNTERS.items():
+    for kind, known in _NAMES.items():
         if known == name:
             return kind(iv)  # type: ignore[no-any-return]
     raise ValueError(f"mode: found {name!r}, expected ecb, cbc, cfb, gcm or a counter mode")

@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from operator import index
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ._homaes import EvalKey, WrappedKey
-from ._job import Job, JobReport, JobWorker, Shards, asked_of, missing_of
-from ._progress import FollowShards, JobProgress, ShardsFollower, shards_follower_of
-from ._transcipher import Path
+from ._homaes import EvalKey, Job, JobWorker, WrappedKey
+from ._message import Path
+from ._progress import FollowShards, ShardsFollower, shards_follower_of
+from ._report import JobProgress, JobReport, JobStatus
 from .errors import JobError
 
 __all__ = ["run"]
@@ -47,7 +47,7 @@ def run(
     nodes: Sequence[str] | None = None,
     threads_per_node: int | None = None,
     gpus_per_node: int | None = None,
-    shards: Shards = None,
+    shards: Iterable[int] | None = None,
     retries: int = 3,
     progress: FollowShards = None,
     cache: Path | None = None,
@@ -77,9 +77,9 @@ def run(
     ray = _ray()
     if not isinstance(job, Job):
         job = Job.open(job)
-    asked = asked_of(job, shards)
+    asked = job._asked(shards)
     wanted = sum(map(len, asked))
-    left = [number for gap in missing_of(job.status(), asked) for number in gap]
+    left = [number for gap in _missing(job.status(), asked) for number in gap]
     if not left:
         return JobReport(shards=wanted, evaluated=0, there=wanted, seconds=0.0)
     started = not ray.is_initialized()
@@ -97,6 +97,16 @@ def run(
         follower.close()
         if started:
             ray.shutdown()
+
+
+def _missing(status: JobStatus, asked: list[range]) -> list[range]:
+    """The missing shards among ``asked``."""
+    common = (
+        range(max(gap.start, one.start), min(gap.stop, one.stop))
+        for gap in status.missing
+        for one in asked
+    )
+    return [one for one in common if one]
 
 
 def _ray() -> Any:
@@ -355,7 +365,7 @@ class _Run:
 
     def _check(self) -> None:
         """Check that the shards of the workers exist."""
-        missing = missing_of(self._job.status(), asked_of(self._job, self._first))
+        missing = _missing(self._job.status(), self._job._asked(self._first))
         if missing:
             raise _stopped(
                 f"{self._job.location}: {sum(map(len, missing))} shards were written but are missing:"

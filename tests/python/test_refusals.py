@@ -201,14 +201,14 @@ def test_arguments_of_a_wrong_kind(world: World, tmp_path: Path) -> None:
         (ValueError, "expect_bytes: found -1", lambda: secret.decrypt(b"", expect_bytes=-1)),
         (TypeError, "'bool' object cannot be interpreted", lambda: secret.decrypt(ct, expect_bytes=True)),
         (ValueError, "threads: found", lambda: homaes.Transcipher(world.keys.eval, world.wrapped, threads=2**70)),
-        (TypeError, "layouts: expected a list", lambda: secret.wrap(AES_KEY, layouts="sliced")),  # type: ignore[arg-type]
+        (TypeError, "layouts: expected a list", lambda: secret.wrap(AES_KEY, layouts="sliced")),
         (ValueError, "layouts: found none", lambda: secret.wrap(AES_KEY, layouts=[])),
         (TypeError, r"expected \(path, mode\)", lambda: homaes.Message.of_files(["x"])),  # type: ignore[list-item]
         (TypeError, "expected a str or an os", lambda: homaes.Message.of_files([(5, CTR)])),  # type: ignore[list-item]
         (TypeError, path, lambda: homaes.Message.of_files([(b"m.aes", CTR)])),  # type: ignore[list-item]
         (TypeError, r"expected \(name", lambda: homaes.Message.of_parts([("a", data)])),  # type: ignore[list-item]
         (TypeError, "dict of labels", lambda: homaes.matches({}, [b"x"], world.set)),  # type: ignore[arg-type]
-        (TypeError, "expected a str as label", lambda: homaes.matches({}, {"a": "text"}, world.set)),  # type: ignore[dict-item]
+        (TypeError, "expected a str as label", lambda: homaes.matches({}, {"a": "text"}, world.set)),
         (TypeError, f"found int, {path}", lambda: world.run(b"", CTR, 1)),  # type: ignore[arg-type]
         (TypeError, f"found bytes, {path}", lambda: ct.save(b"o")),  # type: ignore[arg-type]
         (TypeError, f"found int, {path}", lambda: secret.decrypt_to(ct, 1)),  # type: ignore[arg-type]

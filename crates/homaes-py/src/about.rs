@@ -1,10 +1,10 @@
 //! Parameter sets, inspection of files, digests, GPUs, the command.
 
-use crate::ciphertexts::inspection_dict;
+use crate::ciphertexts::{meta_dict, parts, report, steps};
 use crate::errors::raise;
 use crate::place::path;
 use crate::wait;
-use homaes::{Cancel, Error, Set};
+use homaes::{Error, Layout, Set, ValueMeta};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
@@ -16,57 +16,101 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The names of all parameter sets of this build.
-#[pyfunction]
-pub(crate) fn set_names() -> Vec<&'static str> {
-    Set::names()
-}
-
 /// The properties of a parameter set.
 #[pyfunction]
 #[pyo3(signature = (set, /))]
-pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyAny>> {
     let set = py.detach(|| Set::named(set)).map_err(raise)?;
     let card = set.card();
-    let out = PyDict::new(py);
-    out.set_item("name", set.name())?;
-    out.set_item("scheme", card.scheme)?;
-    out.set_item("purpose", card.purpose.as_str())?;
-    out.set_item("paper", card.paper)?;
-    out.set_item("security_bits_claimed", card.security_bits_claimed)?;
-    out.set_item("assumptions", &card.assumptions)?;
-    out.set_item("log2_p_fail", card.log2_p_fail)?;
-    let layouts: Vec<_> = set.layouts().iter().map(|l| l.name()).collect();
-    out.set_item("layouts", layouts)?;
-    out.set_item("blocks_per_batch", card.blocks_per_batch)?;
-    out.set_item("secret_key_bytes", card.secret_key_bytes)?;
-    out.set_item("eval_key_bytes", card.eval_key_bytes)?;
-    out.set_item("wrapped_key_bytes", card.wrapped_key_bytes)?;
-    let bytes = card.ciphertext_bytes_per_batch;
-    out.set_item("ciphertext_bytes_per_batch", bytes)?;
-    Ok(out)
+    report!(py, "SetCard", {
+        name: set.name(),
+        scheme: card.scheme,
+        purpose: card.purpose.as_str(),
+        paper: card.paper,
+        security_bits_claimed: card.security_bits_claimed,
+        assumptions: &card.assumptions,
+        log2_p_fail: card.log2_p_fail,
+        layouts: names(set.layouts()),
+        blocks_per_batch: card.blocks_per_batch,
+        secret_key_bytes: card.secret_key_bytes,
+        eval_key_bytes: card.eval_key_bytes,
+        wrapped_key_bytes: card.wrapped_key_bytes,
+        ciphertext_bytes_per_batch: card.ciphertext_bytes_per_batch,
+    })
+}
+
+fn names(layouts: &[Layout]) -> Vec<&'static str> {
+    layouts.iter().map(|layout| layout.name()).collect()
+}
+
+/// List all parameter sets of this build.
+#[pyfunction]
+pub(crate) fn sets(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let names = Set::names().into_iter();
+    names.map(|name| card(py, name)).collect()
 }
 
 /// Describe a file of any kind; verifies every checksum.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
-pub(crate) fn inspect(
-    py: Python<'_>,
-    #[pyo3(from_py_with = path)] path: PathBuf,
-) -> PyResult<Bound<'_, PyDict>> {
-    let read = move || homaes::inspect(path);
-    let found = wait::run(py, &Cancel::new(), false, read)?;
-    inspection_dict(py, &found)
+pub(crate) fn inspect<'py>(path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, file) = (path.py(), crate::place::path(path)?);
+    let found = wait::read(py, move |_| homaes::inspect(file))?;
+    let (mut details, mut all_parts, mut all_steps) = (PyDict::new(py), Vec::new(), &[][..]);
+    if let Some(messages) = &found.messages {
+        let quality = messages.quality;
+        let left = quality.and_then(|q| messages.evaluated_in.multiplications_left(q.level));
+        details = meta_dict(py, &messages.meta)?;
+        details.set_item("multiplications_left", left)?;
+        details.set_item("noise_bits", quality.map(|q| q.noise_bits))?;
+        details.set_item("capacity_bits", quality.map(|q| q.capacity_bits))?;
+        details.set_item("log2_p_fail", messages.log2_p_fail)?;
+        (all_parts, all_steps) = (parts(py, &messages.meta)?, &messages.steps[..]);
+    }
+    if let Some(wrapped) = &found.wrapped {
+        details.set_item("key_bits", 8 * wrapped.key_size.key_bytes())?;
+        details.set_item("layouts", names(&wrapped.layouts()))?;
+    }
+    if let Some(values) = found.values.as_ref().filter(|values| !values.is_empty()) {
+        let values = values.iter().map(|value| value_dict(py, value));
+        details.set_item("values", values.collect::<PyResult<Vec<_>>>()?)?;
+    }
+    report!(py, "Inspection", {
+        path: path,
+        kind: found.kind.to_string(),
+        set: &found.set_name,
+        key_id: found.key_id.to_string(),
+        file_bytes: found.file_bytes,
+        is_protected: found.protection.is_some(),
+        parts: all_parts,
+        details: details,
+        steps: steps(py, all_steps)?,
+    })
 }
 
-/// Name, memory and arithmetic of a GPU.
-type About = (String, u64, String);
+/// The description of a value in a file.
+fn value_dict<'py>(py: Python<'py>, meta: &ValueMeta) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("label", &meta.label)?;
+    out.set_item("form", &meta.form)?;
+    out.set_item("count", meta.count)?;
+    out.set_item("width", meta.width)?;
+    out.set_item("ciphertexts", meta.ciphertexts)?;
+    Ok(out)
+}
 
-/// The GPUs of this machine, by number.
+/// List the usable GPUs. If there are none, the command ``homaes devices`` says why.
 #[pyfunction]
-pub(crate) fn gpus(py: Python<'_>) -> Vec<(usize, About)> {
+pub(crate) fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     let gpus = py.detach(homaes::gpus).unwrap_or_default();
-    let about = |gpu: homaes::Gpu| (gpu.number, (gpu.name, gpu.memory_bytes, gpu.arithmetic));
+    let about = |gpu: homaes::Gpu| {
+        report!(py, "DeviceInfo", {
+            device: format!("cuda:{}", gpu.number),
+            name: gpu.name,
+            memory_bytes: gpu.memory_bytes,
+            arithmetic: gpu.arithmetic,
+        })
+    };
     gpus.into_iter().map(about).collect()
 }
 
@@ -77,7 +121,7 @@ pub(crate) fn digest(
     py: Python<'_>,
     #[pyo3(from_py_with = path)] path: PathBuf,
 ) -> PyResult<Bound<'_, PyBytes>> {
-    let read = move || {
+    let digest = wait::read(py, move |_| {
         let mut hasher = blake3::Hasher::new();
         let file = std::fs::File::open(&path);
         let read = file.and_then(|file| hasher.update_reader(file).map(|_| ()));
@@ -85,8 +129,7 @@ pub(crate) fn digest(
             Ok(()) => Ok(hasher.finalize()),
             Err(source) => Err(Error::Io { path, source }),
         }
-    };
-    let digest = wait::run(py, &Cancel::new(), false, read)?;
+    })?;
     Ok(PyBytes::new(py, digest.as_bytes()))
 }
 

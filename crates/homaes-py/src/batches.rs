@@ -2,7 +2,7 @@
 
 use crate::errors::refuse_with;
 use crate::wait;
-use homaes::{Cancel, Error, ErrorKind, Quality};
+use homaes::{Error, ErrorKind, Quality};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ impl Batches {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let batches = self.0.clone();
-        wait::run(py, &Cancel::new(), false, move || {
+        wait::read(py, move |_| {
             let mut batches = batches.lock().unwrap_or_else(PoisonError::into_inner);
             batches.next().transpose()?.map(Batch::new).transpose()
         })
@@ -111,7 +111,7 @@ impl Batch {
     ///
     /// Each row encrypts a digit modulo 2^64: one bit times 2^63, or in sets of base 16 four bits times 2^59. Digits
     /// follow the order of the bytes, the lowest digit of a byte first.
-    fn lwe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn lwe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let set = homaes_tfhe::sets::by_name(self.set()).ok_or_else(|| {
             let (found, expected) = (self.set(), "a set of TFHE");
             let message = format!("results of set {found}, expected {expected}");
@@ -119,8 +119,7 @@ impl Batch {
             refuse_with(error, "evaluate AES under keys of tfhe/p64")
         })?;
         let batch = self.batch.clone();
-        let read = move || batch.state::<homaes_tfhe::State>();
-        let state = wait::run(py, &Cancel::new(), false, read)?;
+        let state = wait::read(py, move |_| batch.state::<homaes_tfhe::State>())?;
         let digits = match set.variant {
             homaes_tfhe::Variant::Nibble(_) => 32,
             _ => 128,

@@ -1,113 +1,108 @@
-//! Origin: in a file, in memory, or of a job.
+//! Results: their description, and the reports of the package.
 
-use crate::batches::Batches;
-use crate::errors::{raise, refuse};
-use crate::place::{Opened, Place, Shared, path, text_of};
+use crate::batches::{Batch, Batches};
+use crate::errors::raise;
+use crate::origin::Origin;
+use crate::place::{Place, path, text_of};
 use crate::wait;
-use homaes::{
-    Cancel, Ciphertexts, DecryptOptions, DecryptReport, Error, Inspection, Meta, Mode, Output,
-    Quality, Source, Step, ValueMeta,
-};
-use homaes_job::{Job, JobError, Location};
+use homaes::{Error, KeyId, Meta, PartMeta, Quality, Step};
+use homaes_job::JobError;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyAttributeError, PyIndexError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
-/// Origin of a run, in a file or in memory, or of a job.
-#[pyclass(frozen, module = "homaes._homaes")]
-#[derive(Clone)]
-pub(crate) struct Results(Origin);
+/// An object of a class of `homaes._report`, made of its fields.
+macro_rules! report {
+    ($py:expr, $class:literal, { $($name:ident: $value:expr,)* }) => {{
+        let fields = pyo3::types::PyDict::new($py);
+        $(fields.set_item(stringify!($name), $value)?;)*
+        $py.import("homaes._report")?.getattr($class)?.call((), Some(&fields))
+    }};
+}
+pub(crate) use report;
 
-#[derive(Clone)]
-enum Origin {
-    File(Place),
-    Job(Arc<Job>),
+/// FHE ciphertexts of a message: of a run, a ``.hct`` file or a job. Nothing here needs a secret key.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct Ciphertexts {
+    origin: Origin,
+    /// Of the run that made them, which needs no look into their file.
+    report: Option<Py<PyAny>>,
+    front: OnceLock<Front>,
+    measured: OnceLock<Measured>,
 }
 
-#[pymethods]
-impl Results {
-    #[new]
-    #[pyo3(signature = (source, /))]
-    fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Place::of(source).and_then(|place| Self::at(source.py(), place))
+/// Where `Ciphertexts` or `Values` are, or the file or folder that an object names.
+pub(crate) fn origin_of(object: &Bound<'_, PyAny>) -> PyResult<Origin> {
+    if let Ok(ciphertexts) = object.cast::<Ciphertexts>() {
+        return Ok(ciphertexts.get().origin.clone());
     }
+    match object.cast::<Values>() {
+        Ok(values) => Ok(Origin::File(values.get().0.clone())),
+        Err(_) => Origin::named(object),
+    }
+}
 
-    /// The path of the file; None in memory and for the results of a job.
-    #[getter]
-    fn path(&self) -> Option<PathBuf> {
-        match &self.0 {
-            Origin::File(place) => place.path(),
-            Origin::Job(_) => None,
+/// The front of the file.
+struct Front {
+    meta: Meta,
+    set: &'static str,
+    key_id: KeyId,
+}
+
+/// The noise and the steps that the file declares.
+struct Measured {
+    worst: Option<Quality>,
+    steps: Vec<Step>,
+    multiplications_left: Option<usize>,
+}
+
+impl Ciphertexts {
+    /// Of a run with this report.
+    pub(crate) fn new(place: Place, report: Bound<'_, PyAny>) -> Self {
+        Self {
+            report: Some(report.unbind()),
+            ..Self::at(Origin::File(place))
         }
     }
 
-    /// Refuse a file that has changed since it was opened.
-    fn _check_file(&self) -> PyResult<()> {
-        match &self.0 {
-            Origin::File(place) => place.check().map_err(raise),
-            Origin::Job(_) => Ok(()),
+    pub(crate) fn at(origin: Origin) -> Self {
+        Self {
+            origin,
+            report: None,
+            front: OnceLock::new(),
+            measured: OnceLock::new(),
         }
     }
 
-    /// The location of the job; None for a file or in memory.
-    #[getter]
-    fn job(&self) -> Option<OsString> {
-        match &self.0 {
-            Origin::Job(job) => Some(text_of(job.location())),
-            Origin::File(_) => None,
+    /// Does not read the ciphertexts.
+    fn front(&self, py: Python<'_>) -> PyResult<&Front> {
+        if let Some(front) = self.front.get() {
+            return Ok(front);
         }
-    }
-
-    /// All bytes of the file.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = match self.0.clone() {
-            Origin::File(Place::Bytes(bytes)) => return Ok(bytes.to_python(py)),
-            Origin::File(Place::File(file)) => {
-                let read = move || {
-                    let path = file.path().to_owned();
-                    let bytes = std::fs::read(&path);
-                    let bytes = bytes.map_err(|source| Error::Io { path, source })?;
-                    file.check()?;
-                    Ok::<_, JobError>(bytes)
-                };
-                wait::run(py, &Cancel::new(), false, read)?
-            }
-            Origin::Job(job) => {
-                let cancel = Cancel::new();
-                let thrown = cancel.clone();
-                let merge = move || {
-                    let (output, buffer) = Output::memory();
-                    job.merge(output, &thrown).map(|()| buffer.take())
-                };
-                wait::run(py, &cancel, false, merge)?
-            }
-        };
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// The contents of the front of the file. Does not read the ciphertexts.
-    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (held, never) = (self.clone(), Cancel::new());
-        let opened = wait::run(py, &Cancel::new(), false, move || {
-            let opened = held.open(&never)?;
-            let (set, id) = (opened.set().name(), opened.key_id());
-            Ok::<_, JobError>((opened.meta().clone(), set, id))
+        let origin = self.origin.clone();
+        let front = wait::read(py, move |cancel| {
+            let opened = origin.open(cancel)?;
+            Ok::<_, JobError>(Front {
+                meta: opened.meta().clone(),
+                set: opened.set().name(),
+                key_id: opened.key_id(),
+            })
         })?;
-        let (meta, set, id) = opened;
-        let out = meta_dict(py, &meta)?;
-        out.set_item("set", set)?;
-        out.set_item("key_id", id.to_string())?;
-        Ok(out)
+        Ok(self.front.get_or_init(|| front))
     }
 
-    /// The noise and the steps that the file declares; verifies every checksum.
-    fn measure<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (held, never) = (self.clone(), Cancel::new());
-        let (quality, rows, left) = wait::run(py, &Cancel::new(), false, move || {
-            let opened = held.open(&never)?;
+    /// Verifies every checksum.
+    fn measured(&self, py: Python<'_>) -> PyResult<&Measured> {
+        if let Some(measured) = self.measured.get() {
+            return Ok(measured);
+        }
+        let origin = self.origin.clone();
+        let measured = wait::read(py, move |cancel| {
+            let opened = origin.open(cancel)?;
             let scheme = opened.set().scheme();
             let mut worst: Option<Quality> = None;
             let mut batches = opened.into_iter();
@@ -115,253 +110,343 @@ impl Results {
                 let quality = batch?.quality()?;
                 worst = Some(worst.map_or(quality, |worst| worst.worst(quality)));
             }
-            let left = worst.and_then(|worst| scheme.multiplications_left(worst.level));
-            Ok::<_, JobError>((worst, batches.steps().map(steps).unwrap_or_default(), left))
+            Ok::<_, JobError>(Measured {
+                worst,
+                steps: batches.steps().map(<[_]>::to_vec).unwrap_or_default(),
+                multiplications_left: worst.and_then(|w| scheme.multiplications_left(w.level)),
+            })
         })?;
-        let out = PyDict::new(py);
-        out.set_item("multiplications_left", left)?;
-        out.set_item("noise_bits", quality.map(|q| q.noise_bits))?;
-        out.set_item("capacity_bits", quality.map(|q| q.capacity_bits))?;
-        out.set_item("steps", rows)?;
-        Ok(out)
+        Ok(self.measured.get_or_init(|| measured))
     }
 
-    /// The batches, in order.
-    fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
-        let (held, never) = (self.clone(), Cancel::new());
-        let open = move || Ok::<_, JobError>(held.open(&never)?.into_iter());
-        wait::run(py, &Cancel::new(), false, open).map(Batches::new)
+    /// A value from the report of the run, or else from the file.
+    fn fact<'py, T: IntoPyObject<'py>>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        of: impl FnOnce(&Meta) -> T,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match &self.report {
+            Some(report) => report.bind(py).getattr(name),
+            None => of(&self.front(py)?.meta).into_bound_py_any(py),
+        }
+    }
+}
+
+#[pymethods]
+impl Ciphertexts {
+    /// Open a ``.hct`` file, the bytes of one, or the folder of a job.
+    ///
+    /// Checks the front of the file now, and the ciphertexts when they are used.
+    #[staticmethod]
+    #[pyo3(signature = (source, /))]
+    pub(crate) fn open(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let opened = Self::at(origin_of(source)?);
+        opened.front(source.py())?;
+        Ok(opened)
     }
 
-    /// Write it to a file.
+    /// The path of the file; None in memory.
+    #[getter]
+    fn path(&self) -> Option<PathBuf> {
+        match &self.origin {
+            Origin::File(place) => place.path(),
+            Origin::Job(_) => None,
+        }
+    }
+
+    /// The location of the job; None for a file or in memory.
+    #[getter]
+    fn job(&self) -> Option<OsString> {
+        match &self.origin {
+            Origin::Job(job) => Some(text_of(job.location())),
+            Origin::File(_) => None,
+        }
+    }
+
+    /// The name of the parameter set.
+    #[getter]
+    fn set(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.front(py)?.set)
+    }
+
+    /// The id of the secret key that decrypts them, in hex.
+    #[getter]
+    fn key_id(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.front(py)?.key_id.to_string())
+    }
+
+    /// Length of the message in bytes.
+    #[getter]
+    fn bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.fact(py, "bytes", bytes_of)
+    }
+
+    /// Number of AES blocks of the message.
+    #[getter]
+    fn blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.fact(py, "blocks", |meta| meta.split.blocks())
+    }
+
+    /// Number of batches of blocks.
+    #[getter]
+    fn batches<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.fact(py, "batches", |meta| meta.split.batches())
+    }
+
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
+    #[getter]
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.fact(py, "layout", |meta| meta.layout.name())
+    }
+
+    /// Level of the ciphertexts, at least 1.
+    #[getter]
+    fn level(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.front(py)?.meta.level)
+    }
+
+    /// Length of the AES key in bits.
+    #[getter]
+    fn key_bits(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(8 * self.front(py)?.meta.key_size.key_bytes())
+    }
+
+    /// The parts of the message.
+    #[getter]
+    fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        parts(py, &self.front(py)?.meta)
+    }
+
+    /// Multiplications left; None if the scheme bootstraps or the message is empty.
+    #[getter]
+    fn multiplications_left(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.measured(py)?.multiplications_left)
+    }
+
+    /// log2 of the noise of the worst ciphertext; None for an empty message.
+    #[getter]
+    fn noise_bits(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.measured(py)?.worst.map(|worst| worst.noise_bits))
+    }
+
+    /// Bits between this noise and failure; None for an empty message.
+    #[getter]
+    fn capacity_bits(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.measured(py)?.worst.map(|worst| worst.capacity_bits))
+    }
+
+    /// The steps of AES, as in ``Report.steps``.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        steps(py, &self.measured(py)?.steps)
+    }
+
+    /// The report of the run that made them.
+    ///
+    /// Raises ``AttributeError`` if they come from a file, which holds only ``steps``.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let report = self.report.as_ref().map(|report| report.clone_ref(py));
+        report.ok_or_else(|| {
+            PyAttributeError::new_err(
+                "report: these ciphertexts come from a file, which holds only steps",
+            )
+        })
+    }
+
+    /// Write a ``.hct`` file.
     #[pyo3(signature = (path, /, *, force=false))]
-    pub(crate) fn save(
+    fn save(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = path)] path: PathBuf,
         force: bool,
     ) -> PyResult<()> {
-        let (held, cancel) = (self.clone(), Cancel::new());
-        let thrown = cancel.clone();
-        let save = move || {
-            held.refuse_output(&path)?;
-            let mut output = Output::create(&path, force)?;
-            let error = |source| Error::Io {
-                path: path.clone(),
-                source,
-            };
-            match held.0 {
-                Origin::Job(job) => return job.merge(output, &thrown),
-                Origin::File(Place::Bytes(bytes)) => {
-                    output.write_all(bytes.as_ref()).map_err(error)?;
-                }
-                Origin::File(Place::File(from)) => {
-                    let path = from.path().to_owned();
-                    let file = std::fs::File::open(&path);
-                    let inner = file.map_err(|source| Error::Io { path, source })?;
-                    from.check()?;
-                    let cancel = thrown;
-                    io::copy(&mut Cancellable { inner, cancel }, &mut output).map_err(error)?;
+        self.origin.save(py, path, force)
+    }
+
+    /// All bytes of the ``.hct`` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.origin.to_bytes(py)
+    }
+
+    /// Read the batches in order, one at a time. The whole file is verified once the last batch is read.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Batches> {
+        let origin = self.origin.clone();
+        let open = move |cancel: &_| Ok::<_, JobError>(origin.open(cancel)?.into_iter());
+        wait::read(py, open).map(Batches::new)
+    }
+
+    /// The LWE ciphertexts of a batch of TFHE, given as ``Batch`` or number: one row per bit, mask before body.
+    ///
+    /// Row 128·b + 8·i + j encrypts bit j of byte i of block b, lowest bit first, as 2^63 (half the torus) times the
+    /// bit, under the GLWE key read as one vector. In sets of base 16, row 32·b + 2·i + j encrypts four bits, times
+    /// 2^59.
+    #[pyo3(signature = (batch, /))]
+    fn lwe<'py>(&self, batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = batch.py();
+        if let Ok(batch) = batch.cast::<Batch>() {
+            return batch.get().lwe(py);
+        }
+        let (number, batches): (i64, i64) = (batch.extract()?, self.batches(py)?.extract()?);
+        if !(0..batches).contains(&number) {
+            let last = batches - 1;
+            let message = format!("batch: found {number}, expected 0 to {last}");
+            return Err(PyIndexError::new_err(message));
+        }
+        let origin = self.origin.clone();
+        let found = wait::read(py, move |cancel| {
+            for batch in origin.open(cancel)? {
+                let batch = batch?;
+                if batch.index() == number as u64 {
+                    return Ok::<_, JobError>(Batch::new(batch)?);
                 }
             }
-            Ok::<_, JobError>(output.commit()?)
+            Err(Error::Cancelled.into())
+        });
+        found?.lwe(py)
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, PyTuple>) {}
+
+    /// Refuse a file that has changed since it was opened.
+    fn _check_file(&self) -> PyResult<()> {
+        match &self.origin {
+            Origin::File(place) => place.check().map_err(raise),
+            Origin::Job(_) => Ok(()),
+        }
+    }
+
+    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        this
+    }
+
+    fn __reduce_ex__<'py>(
+        this: &Bound<'py, Self>,
+        protocol: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let pickling = this.py().import("homaes._pickling")?;
+        pickling.call_method1("reduce", (this, protocol))
+    }
+
+    /// A table for notebooks, with the bits between noise and failure after every step of AES.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let steps = match &self.report {
+            Some(report) => report.bind(py).getattr("steps")?,
+            None => self.steps(py)?,
         };
-        wait::run(py, &cancel, true, save)
+        let bits: Vec<f64> = steps
+            .get_item("capacity_bits")?
+            .call_method0("tolist")?
+            .extract()?;
+        let front = self.front(py)?;
+        let rows = [
+            ("bytes", self.bytes(py)?.to_string()),
+            ("set", front.set.to_owned()),
+            ("layout", self.layout(py)?.to_string()),
+            ("batches", self.batches(py)?.to_string()),
+            ("level", front.meta.level.to_string()),
+            ("capacity", curve(&bits)),
+        ];
+        let cell = |(name, value)| format!("<tr><th>{name}</th><td>{value}</td></tr>");
+        Ok(format!("<table>{}</table>", rows.map(cell).concat()))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let place = match &self.origin {
+            Origin::Job(job) => format!("of the job at {}", job.location()),
+            Origin::File(place) => match place.path() {
+                Some(path) => format!("in {}", path.display()),
+                None => "in memory".into(),
+            },
+        };
+        let (bytes, layout, batches) = (self.bytes(py)?, self.layout(py)?, self.batches(py)?);
+        Ok(format!(
+            "<homaes.Ciphertexts of {bytes} bytes, {layout}, {batches} batches, {place}>"
+        ))
     }
 }
 
-impl Results {
-    /// The results of a `Ciphertexts`, or of an object that names a file or the folder of a job.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match object.getattr("_held") {
-            Ok(held) => Ok(held.cast::<Self>()?.get().clone()),
-            Err(_) => Self::new(object),
-        }
-    }
+/// Computed values in memory, for ``SecretKey.open_values``.
+#[pyclass(frozen, module = "homaes")]
+pub(crate) struct Values(pub(crate) Place);
 
-    /// The results at a place.
-    pub(crate) fn at(py: Python<'_>, place: Place) -> PyResult<Self> {
-        match &place {
-            Place::File(file) if file.path().join("job.json").is_file() => {
-                let location = Location::Local(file.path().to_owned());
-                let job = py.detach(|| Job::open(location)).map_err(raise)?;
-                Ok(Self::of_job(job.into()))
-            }
-            _ => Ok(Self(Origin::File(place))),
-        }
-    }
-
-    /// The file that holds them.
-    pub(crate) fn into_place(self) -> PyResult<Place> {
-        match self.0 {
-            Origin::File(place) => Ok(place),
-            Origin::Job(_) => Err(refuse(
-                "the results of a job, expected computed values (.hcv)",
-                "write them with homaes.save_values",
-            )),
-        }
-    }
-
-    pub(crate) fn file(path: PathBuf) -> Self {
-        Self(Origin::File(Place::File(Opened::new(&path))))
-    }
-
-    pub(crate) fn own(bytes: Vec<u8>) -> Self {
-        Self(Origin::File(Place::Bytes(Shared::Own(bytes.into()))))
-    }
-
-    pub(crate) fn of_job(job: Arc<Job>) -> Self {
-        Self(Origin::Job(job))
-    }
-
-    /// Decrypts them into `output`, which does not appear after a cancellation.
-    pub(crate) fn decrypt(
+#[pymethods]
+impl Values {
+    /// Write a ``.hcv`` file.
+    #[pyo3(signature = (path, /, *, force=false))]
+    fn save(
         &self,
-        secret: &homaes::SecretKey,
-        output: Output,
-        options: DecryptOptions<'_>,
-        cancel: &Cancel,
-    ) -> Result<DecryptReport, JobError> {
-        if output.is_file() {
-            self.refuse_output(output.path())?;
-        }
-        let done = secret.decrypt_from(self.open(cancel)?, output, options);
-        match cancel.is_cancelled() {
-            true => Err(Error::Cancelled.into()),
-            false => Ok(done?),
-        }
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        force: bool,
+    ) -> PyResult<()> {
+        Origin::File(self.0.clone()).save(py, path, force)
     }
 
-    /// Decrypts their parts into files in a folder; no file appears after a cancellation. `force`: replace files.
-    pub(crate) fn decrypt_parts(
-        &self,
-        secret: &homaes::SecretKey,
-        (folder, force): (&Path, bool),
-        options: DecryptOptions<'_>,
-        cancel: &Cancel,
-    ) -> Result<Vec<(String, DecryptReport)>, JobError> {
-        self.refuse_output(folder)?;
-        let open = self.open(cancel)?;
-        for name in open
-            .meta()
-            .parts
-            .iter()
-            .filter_map(|part| part.name.as_ref())
-        {
-            self.refuse_output(&folder.join(name))?;
-        }
-        let done = secret.decrypt_parts_from(open, folder, force, options);
-        match cancel.is_cancelled() {
-            true => Err(Error::Cancelled.into()),
-            false => Ok(done?),
-        }
+    /// All bytes of the ``.hcv`` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.0.to_bytes(py)
     }
 
-    /// Refuses an output that would replace their source.
-    fn refuse_output(&self, path: &Path) -> Result<(), JobError> {
-        match &self.0 {
-            Origin::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
-            Origin::File(Place::Bytes(_)) => Ok(()),
-            Origin::Job(job) => Ok(job.refuse_output(path)?),
-        }
-    }
-
-    /// Reads their front; `cancel` ends reading.
-    pub(crate) fn open(&self, cancel: &Cancel) -> Result<Ciphertexts<'static>, JobError> {
-        let cancel = cancel.clone();
-        Ok(match &self.0 {
-            Origin::File(Place::File(file)) => {
-                let inner = homaes::Reopened::new(file.path())?;
-                file.check()?;
-                Ciphertexts::of_source(Cancellable { inner, cancel })?
-            }
-            Origin::File(Place::Bytes(bytes)) => {
-                let inner = homaes::Memory::new(bytes.clone(), "<memory>");
-                Ciphertexts::of_source(Cancellable { inner, cancel })?
-            }
-            Origin::Job(job) => {
-                let inner = Job::shared_results(job)?;
-                let name = job.location().to_string();
-                Ciphertexts::of_read(Cancellable { inner, cancel }, name)?
-            }
-        })
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let bytes = self.to_bytes(py)?.as_bytes().len();
+        Ok(format!("<homaes.Values, {bytes} bytes>"))
     }
 }
 
-/// A source whose reads fail once `cancel` is set.
-pub(crate) struct Cancellable<S> {
-    pub(crate) inner: S,
-    pub(crate) cancel: Cancel,
-}
-
-impl<S> Cancellable<S> {
-    fn check(&self) -> io::Result<()> {
-        match self.cancel.is_cancelled() {
-            true => Err(io::Error::other("cancelled")),
-            false => Ok(()),
-        }
-    }
-}
-
-impl<S: Source> Source for Cancellable<S> {
-    fn name(&self) -> &Path {
-        self.inner.name()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.inner.bytes()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.check()?;
-        self.inner.read_at(offset, into)
-    }
-
-    fn is_whole(&self) -> io::Result<bool> {
-        self.inner.is_whole()
-    }
-}
-
-impl<S: Read> Read for Cancellable<S> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.check()?;
-        self.inner.read(into)
-    }
-}
-
-/// Name of a mode, and its nonce or IV.
-pub(crate) fn meta_mode(mode: &Mode) -> (&'static str, Vec<u8>) {
-    (mode.name(), mode.iv().to_vec())
-}
-
-fn meta_dict<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item(
-        "bytes",
-        meta.parts.iter().map(|part| part.bytes).sum::<u64>(),
-    )?;
-    out.set_item("blocks", meta.split.blocks())?;
-    out.set_item("batches", meta.split.batches())?;
-    out.set_item("layout", meta.layout.name())?;
-    out.set_item("level", meta.level)?;
-    out.set_item("key_bits", 8 * meta.key_size.key_bytes())?;
-    let parts = meta.parts.iter().map(|part| {
-        let one = PyDict::new(py);
-        let (mode, iv) = meta_mode(&part.mode);
-        one.set_item("name", &part.name)?;
-        one.set_item("bytes", part.bytes)?;
-        one.set_item("mode", mode)?;
-        one.set_item("iv", PyBytes::new(py, &iv))?;
-        one.set_item("tag", part.tag.map(|tag| PyBytes::new(py, &tag)))?;
-        one.set_item("aad", PyBytes::new(py, &part.aad))?;
-        Ok(one)
+/// A line chart of values above 0, with the first and last value as text.
+fn curve(values: &[f64]) -> String {
+    let (Some(first), Some(last)) = (values.first(), values.last()) else {
+        return "none".into();
+    };
+    let (width, height) = (160.0, 40.0);
+    let top = values.iter().copied().fold(1.0, f64::max);
+    let step = width / (values.len() - 1).max(1) as f64;
+    let points = values.iter().enumerate().map(|(number, value)| {
+        let (x, y) = (number as f64 * step, height * (1.0 - value / top));
+        format!("{x:.1},{y:.1}")
     });
-    out.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;
-    Ok(out)
+    let points = points.collect::<Vec<_>>().join(" ");
+    format!(
+        "{first:.0} bits <svg width=\"{width}\" height=\"{height}\" role=\"img\">\
+         <polyline points=\"{points}\" fill=\"none\" stroke=\"currentColor\"/></svg> {last:.0} bits"
+    )
 }
 
-/// Steps of AES: round, seconds, level, noise bits, capacity bits.
-pub(crate) fn steps(steps: &[Step]) -> Vec<(usize, f64, usize, f64, f64)> {
+fn bytes_of(meta: &Meta) -> u64 {
+    meta.parts.iter().map(|part| part.bytes).sum()
+}
+
+/// `homaes.PartInfo` of each part.
+pub(crate) fn parts<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let part = |part: &PartMeta| {
+        let public = PyDict::new(py);
+        public.set_item("tag", part.tag.map(|tag| PyBytes::new(py, &tag)))?;
+        public.set_item("aad", PyBytes::new(py, &part.aad))?;
+        let modes = py.import("homaes.modes")?.getattr("of_name")?;
+        let named = (part.mode.name(), PyBytes::new(py, part.mode.iv()));
+        report!(py, "PartInfo", {
+            name: &part.name,
+            bytes: part.bytes,
+            mode: modes.call(named, Some(&public))?,
+        })
+    };
+    meta.parts.iter().map(part).collect()
+}
+
+/// An array of steps of AES.
+pub(crate) fn steps<'py>(py: Python<'py>, steps: &[Step]) -> PyResult<Bound<'py, PyAny>> {
     let rows = steps.iter().enumerate().map(|(round, step)| {
         let quality = step.quality;
         (
@@ -372,52 +457,19 @@ pub(crate) fn steps(steps: &[Step]) -> Vec<(usize, f64, usize, f64, f64)> {
             quality.capacity_bits,
         )
     });
-    rows.collect()
+    let rows: Vec<_> = rows.collect();
+    py.import("homaes._report")?
+        .call_method1("steps_of", (rows,))
 }
 
-pub(crate) fn inspection_dict<'py>(
-    py: Python<'py>,
-    found: &Inspection,
-) -> PyResult<Bound<'py, PyDict>> {
+/// The description of results in a file.
+pub(crate) fn meta_dict<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
-    out.set_item("kind", found.kind.to_string())?;
-    out.set_item("set", &found.set_name)?;
-    out.set_item("key_id", found.key_id.to_string())?;
-    out.set_item("file_bytes", found.file_bytes)?;
-    out.set_item("is_protected", found.protection.is_some())?;
-    out.set_item("messages", None::<()>)?;
-    out.set_item("wrapped", None::<()>)?;
-    let values = found.values.iter().flatten();
-    let values = values.map(|value| value_dict(py, value));
-    out.set_item("values", values.collect::<PyResult<Vec<_>>>()?)?;
-    if let Some(messages) = &found.messages {
-        let one = meta_dict(py, &messages.meta)?;
-        let quality = messages.quality;
-        let left = quality.and_then(|q| messages.evaluated_in.multiplications_left(q.level));
-        one.set_item("multiplications_left", left)?;
-        one.set_item("noise_bits", quality.map(|q| q.noise_bits))?;
-        one.set_item("capacity_bits", quality.map(|q| q.capacity_bits))?;
-        one.set_item("log2_p_fail", messages.log2_p_fail)?;
-        one.set_item("steps", steps(&messages.steps))?;
-        out.set_item("messages", one)?;
-    }
-    if let Some(wrapped) = &found.wrapped {
-        let one = PyDict::new(py);
-        one.set_item("key_bits", 8 * wrapped.key_size.key_bytes())?;
-        let layouts: Vec<_> = wrapped.layouts().iter().map(|l| l.name()).collect();
-        one.set_item("layouts", layouts)?;
-        out.set_item("wrapped", one)?;
-    }
-    Ok(out)
-}
-
-/// The description of a value in a file.
-fn value_dict<'py>(py: Python<'py>, meta: &ValueMeta) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("label", &meta.label)?;
-    out.set_item("form", &meta.form)?;
-    out.set_item("count", meta.count)?;
-    out.set_item("width", meta.width)?;
-    out.set_item("ciphertexts", meta.ciphertexts)?;
+    out.set_item("bytes", bytes_of(meta))?;
+    out.set_item("blocks", meta.split.blocks())?;
+    out.set_item("batches", meta.split.batches())?;
+    out.set_item("layout", meta.layout.name())?;
+    out.set_item("level", meta.level)?;
+    out.set_item("key_bits", 8 * meta.key_size.key_bytes())?;
     Ok(out)
 }

@@ -1,14 +1,16 @@
 //! Options and reports of decryption.
 
-use crate::ciphertexts::meta_mode;
-use crate::counts::Number;
+use crate::arguments::Number;
+use crate::ciphertexts::{origin_of, report};
 use crate::errors::{raise, refuse_with};
-use crate::input::mode_of;
-use crate::place::buffer;
-use homaes::{AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode};
+use crate::input::Public;
+use crate::place::{Place, buffer};
+use crate::wait;
+use homaes::{AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode, Numbers};
+use homaes_job::JobError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyMapping};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMapping};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,62 +18,21 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// Options of a decryption.
+#[derive(Default)]
 pub(crate) struct How {
-    aes_key: Option<AesKey>,
-    unpad: bool,
-    part: Option<String>,
-    unauthenticated: bool,
-    expect: Expected,
-    parts: Option<BTreeMap<String, Expected>>,
-    seen: Option<PathBuf>,
+    pub(crate) aes_key: Option<AesKey>,
+    pub(crate) unpad: bool,
+    pub(crate) part: Option<String>,
+    pub(crate) unauthenticated: bool,
+    /// Of the whole message or of `part`.
+    pub(crate) expect: Expected,
+    /// Of every part.
+    pub(crate) parts: Option<BTreeMap<String, Expected>>,
+    /// The replay log.
+    pub(crate) seen: Option<PathBuf>,
 }
 
 impl How {
-    /// The whole message, with nothing expected of it.
-    pub(crate) fn new(
-        aes_key: Option<&Bound<'_, PyAny>>,
-        unpad: bool,
-        unauthenticated: bool,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            aes_key: aes_key.map(aes_key_of).transpose()?,
-            unpad,
-            part: None,
-            unauthenticated,
-            expect: Expected::default(),
-            parts: None,
-            seen: None,
-        })
-    }
-
-    /// One message or one part, which must be as expected and must not be in the replay log.
-    pub(crate) fn of_one(
-        self,
-        part: Option<String>,
-        expect: Expected,
-        seen: Option<PathBuf>,
-    ) -> Self {
-        Self {
-            part,
-            expect,
-            seen,
-            ..self
-        }
-    }
-
-    /// Every part of a message; each must be as expected and must not be in the replay log.
-    pub(crate) fn of_parts(
-        self,
-        parts: Option<BTreeMap<String, Expected>>,
-        seen: Option<PathBuf>,
-    ) -> Self {
-        Self {
-            parts,
-            seen,
-            ..self
-        }
-    }
-
     /// Calls `decrypt` with the options of the library.
     pub(crate) fn with<T>(&self, decrypt: impl FnOnce(DecryptOptions<'_>) -> T) -> T {
         let parts = self.parts.as_ref().map(|parts| {
@@ -113,17 +74,15 @@ impl Expected {
                 ..Self::default()
             });
         };
-        let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
-        let (name, iv, tag, aad): (String, Vec<u8>, Option<Vec<u8>>, Vec<u8>) =
-            public.call1((mode,))?.extract()?;
-        if tag.is_some() {
+        let public = Public::of(mode)?;
+        if public.tag.is_some() {
             return Err(PyValueError::new_err(
                 "expect: found a mode with a tag, expected one without: aes_key checks the tag",
             ));
         }
         Ok(Self {
-            mode: Some(mode_of(&name, &iv)?),
-            aad: (name == "gcm").then_some(aad),
+            aad: (public.mode.name() == "gcm").then_some(public.aad),
+            mode: Some(public.mode),
             bytes,
         })
     }
@@ -210,24 +169,52 @@ impl Write for Plain {
 
 pub(crate) fn decrypt_report<'py>(
     py: Python<'py>,
-    report: &DecryptReport,
+    found: &DecryptReport,
 ) -> PyResult<Bound<'py, PyAny>> {
+    report!(py, "DecryptReport", {
+        bytes: found.bytes,
+        margin_bits: found.margin_bits,
+        log2_p_fail: found.log2_p_fail,
+        tag: match found.tag {
+            homaes::Tag::None => "none",
+            homaes::Tag::Unchecked => "unchecked",
+            homaes::Tag::Verified => "verified",
+        },
+        mode: found.mode.name(),
+        iv: PyBytes::new(py, found.mode.iv()),
+        aad_bytes: found.aad_bytes,
+    })
+}
+
+/// The numbers of a file of values, as arrays by label.
+pub(crate) fn opened<'py>(
+    source: &Bound<'py, PyAny>,
+    secret: Arc<homaes::SecretKey>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, place) = (source.py(), origin_of(source)?.into_place()?);
+    let values = wait::read(py, move |_| match &place {
+        Place::File(file) => {
+            file.check()?;
+            Ok::<_, JobError>(secret.open_values(file.path())?)
+        }
+        Place::Bytes(bytes) => Ok(secret.open_values_of(bytes.as_ref(), "<memory>")?),
+    })?;
     let out = PyDict::new(py);
-    out.set_item("bytes", report.bytes)?;
-    out.set_item("margin_bits", report.margin_bits)?;
-    out.set_item("log2_p_fail", report.log2_p_fail)?;
-    let tag = match report.tag {
-        homaes::Tag::None => "none",
-        homaes::Tag::Unchecked => "unchecked",
-        homaes::Tag::Verified => "verified",
-    };
-    out.set_item("tag", tag)?;
-    let (mode, iv) = meta_mode(&report.mode);
-    out.set_item("mode", mode)?;
-    out.set_item("iv", PyBytes::new(py, &iv))?;
-    out.set_item("aad_bytes", report.aad_bytes)?;
-    let class = py.import("homaes._report")?.getattr("DecryptReport")?;
-    class.call((), Some(&out))
+    for value in &values {
+        out.set_item(&value.meta.label, array(py, value)?)?;
+    }
+    Ok(out)
+}
+
+/// An array of the smallest type that holds the numbers.
+fn array<'py>(py: Python<'py>, value: &Numbers) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = value.meta.width.div_ceil(8).next_power_of_two() as usize;
+    let numbers = value.numbers.iter();
+    let data = numbers.flat_map(|number| number.to_le_bytes().into_iter().take(bytes));
+    let data = Zeroizing::new(data.collect::<Vec<u8>>());
+    let data = PyByteArray::new(py, &data);
+    let numpy = py.import("numpy")?;
+    numpy.call_method1("frombuffer", (data, format!("<u{bytes}")))
 }
 
 /// The secret bytes of an object, if it has a buffer.
@@ -238,6 +225,14 @@ pub(crate) fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizi
     let mut bytes = Zeroizing::new(vec![0; buffer.len_bytes()]);
     buffer.copy_to_slice(object.py(), &mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// An AES key, unless it is None.
+pub(crate) fn optional_key(object: &Bound<'_, PyAny>) -> PyResult<Option<AesKey>> {
+    match object.is_none() {
+        true => Ok(None),
+        false => aes_key_of(object).map(Some),
+    }
 }
 
 /// An AES key: its 16, 24 or 32 bytes.

@@ -1,42 +1,108 @@
 //! AES ciphertext from files and buffers.
 
-use crate::ciphertexts::Cancellable;
 use crate::errors::raise;
+use crate::origin::Cancellable;
 use crate::place::{buffer, path, path_or_bytes};
+use crate::wait::warn;
 use homaes::{AesFile, AesInput, Cancel, Mode, Reopened, Source};
 use homaes_job::{JobError, Location, open_source};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
 use std::path::Path;
 
-/// A part of a message from Python: name, path or buffer, mode, nonce or IV, tag, associated data, and whether it may
-/// begin like another format.
-pub(crate) type Given<'py> = (
-    Option<String>,
-    Bound<'py, PyAny>,
-    String,
-    Vec<u8>,
-    Option<Vec<u8>>,
-    Vec<u8>,
-    bool,
-);
+/// A part of a message from Python.
+pub(crate) struct Given<'py> {
+    name: Option<String>,
+    /// A path or a buffer.
+    data: Bound<'py, PyAny>,
+    how: Public,
+    /// Whether it may begin like another format.
+    raw: bool,
+}
+
+impl<'py> Given<'py> {
+    pub(crate) fn new(
+        name: Option<String>,
+        data: &Bound<'py, PyAny>,
+        mode: &Bound<'py, PyAny>,
+        raw: bool,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            name,
+            data: data.clone(),
+            how: Public::of(mode)?,
+            raw,
+        })
+    }
+}
+
+/// A mode with its public values.
+pub(crate) struct Public {
+    pub(crate) mode: Mode,
+    pub(crate) tag: Option<Vec<u8>>,
+    pub(crate) aad: Vec<u8>,
+}
+
+impl Public {
+    /// Of a mode of `homaes.modes` or of the package `cryptography`.
+    pub(crate) fn of(mode: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
+        let (name, iv, tag, aad): (String, Vec<u8>, _, _) = public.call1((mode,))?.extract()?;
+        let mode = Mode::with_vector(&name, &iv).ok_or_else(|| {
+            let found = iv.len();
+            let expected = match &*name {
+                "ecb" => 0,
+                "gcm" => 12,
+                _ => 16,
+            };
+            PyValueError::new_err(format!(
+                "{name}: found {found} bytes of nonce or IV, expected {expected}"
+            ))
+        })?;
+        Ok(Self { mode, tag, aad })
+    }
+}
+
+/// The parts of a `Message`, or a single one of a path or bytes in `mode`.
+pub(crate) fn parts_of<'py>(
+    data: &Bound<'py, PyAny>,
+    mode: Option<&Bound<'py, PyAny>>,
+    raw: bool,
+) -> PyResult<Vec<Given<'py>>> {
+    let class = data.py().import("homaes._message")?.getattr("Message")?;
+    let refused = |message| Err(PyTypeError::new_err(message));
+    match (data.is_instance(&class)?, mode) {
+        (true, None) => {
+            let parts: Vec<(Option<String>, Bound<'_, PyAny>, Bound<'_, PyAny>)> =
+                data.getattr("parts")?.extract()?;
+            let parts = parts.into_iter();
+            let given = parts.map(|(name, data, mode)| Given::new(name, &data, &mode, raw));
+            given.collect()
+        }
+        (false, Some(mode)) => Ok(vec![Given::new(None, data, mode, raw)?]),
+        (true, Some(_)) => refused("mode: a Message has the mode of each part, expected None"),
+        (false, None) => refused("mode: found None, expected one of homaes.modes"),
+    }
+}
 
 /// The message of these parts.
 pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<AesInput> {
     let parts = given.into_iter().map(|given| {
-        let name = given.0.clone();
+        let name = given.name.clone();
         Ok((name, part(given)?))
     });
     joined(parts.collect::<PyResult<Vec<_>>>()?).map_err(raise)
 }
 
-/// Warns of parts that share counter blocks. The warning points to the caller of the method in Python.
+/// Warns of parts that share counter blocks.
 pub(crate) fn warn_of_shared_counters(py: Python<'_>) -> PyResult<()> {
-    let what = c"parts have the same counter block, so their AES ciphertexts show how they differ; use a new nonce per file";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), what, 2)
+    warn(
+        py,
+        "parts have the same counter block, so their AES ciphertexts show how they differ; use a new nonce per file",
+    )
 }
 
 /// The message of these parts. A single part may have no name.
@@ -52,111 +118,66 @@ fn joined(mut parts: Vec<(Option<String>, AesFile)>) -> homaes::Result<AesInput>
     AesInput::of_parts(named)
 }
 
-/// A part of a message that workers read from a file or a bucket.
-pub(crate) struct FilePart {
-    name: Option<String>,
-    location: Location,
-    mode: Mode,
-    aad: Vec<u8>,
-    raw: bool,
-}
-
-impl FilePart {
-    /// The part from Python.
-    pub(crate) fn of((name, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<Self> {
-        let mode = mode_of(&mode, &iv)?;
-        if buffer(&data)?.is_some() {
+/// The message of parts that workers read from files or buckets. Reads fail once the `Cancel` is set.
+pub(crate) fn job_message(
+    given: Vec<Given<'_>>,
+) -> PyResult<impl FnOnce(&Cancel) -> Result<AesInput, JobError> + Send + 'static + use<>> {
+    let parts = given.into_iter().map(|given| {
+        if buffer(&given.data)?.is_some() {
             return Err(PyTypeError::new_err(
                 "found bytes, expected a str or an os.PathLike: workers read the message of a job from files",
             ));
         }
-        if tag.is_some() {
+        if given.how.tag.is_some() {
             return Err(PyValueError::new_err(
                 "tag: expected None, because in a file of a job the tag follows the ciphertext",
             ));
         }
-        let location = location(&data)?;
-        Ok(Self {
-            name,
-            location,
-            mode,
-            aad,
-            raw,
-        })
-    }
-
-    /// Opens it; reads fail once `cancel` is set.
-    fn open(self, cancel: Cancel) -> Result<AesFile, JobError> {
-        let inner = open_source(&self.location)?;
-        let part = open_part(Cancellable { inner, cancel }, self.mode, self.raw)?;
-        match self.aad.is_empty() {
-            true => Ok(part),
-            false => Ok(part.with_aad(self.aad)?),
-        }
-    }
-
-    /// The message of these parts.
-    pub(crate) fn message(parts: Vec<Self>, cancel: &Cancel) -> Result<AesInput, JobError> {
-        let parts = parts
-            .into_iter()
-            .map(|part| Ok((part.name.clone(), part.open(cancel.clone())?)));
-        Ok(joined(parts.collect::<Result<Vec<_>, JobError>>()?)?)
-    }
+        Ok((given.name, location(&given.data)?, given.how, given.raw))
+    });
+    let parts = parts.collect::<PyResult<Vec<_>>>()?;
+    Ok(move |cancel: &Cancel| {
+        let parts = parts.into_iter().map(|(name, location, how, raw)| {
+            let inner = open_source(&location)?;
+            let cancel = cancel.clone();
+            let part = open_part(Cancellable { inner, cancel }, how, raw)?;
+            Ok::<_, JobError>((name, part))
+        });
+        Ok(joined(parts.collect::<Result<Vec<_>, _>>()?)?)
+    })
 }
 
-/// A part with a whole source. Refuses one that begins like another format, unless it is `raw`.
-fn open_part(source: impl Source + 'static, mode: Mode, raw: bool) -> homaes::Result<AesFile> {
-    match raw {
-        false => AesFile::of(source, mode),
-        true => AesFile::raw(source, mode),
+/// A part. Refuses one that begins like another format, unless it is `raw`.
+fn open_part(source: impl Source + 'static, how: Public, raw: bool) -> homaes::Result<AesFile> {
+    let tag = how.tag.unwrap_or_default();
+    let part = match raw {
+        false => AesFile::of(Tagged { source, tag }, how.mode)?,
+        true => AesFile::raw(Tagged { source, tag }, how.mode)?,
+    };
+    match how.aad.is_empty() {
+        true => Ok(part),
+        false => part.with_aad(how.aad),
     }
 }
 
 /// A part without its name.
-pub(crate) fn part((_, data, mode, iv, tag, aad, raw): Given<'_>) -> PyResult<AesFile> {
-    let mode = mode_of(&mode, &iv)?;
-    let made = match (buffer(&data)?, tag) {
-        (Some(buffer), tag) => {
-            let source = BufferSource::new(&data, &buffer)?;
-            match tag {
-                None => open_part(source, mode, raw),
-                Some(tag) => open_part(Tagged { source, tag }, mode, raw),
-            }
-        }
+pub(crate) fn part(given: Given<'_>) -> PyResult<AesFile> {
+    let Given { data, how, raw, .. } = given;
+    let part = match buffer(&data)? {
+        Some(buffer) => open_part(BufferSource::new(&data, &buffer)?, how, raw),
         // reopened at each read, because the files may exceed the limit of open files
-        (None, tag) => {
-            let source = Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?;
-            match tag {
-                None => open_part(source, mode, raw),
-                Some(tag) => open_part(Tagged { source, tag }, mode, raw),
-            }
-        }
+        None => open_part(
+            Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?,
+            how,
+            raw,
+        ),
     };
-    let part = made.map_err(raise)?;
-    match aad.is_empty() {
-        true => Ok(part),
-        false => part.with_aad(aad).map_err(raise),
-    }
+    part.map_err(raise)
 }
 
 /// An object as a path or URI.
 pub(crate) fn location(object: &Bound<'_, PyAny>) -> PyResult<Location> {
     Location::parse(path(object)?).map_err(raise)
-}
-
-/// The mode of a name with its nonce or IV.
-pub(crate) fn mode_of(name: &str, iv: &[u8]) -> PyResult<Mode> {
-    Mode::with_vector(name, iv).ok_or_else(|| {
-        let found = iv.len();
-        let expected = match name {
-            "ecb" => 0,
-            "gcm" => 12,
-            _ => 16,
-        };
-        PyValueError::new_err(format!(
-            "{name}: found {found} bytes of nonce or IV, expected {expected}"
-        ))
-    })
 }
 
 /// Bytes of a Python object, read in place.
@@ -210,7 +231,7 @@ impl Source for BufferSource {
     }
 }
 
-/// A ciphertext followed by a tag from elsewhere.
+/// A ciphertext, followed by a tag from elsewhere; an empty one if there is none.
 struct Tagged<S> {
     source: S,
     tag: Vec<u8>,

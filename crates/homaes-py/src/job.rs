@@ -1,36 +1,50 @@
 //! Jobs, and their workers.
 
-use crate::ciphertexts::Results;
-use crate::counts::Number;
-use crate::errors::raise;
-use crate::input::{FilePart, Given, location, warn_of_shared_counters};
-use crate::keys::{EvalKey, WrappedKey, layout_of};
-use crate::place::{fixed, optional_path, path, text_of};
-use crate::transcipher::{Warnings, device_of, threads_of};
-use crate::wait::{self, Service, Start, Told, lock};
-use homaes::Cancel;
-use homaes_job::{Done, JobError, Keys, Outcome, Planning, Verified};
+use crate::arguments::{Number, layout_of};
+use crate::ciphertexts::{Ciphertexts, report};
+use crate::input::{job_message, location, parts_of, warn_of_shared_counters};
+use crate::keys::{EvalKey, WrappedKey};
+use crate::origin::Origin;
+use crate::place::{fixed, optional_path, text_of};
+use crate::wait;
+use crate::worker::{JobWorker, asked, look, verified};
+use homaes_job::{Keys, Location, Planning};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyRange, PyString, PyTuple};
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// A run that many workers share.
-#[pyclass(frozen, module = "homaes._homaes")]
-pub(crate) struct Job(Arc<homaes_job::Job>);
+/// A message, keys and a location for results. Any number of workers evaluate its shards in any order.
+///
+/// A location is a path, ``file:///path`` or ``s3://bucket/key``. The file of results is the same, byte for byte, for
+/// any number of workers.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct Job(pub(crate) Arc<homaes_job::Job>);
 
 #[pymethods]
 impl Job {
-    /// Plan a job for the message of these parts.
+    #[new]
+    #[pyo3(signature = (*_args, **_named))]
+    fn new(_args: &Bound<'_, PyTuple>, _named: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let message = "a Job is made by Job.plan, or opened by Job.open(place)";
+        Err(PyTypeError::new_err(message))
+    }
+
+    /// Plan a job at ``out``. Planning the same job again returns the existing one.
+    ///
+    /// ``data``: files or objects, but no bytes, because the workers read them. ``eval_key``, ``wrapped_key``: their
+    /// locations, or keys that were loaded from there. ``shard_batches``: batches per shard, at most 8 by default.
+    /// ``raw``: as in ``Transcipher.run``.
     #[staticmethod]
-    #[pyo3(signature = (parts, eval_key, wrapped_key, out, layout, shard_batches, ignore_space, cache, /))]
-    #[allow(clippy::too_many_arguments, reason = "named in Python")]
+    #[pyo3(signature = (data, mode=None, *, eval_key, wrapped_key, out, layout=None, shard_batches=None, ignore_space=false, cache=None, raw=false))]
     fn plan(
-        py: Python<'_>,
-        parts: Vec<Given<'_>>,
+        data: &Bound<'_, PyAny>,
+        mode: Option<&Bound<'_, PyAny>>,
         eval_key: &Bound<'_, PyAny>,
         wrapped_key: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
@@ -38,28 +52,32 @@ impl Job {
         shard_batches: Option<Number>,
         ignore_space: bool,
         #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+        raw: bool,
     ) -> PyResult<Self> {
+        let (py, parts) = (data.py(), parts_of(data, mode, raw)?);
+        let eval = key_location("eval_key", eval_key)?;
+        let wrapped = key_location("wrapped_key", wrapped_key)?;
         let shard_batches = shard_batches.map(|count| count.of("shard_batches", 1..=u64::MAX));
-        let cancel = Cancel::new();
-        let planning = Planning {
+        let mut planning = Planning {
             layout: layout.map(layout_of).transpose()?,
             shard_batches: shard_batches.transpose()?,
             ignore_space,
             cache,
-            cancel: cancel.clone(),
-            ..Planning::new(location(eval_key)?, location(wrapped_key)?)
+            ..Planning::new(eval, wrapped)
         };
-        let parts = parts.into_iter().map(FilePart::of);
-        let (place, parts) = (fixed(location(out)?), parts.collect::<PyResult<Vec<_>>>()?);
-        let plan = move || {
-            let message = FilePart::message(parts, &planning.cancel)?;
+        let (place, message) = (fixed(location(out)?), job_message(parts)?);
+        let (job, shared) = wait::write(py, move |cancel| {
+            planning.cancel = cancel.clone();
+            let message = message(cancel)?;
             let shared = message.shares_counters();
             homaes_job::Job::plan(place, message, &planning).map(|job| (job, shared))
-        };
-        let (job, shared) = wait::run(py, &cancel, true, plan)?;
+        })?;
         if shared {
             warn_of_shared_counters(py)?;
         }
+        // the files that were read must still be those of the keys
+        key_location("eval_key", eval_key)?;
+        key_location("wrapped_key", wrapped_key)?;
         Ok(Self(job.into()))
     }
 
@@ -68,8 +86,7 @@ impl Job {
     #[pyo3(signature = (place, /))]
     fn open(place: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (py, place) = (place.py(), fixed(location(place)?));
-        let open = move || homaes_job::Job::open(place);
-        let job = wait::run(py, &Cancel::new(), false, open)?;
+        let job = wait::read(py, move |_| homaes_job::Job::open(place))?;
         Ok(Self(job.into()))
     }
 
@@ -85,7 +102,7 @@ impl Job {
         self.0.id().to_string()
     }
 
-    /// The name of the parameter set of its keys.
+    /// The name of the parameter set.
     #[getter]
     fn set(&self) -> &str {
         self.0.set()
@@ -133,245 +150,200 @@ impl Job {
         self.0.output_bytes()
     }
 
-    /// The state of the shards.
-    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let job = self.0.clone();
-        let status = wait::run(py, &Cancel::new(), false, move || job.status())?;
-        let ends = |ranges: &[Range<u64>]| -> Vec<(u64, u64)> {
-            ranges
-                .iter()
-                .map(|range| (range.start, range.end))
-                .collect()
-        };
-        let out = PyDict::new(py);
-        out.set_item("shards", status.shards)?;
-        out.set_item("batches", status.batches)?;
-        out.set_item("present", ends(&status.present))?;
-        out.set_item("wrong", status.wrong.clone())?;
-        out.set_item("others", status.others)?;
-        out.set_item("claimed", status.claimed)?;
-        out.set_item("bytes", status.bytes)?;
-        Ok(out)
+    /// Look at the shards.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let status = look(py, &self.0)?;
+        let present = status.present.iter().map(|there| python_range(py, there));
+        report!(py, "JobStatus", {
+            shards: status.shards,
+            batches: status.batches,
+            present: present.collect::<PyResult<Vec<_>>>()?,
+            wrong: HashMap::<u64, u64>::from_iter(status.wrong),
+            others: status.others,
+            claimed: status.claimed,
+            bytes: status.bytes,
+        })
     }
 
-    /// Refuse numbers of shards that do not exist.
-    #[pyo3(signature = (ranges, /))]
-    fn check(&self, ranges: Vec<(u64, u64)>) -> PyResult<()> {
-        self.0.check_ranges(&ranges_of(&ranges)).map_err(raise)
+    /// The numbers of shards as sorted ranges without duplicates; all shards for None.
+    #[pyo3(signature = (shards, /))]
+    fn _asked<'py>(
+        &self,
+        py: Python<'py>,
+        shards: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<Bound<'py, PyRange>>> {
+        let asked = asked(&self.0, shards)?;
+        asked.iter().map(|some| python_range(py, some)).collect()
     }
 
-    /// The paths of its evaluation key and its wrapped key; copies if they are in a bucket.
-    #[pyo3(signature = (cache, /))]
+    /// The paths of its evaluation key and its wrapped key.
+    ///
+    /// Keys in a bucket are copied to ``cache``, or to the user's cache.
+    #[pyo3(signature = (cache=None))]
     fn key_files(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<[PathBuf; 2]> {
+    ) -> PyResult<(OsString, OsString)> {
         let job = self.0.clone();
-        let files = move || job.key_files(cache.as_deref());
-        wait::run(py, &Cancel::new(), false, files)
+        let files = wait::read(py, move |_| job.key_files(cache.as_deref()))?;
+        let [eval, wrapped] = files.map(PathBuf::into_os_string);
+        Ok((eval, wrapped))
+    }
+
+    /// Make a worker, which evaluates shards in one call after the other.
+    ///
+    /// ``eval_key`` and ``wrapped_key``: loaded keys; by default, the worker reads those of the plan.
+    /// ``device``: as for ``Transcipher``; workers of one job may use different devices.
+    #[pyo3(signature = (*, threads=None, eval_key=None, wrapped_key=None, device=None, cache=None))]
+    fn worker(
+        this: &Bound<'_, Self>,
+        threads: Option<Number>,
+        eval_key: Option<&EvalKey>,
+        wrapped_key: Option<&WrappedKey>,
+        device: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+    ) -> PyResult<JobWorker> {
+        let keys = match (eval_key, wrapped_key) {
+            (Some(eval), Some(wrapped)) => Some(Keys {
+                eval: eval.key.clone(),
+                wrapped: wrapped.key.clone(),
+            }),
+            (None, None) => None,
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "keys: found one, expected both eval_key and wrapped_key, or neither",
+                ));
+            }
+        };
+        JobWorker::start(this, &this.get().0, threads, keys, device, cache)
+    }
+
+    /// Evaluate the missing shards, or those of ``shards`` that are missing, and wait for those of other workers.
+    ///
+    /// ``progress``: True for a bar, or a function to call for every shard, in this thread. Ctrl-C ends the run within
+    /// a second. Finished shards stay, and the same call continues.
+    #[pyo3(signature = (*, threads=None, shards=None, progress=None, device=None, cache=None))]
+    fn run<'py>(
+        this: &Bound<'py, Self>,
+        threads: Option<Number>,
+        shards: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        JobWorker::once(this, &this.get().0, threads, device, cache, |worker| {
+            worker.run(this.py(), shards, progress)
+        })
+    }
+
+    /// Evaluate a shard if it is missing. Returns "written", "same" or "there", as in ``JobProgress.outcome``.
+    #[pyo3(signature = (number, /, *, threads=None, device=None, cache=None))]
+    fn run_shard(
+        this: &Bound<'_, Self>,
+        number: Number,
+        threads: Option<Number>,
+        device: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+    ) -> PyResult<&'static str> {
+        JobWorker::once(this, &this.get().0, threads, device, cache, |worker| {
+            worker.run_shard(this.py(), number)
+        })
     }
 
     /// Verify the checksums of all finished shards.
-    fn verify(&self, py: Python<'_>) -> PyResult<Found> {
-        let (job, cancel) = (self.0.clone(), Cancel::new());
-        let thrown = cancel.clone();
-        let verify = move || job.verify(&thrown).map(found);
-        wait::run(py, &cancel, false, verify)
+    ///
+    /// ``sample``: also evaluate this share of them again, at least one, drawn at random, and compare. This finds the
+    /// errors of a broken processor and forged shards, whose checksums are right.
+    #[pyo3(signature = (sample=None, *, threads=None, cache=None))]
+    fn verify<'py>(
+        this: &Bound<'py, Self>,
+        sample: Option<&Bound<'py, PyAny>>,
+        threads: Option<Number>,
+        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let Some(sample) = sample else {
+            let job = this.get().0.clone();
+            return verified(py, &wait::read(py, move |cancel| job.verify(cancel))?);
+        };
+        let device = PyString::new(py, "cpu").into_any();
+        JobWorker::once(
+            this,
+            &this.get().0,
+            threads,
+            Some(&device),
+            cache,
+            |worker| worker.verify(sample),
+        )
     }
 
-    /// The results, read from its shards.
-    fn results(&self, py: Python<'_>) -> PyResult<Results> {
+    /// The results. They are read from the shards.
+    fn results(&self, py: Python<'_>) -> PyResult<Ciphertexts> {
         let job = self.0.clone();
         // the error names missing shards
-        let check = move || job.results().map(drop);
-        wait::run(py, &Cancel::new(), false, check)?;
-        Ok(Results::of_job(self.0.clone()))
+        wait::read(py, move |_| job.results().map(drop))?;
+        Ok(Ciphertexts::at(Origin::Job(self.0.clone())))
     }
 
     /// Write the file of results.
-    #[pyo3(signature = (path, force, /))]
-    fn merge(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
-        force: bool,
-    ) -> PyResult<()> {
-        Results::of_job(self.0.clone()).save(py, path, force)
+    #[pyo3(signature = (path, /, *, force=false))]
+    fn merge(&self, path: &Bound<'_, PyAny>, force: bool) -> PyResult<Ciphertexts> {
+        let file = crate::place::path(path)?;
+        Origin::Job(self.0.clone()).save(path.py(), file, force)?;
+        Ciphertexts::open(path)
     }
 
-    /// Remove the plan and the shards.
+    /// Remove the plan, the shards and the logs of the workers. Workers stop.
+    ///
+    /// Other files in the folder stay.
     fn remove(&self, py: Python<'_>) -> PyResult<()> {
         let job = self.0.clone();
-        wait::run(py, &Cancel::new(), true, move || job.remove())
-    }
-}
-
-/// Numbers of right, re-evaluated and missing shards, and the wrong ones with their errors.
-type Found = (u64, u64, u64, Vec<(u64, String)>);
-
-fn found(verified: Verified) -> Found {
-    let wrong = verified.wrong.iter();
-    let wrong = wrong.map(|(number, error)| (*number, error.to_string()));
-    let wrong = wrong.collect();
-    (verified.shards, verified.evaluated, verified.missing, wrong)
-}
-
-fn ranges_of(ends: &[(u64, u64)]) -> Vec<Range<u64>> {
-    ends.iter().map(|&(start, end)| start..end).collect()
-}
-
-/// One task, which returns the worker.
-type Task = Box<dyn for<'k> FnOnce(homaes_job::Worker<'k>) -> homaes_job::Worker<'k> + Send>;
-
-/// A finished shard: its number, the outcome, and the seconds of the evaluation.
-type Shard = (u64, &'static str, f64);
-
-/// Evaluates shards of a job.
-#[pyclass(frozen, module = "homaes._homaes")]
-pub(crate) struct JobWorker {
-    service: Service<Task>,
-    threads: usize,
-    warnings: Warnings,
-    /// Ends the running calls.
-    cancel: Mutex<Cancel>,
-}
-
-#[pymethods]
-impl JobWorker {
-    #[new]
-    #[pyo3(signature = (job, eval_key, wrapped_key, threads, device, cache, /))]
-    fn new(
-        py: Python<'_>,
-        job: &Job,
-        eval_key: Option<&EvalKey>,
-        wrapped_key: Option<&WrappedKey>,
-        threads: Option<Number>,
-        device: Option<&str>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        let threads = Some(threads_of(threads)?);
-        let devices = device_of(device)?;
-        let warnings = Warnings::default();
-        let warned = warnings.clone();
-        let given = eval_key.zip(wrapped_key).map(|(eval, wrapped)| Keys {
-            eval: eval.key.clone(),
-            wrapped: wrapped.key.clone(),
-        });
-        let job = job.0.clone();
-        let (service, threads) = Service::start(py, "JobWorker", move |ready, tasks| {
-            let set = homaes::Set::named(job.set());
-            let checked = set.and_then(|set| devices.check(&set, Some(job.layout()), false));
-            if let Err(error) = checked {
-                return drop(ready.send(Err(error.into())));
-            }
-            let keys = given.map_or_else(|| job.keys(cache.as_deref()), Ok);
-            let keys = match keys {
-                Ok(keys) => keys,
-                Err(error) => return drop(ready.send(Err(error))),
-            };
-            let mut worker = match homaes_job::Worker::new(&job, &keys, threads) {
-                Ok(worker) => worker,
-                Err(error) => return drop(ready.send(Err(error))),
-            };
-            worker = worker.on(devices).warn(move |why| warned.add(why));
-            // fails if nobody waits any more
-            drop(ready.send(Ok(worker.threads())));
-            while let Ok(task) = tasks.recv() {
-                let task: Task = task;
-                worker = task(worker);
-            }
-        })?;
-        Ok(Self {
-            service,
-            threads,
-            warnings,
-            cancel: Mutex::default(),
-        })
+        wait::write(py, move |_| job.remove())
     }
 
-    /// Number of threads.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.threads
+    fn __eq__(&self, other: &Self) -> bool {
+        (self.location(), self.id()) == (other.location(), other.id())
     }
 
-    /// Evaluate the missing shards of these ranges. Calls `each` with every shard.
-    #[pyo3(signature = (ranges, each, /))]
-    fn run(
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.location(), self.id()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(
         &self,
-        py: Python<'_>,
-        ranges: Vec<(u64, u64)>,
-        each: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let take = |done: Shard| each.call1(done).map(|_| ());
-        self.call(py, take, move |worker, tell| {
-            worker.run(&ranges_of(&ranges), &mut |done| tell(shard(done)))
-        })
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (OsString, String, u64))> {
+        let reopen = py.import("homaes._pickling")?.getattr("reopen")?;
+        Ok((reopen, (self.location(), self.id(), self.shard_batches())))
     }
 
-    /// Evaluate a shard if it is missing.
-    #[pyo3(signature = (number, /))]
-    fn shard(&self, py: Python<'_>, number: u64) -> PyResult<Shard> {
-        let evaluate = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
-            worker.shard(number).map(|done| shard(&done))
-        };
-        self.call(py, |()| Ok(()), evaluate)
-    }
-
-    /// Verify the checksums of all finished shards, and evaluate a share of them again.
-    #[pyo3(signature = (share, /))]
-    fn verify(&self, py: Python<'_>, share: f64) -> PyResult<Found> {
-        let verify =
-            move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| worker.verify(share).map(found);
-        self.call(py, |()| Ok(()), verify)
-    }
-
-    /// End the running calls of other threads within a second. They raise `Cancelled`.
-    fn cancel(&self) {
-        lock(&self.cancel).cancel();
-    }
-
-    /// Refuse further calls, and free the prepared circuit after the last one.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.service.close(py)
+    fn __repr__(&self) -> String {
+        let (bytes, set, layout) = (self.bytes(), self.set(), self.layout());
+        let (place, batches, shards) = (self.0.location(), self.batches(), self.shards());
+        format!(
+            "<homaes.Job at {place}: {bytes} bytes under {set}, {layout}, {batches} batches in {shards} shards>"
+        )
     }
 }
 
-impl JobWorker {
-    /// Runs `work` on the worker, and passes its events to `take`.
-    fn call<E: Send + 'static, T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        take: impl FnMut(E) -> PyResult<()>,
-        work: impl FnOnce(&homaes_job::Worker<'_>, &dyn Fn(E)) -> Result<T, JobError> + Send + 'static,
-    ) -> PyResult<T> {
-        let cancel = {
-            let mut cancel = lock(&self.cancel);
-            if cancel.is_cancelled() {
-                *cancel = Cancel::new();
-            }
-            cancel.clone()
-        };
-        let thrown = cancel.clone();
-        let task = |start: Start, sender: Sender<Told<E, Result<T, JobError>>>| -> Task {
-            Box::new(move |worker| {
-                start.tell();
-                let worker = worker.cancel(thrown);
-                // fails if nobody waits any more
-                let tell = |event| drop(sender.send(Told::Event(event)));
-                let done = work(&worker, &tell);
-                drop(sender.send(Told::Done(done)));
-                worker
-            })
-        };
-        let done = self.service.call(py, &cancel, take, task)?;
-        self.warnings.show(py)?;
-        done.map_err(raise)
-    }
+fn python_range<'py>(py: Python<'py>, range: &Range<u64>) -> PyResult<Bound<'py, PyRange>> {
+    PyRange::new(py, range.start as isize, range.end as isize)
 }
 
-fn shard(done: &Done) -> Shard {
-    let seconds = done.report.as_ref().map_or(0.0, |report| report.seconds);
-    (done.number, Outcome::name(done.outcome), seconds)
+/// The location of a key. Refuses one whose file has changed since it was loaded.
+fn key_location(name: &str, key: &Bound<'_, PyAny>) -> PyResult<Location> {
+    if !key.is_instance_of::<EvalKey>() && !key.is_instance_of::<WrappedKey>() {
+        return location(key);
+    }
+    key.call_method0("_check_file")?;
+    let path = key.getattr("path")?;
+    if path.is_none() {
+        return Err(PyValueError::new_err(format!(
+            "{name}: is in memory, but workers read it from a file: save it, and pass its path"
+        )));
+    }
+    location(&path)
 }

@@ -1,5 +1,6 @@
 //! Files as Python names them: by a path, or by their bytes.
 
+use crate::wait;
 use homaes::{Error, ErrorKind};
 use homaes_job::Location;
 use pyo3::buffer::PyBuffer;
@@ -55,6 +56,18 @@ impl Opened {
         &self.path
     }
 
+    /// All of it, if it has not changed since it was opened.
+    pub(crate) fn read(&self) -> homaes::Result<Vec<u8>> {
+        // a pipe in its place would block until a writer opens it
+        self.check()?;
+        let bytes = fs::read(&self.path).map_err(|source| Error::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.check()?;
+        Ok(bytes)
+    }
+
     /// Refuses a file that has changed since it was opened.
     pub(crate) fn check(&self) -> homaes::Result<()> {
         match Stamp::of(&self.path) == self.stamp {
@@ -99,12 +112,6 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-impl Shared {
-    pub(crate) fn to_python<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.as_ref())
-    }
-}
-
 /// The contiguous buffer of an object; `None` if it has no buffer.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
     // strings and paths
@@ -132,6 +139,18 @@ impl Place {
             return Ok(Self::Bytes(Shared::Own(bytes.into())));
         }
         Ok(Self::File(Opened::new(&path_or_bytes(object, true)?)))
+    }
+
+    /// All bytes.
+    pub(crate) fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match self {
+            Self::Bytes(bytes) => Ok(PyBytes::new(py, bytes.as_ref())),
+            Self::File(file) => {
+                let file = file.clone();
+                let bytes = wait::read(py, move |_| file.read())?;
+                Ok(PyBytes::new(py, &bytes))
+            }
+        }
     }
 
     /// The path, if it is a file.

@@ -1,38 +1,138 @@
-//! Files of values computed on results.
+//! Values computed on results: their files, and searching AES ciphertext for public patterns.
 
+use crate::arguments::{Number, threads_of};
+use crate::ciphertexts::Values;
 use crate::circuit::Circuit;
-use crate::place::path;
+use crate::errors::raise;
+use crate::input::{Given, part};
+use crate::keys::{EvalKey, WrappedKey};
+use crate::place::{Place, Shared, buffer, path};
+use crate::vector::Vector;
 use crate::wait;
-use homaes::{Cancel, Computed, Error, Output};
+use homaes::{Cancel, Computed, Error, Output, Pool, Scan, Set};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString};
 use std::path::PathBuf;
 
-/// Write all slots of the vectors of each label to a file.
+/// Write vectors under labels to a ``.hcv`` file, for ``SecretKey.open_values`` and ``homaes decrypt --json``.
+///
+/// A value is one vector, or several whose slots follow each other. The file holds all slots, also those without a
+/// block: multiply the vector by a public mask if the owner of the key must not see them.
 #[pyfunction]
-#[pyo3(signature = (path, values, circuit, force, /))]
+#[pyo3(signature = (path, values, circuit, *, force=false))]
 pub(crate) fn save_values(
     py: Python<'_>,
     #[pyo3(from_py_with = path)] path: PathBuf,
-    values: Vec<(String, Vec<Bound<'_, PyAny>>)>,
+    values: &Bound<'_, PyMapping>,
     circuit: &Circuit,
     force: bool,
 ) -> PyResult<()> {
-    let values = values.into_iter().map(|(label, vectors)| {
-        let vectors = vectors.iter().map(|v| circuit.vector(v));
-        Ok((label, vectors.collect::<PyResult<Vec<_>>>()?))
-    });
-    let values = values.collect::<PyResult<Vec<_>>>()?;
-    let (slots, key, cancel) = (circuit.slots()?, circuit.key(), Cancel::new());
-    let thrown = cancel.clone();
-    wait::run(py, &cancel, true, move || {
+    let mut given = Vec::new();
+    for item in values.items()? {
+        let (label, value): (String, Bound<'_, PyAny>) = item.extract()?;
+        let vectors = match value.cast::<Vector>() {
+            Ok(vector) => vec![circuit.0.vector(vector)?],
+            Err(_) => circuit.0.all_of(&value)?,
+        };
+        given.push((label, vectors));
+    }
+    let (slots, key) = (circuit.slots()?, circuit.0.key.clone());
+    wait::write(py, move |cancel| {
+        let check = |cancel: &Cancel| cancel.check().map_err(|_| Error::Cancelled);
         let output = Output::create(path, force)?;
         let mut computed = Computed::new(&key);
-        for (label, vectors) in &values {
-            thrown.check().map_err(|_| Error::Cancelled)?;
+        for (label, vectors) in &given {
+            check(cancel)?;
             let count = (slots * vectors.len()) as u64;
             computed.add(label, count, 8, vectors.iter().map(|v| &**v))?;
         }
-        thrown.check().map_err(|_| Error::Cancelled)?;
+        check(cancel)?;
         computed.write(output)
     })
+}
+
+/// Search AES ciphertext for public patterns at every byte offset, in BGV, without learning what is found.
+///
+/// The scan finds every occurrence, also across blocks and batches. It reports a false match at a given byte with
+/// probability 2^-48. Wrap the AES key with ``levels_left=8`` in a set whose slots can be rotated, such as
+/// ``bgv/aes128+8``. The owner of the key opens the answers with ``SecretKey.open_values``, and ``matches`` returns
+/// where patterns begin. ``raw``: as in ``Transcipher.run``.
+#[pyfunction]
+#[pyo3(signature = (data, mode, eval_key, wrapped_key, patterns, *, threads=None, raw=false))]
+pub(crate) fn scan(
+    data: &Bound<'_, PyAny>,
+    mode: &Bound<'_, PyAny>,
+    eval_key: &EvalKey,
+    wrapped_key: &WrappedKey,
+    patterns: &Bound<'_, PyAny>,
+    threads: Option<Number>,
+    raw: bool,
+) -> PyResult<Values> {
+    let (part, threads) = (
+        part(Given::new(None, data, mode, raw)?)?,
+        threads_of(threads)?,
+    );
+    let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
+    let patterns = pairs(patterns)?;
+    let bytes = wait::read(data.py(), move |cancel| {
+        let scan = Scan::new(eval.set(), patterns)?;
+        let pool = Pool::new(threads.get());
+        let (output, buffer) = Output::memory();
+        scan.run(&eval, &wrapped, part, &pool, cancel)?
+            .write(output)?;
+        Ok::<_, Error>(buffer.take())
+    })?;
+    Ok(Values(Place::Bytes(Shared::Own(bytes.into()))))
+}
+
+/// The byte offsets of each pattern, from the opened answers of ``scan`` under keys of ``set``.
+///
+/// Pass all ``patterns`` of the scan in the same order; answers to other patterns are refused.
+#[pyfunction]
+pub(crate) fn matches<'py>(
+    values: &Bound<'py, PyMapping>,
+    patterns: &Bound<'py, PyAny>,
+    set: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, patterns) = (values.py(), pairs(patterns)?);
+    let mut answers: Vec<(String, Vec<u64>)> = Vec::new();
+    for item in values.items()? {
+        let (label, numbers): (String, Bound<'_, PyAny>) = item.extract()?;
+        answers.push((label, numbers.call_method0("tolist")?.extract()?));
+    }
+    let labels: Vec<_> = patterns.iter().map(|(label, _)| label.clone()).collect();
+    let find = || {
+        let answers = answers.iter();
+        let answers: Vec<_> = answers.map(|(label, all)| (&**label, &all[..])).collect();
+        Scan::new(&Set::named(set)?, patterns)?.starts(&answers)
+    };
+    let starts = py.detach(find).map_err(raise)?;
+    let out = PyDict::new(py);
+    for (label, starts) in labels.iter().zip(starts) {
+        out.set_item(label, starts)?;
+    }
+    Ok(out)
+}
+
+/// Labels with their patterns.
+fn pairs(patterns: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Vec<u8>)>> {
+    let Ok(patterns) = patterns.cast::<PyMapping>() else {
+        let found = patterns.get_type().name()?;
+        let message = format!("patterns: found {found}, expected a dict of labels and bytes");
+        return Err(PyTypeError::new_err(message));
+    };
+    let items = patterns.items()?;
+    let pairs = items.iter().map(|item| {
+        let (label, pattern): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        match (label.cast::<PyString>(), buffer(&pattern)?) {
+            (Ok(label), Some(bytes)) => Ok((label.to_string(), bytes.to_vec(item.py())?)),
+            _ => {
+                let label = label.repr()?;
+                let message = format!("pattern {label}: expected a str as label, and bytes");
+                Err(PyTypeError::new_err(message))
+            }
+        }
+    });
+    pairs.collect()
 }

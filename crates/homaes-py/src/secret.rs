@@ -1,0 +1,327 @@
+//! The secret key.
+
+use crate::arguments::{Number, choice, layout_of};
+use crate::ciphertexts::origin_of;
+use crate::decrypt::{
+    Expected, How, Plain, aes_key_of, decrypt_report, opened, optional_key, secret_bytes,
+};
+use crate::errors::raise;
+use crate::keys::{EvalKey, WrappedKey};
+use crate::place::{Place, Shared, optional_path, path, path_or_bytes};
+use crate::wait;
+use homaes::{
+    AesKey, Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout,
+    Output, Passphrase, Set, WrapOptions,
+};
+use homaes_job::JobError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Make keys of the parameter set `set`, in memory.
+#[pyfunction]
+pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)> {
+    let set = Set::named(set).map_err(raise)?;
+    let (secret, eval) = wait::read(py, move |cancel| {
+        let (secret, bytes) = KeySet::generate_bytes(&set, cancel)?;
+        let eval = homaes::EvalKey::from_bytes(&bytes)?;
+        let place = Place::Bytes(Shared::Own(bytes.into()));
+        Ok::<_, Error>((secret, EvalKey::new(eval, place)))
+    })?;
+    Ok((SecretKey(secret.into()), eval))
+}
+
+/// The client's key: wraps AES keys and decrypts results.
+#[pyclass(frozen, module = "homaes", weakref)]
+pub(crate) struct SecretKey(Arc<homaes::SecretKey>);
+
+#[pymethods]
+impl SecretKey {
+    /// Read a secret key from a file or from its bytes.
+    #[staticmethod]
+    #[pyo3(signature = (source, /, *, passphrase=None))]
+    fn load(
+        source: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
+    ) -> PyResult<Self> {
+        // not a Place, which would keep a copy of the secret bytes
+        let bytes = secret_bytes(source)?;
+        let path = match &bytes {
+            Some(_) => PathBuf::new(),
+            None => path_or_bytes(source, true)?,
+        };
+        let read = move |_: &Cancel| match (bytes, passphrase) {
+            (Some(bytes), None) => homaes::SecretKey::from_bytes(&bytes),
+            (Some(bytes), Some(passphrase)) => homaes::SecretKey::unlock_bytes(&bytes, &passphrase),
+            (None, None) => homaes::SecretKey::open(path),
+            (None, Some(passphrase)) => homaes::SecretKey::unlock(path, &passphrase),
+        };
+        let key = wait::read(source.py(), read)?;
+        Ok(Self(key.into()))
+    }
+
+    /// Write the key to a file that only the owner can read.
+    #[pyo3(signature = (path, /, *, passphrase=None, force=false))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
+        force: bool,
+    ) -> PyResult<()> {
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let saved = py.detach(|| self.0.save(path, force, lock));
+        saved.map_err(raise)
+    }
+
+    /// Write the key and its evaluation key into a folder, both or neither.
+    #[pyo3(signature = (folder, eval, /, *, passphrase=None))]
+    fn _save_with(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = path)] folder: PathBuf,
+        eval: &EvalKey,
+        #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
+    ) -> PyResult<()> {
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let save = |eval: &[u8]| {
+            let folder = KeyFolder::open(&folder)?;
+            Ok::<_, JobError>(folder.save(&self.0, eval, lock)?)
+        };
+        let saved = py.detach(|| match &eval.place {
+            Place::Bytes(bytes) => save(bytes.as_ref()),
+            Place::File(from) => save(&from.read()?),
+        });
+        saved.map_err(raise)
+    }
+
+    /// The bytes of its file. They are secret.
+    #[pyo3(signature = (*, passphrase=None))]
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
+        let bytes = py.detach(|| self.0.to_bytes(lock)).map_err(raise)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Encrypt an AES key under FHE.
+    #[pyo3(signature = (aes_key, /, *, direction="encrypt", layouts=None, levels_left=None, expand=None))]
+    fn wrap(
+        &self,
+        aes_key: &Bound<'_, PyAny>,
+        direction: &str,
+        layouts: Option<&Bound<'_, PyAny>>,
+        levels_left: Option<Number>,
+        expand: Option<&str>,
+    ) -> PyResult<WrappedKey> {
+        let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
+        let direction = match direction {
+            "encrypt" => Direction::Encrypt,
+            "decrypt" => Direction::Decrypt,
+            _ => return Err(choice("direction", direction, "encrypt or decrypt")),
+        };
+        let expansion = match expand {
+            None => None,
+            Some("client") => Some(Expansion::Client),
+            Some("server") => Some(Expansion::Server),
+            Some(other) => return Err(choice("expand", other, "client or server")),
+        };
+        let levels_left = levels_left.map(|levels| levels.of("levels_left", 0..=u64::MAX));
+        let wrapping = WrapOptions {
+            direction,
+            layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
+            levels_left: levels_left.transpose()?.map(|levels| levels as usize),
+            expansion,
+        };
+        let secret = self.0.clone();
+        let encrypt = move |_: &Cancel| homaes::WrappedKey::encrypt(&secret, &aes_key, &wrapping);
+        let key = wait::read(py, encrypt)?;
+        Ok(WrappedKey::new(key, None))
+    }
+
+    /// Decrypt results: Ciphertexts, a path or bytes.
+    #[pyo3(signature = (ciphertexts, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, expect=None, expect_bytes=None, seen=None))]
+    fn decrypt<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        unpad: bool,
+        part: Option<String>,
+        unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<Number>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let plain = Plain::default();
+        let how = How {
+            aes_key,
+            unpad,
+            part,
+            unauthenticated,
+            expect: Expected::of(expect, expect_bytes)?,
+            seen,
+            ..How::default()
+        };
+        let taken = plain.clone();
+        let output = move || Ok(Output::held("<memory>", taken));
+        self.decrypt_into(ciphertexts, how, false, output)?;
+        Ok(plain.take(ciphertexts.py()))
+    }
+
+    /// Decrypt results into a file that only the owner can read.
+    #[pyo3(signature = (ciphertexts, path, /, *, aes_key=None, unpad=false, part=None, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
+    fn decrypt_to<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = path)] path: PathBuf,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        unpad: bool,
+        part: Option<String>,
+        unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<Number>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let how = How {
+            aes_key,
+            unpad,
+            part,
+            unauthenticated,
+            expect: Expected::of(expect, expect_bytes)?,
+            seen,
+            ..How::default()
+        };
+        let output = move || Output::private(path, force);
+        let report = self.decrypt_into(ciphertexts, how, true, output)?;
+        decrypt_report(ciphertexts.py(), &report)
+    }
+
+    /// Decrypt every part of results into a file of its name in a folder.
+    #[pyo3(signature = (ciphertexts, folder, /, *, aes_key=None, unpad=false, unauthenticated=false, expect=None, expect_bytes=None, seen=None, force=false))]
+    fn decrypt_parts<'py>(
+        &self,
+        ciphertexts: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = path)] folder: PathBuf,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        unpad: bool,
+        unauthenticated: bool,
+        expect: Option<&Bound<'py, PyAny>>,
+        expect_bytes: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+        force: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let how = How {
+            aes_key,
+            unpad,
+            unauthenticated,
+            parts: Expected::of_parts(expect, expect_bytes)?,
+            seen,
+            ..How::default()
+        };
+        let (py, origin, secret) = (ciphertexts.py(), origin_of(ciphertexts)?, self.0.clone());
+        let done = wait::write(py, move |cancel| {
+            how.with(|options| origin.decrypt_parts(&secret, (&folder, force), options, cancel))
+        })?;
+        let out = PyDict::new(py);
+        for (name, report) in &done {
+            out.set_item(name, decrypt_report(py, report)?)?;
+        }
+        Ok(out)
+    }
+
+    /// Decrypt a `.hcv` file, or the bytes of one. Returns arrays of numbers by label.
+    #[pyo3(signature = (source, /))]
+    fn open_values<'py>(&self, source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        opened(source, self.0.clone())
+    }
+
+    /// The name of the parameter set.
+    #[getter]
+    fn set(&self) -> &'static str {
+        self.0.set().name()
+    }
+
+    /// The id of the key, in hex. Everything made with the key carries it; it is not secret.
+    #[getter]
+    fn key_id(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Whether its file is under a passphrase.
+    #[getter]
+    fn is_protected(&self) -> bool {
+        self.0.is_protected()
+    }
+
+    /// Whether others than the owner could read its file.
+    #[getter]
+    fn is_exposed(&self) -> bool {
+        self.0.is_exposed()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<homaes.SecretKey {}, key {}>", self.set(), self.key_id())
+    }
+
+    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        this
+    }
+
+    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a SecretKey cannot be pickled: save it with SecretKey.save, and load it where you need it",
+        ))
+    }
+}
+
+impl SecretKey {
+    /// Decrypts. `writes`: the output is a file, which must not appear after an exception.
+    fn decrypt_into(
+        &self,
+        ciphertexts: &Bound<'_, PyAny>,
+        how: How,
+        writes: bool,
+        output: impl FnOnce() -> homaes::Result<Output> + Send + 'static,
+    ) -> PyResult<DecryptReport> {
+        let (origin, secret) = (origin_of(ciphertexts)?, self.0.clone());
+        wait::run(ciphertexts.py(), writes, move |cancel| {
+            let output = output()?;
+            how.with(|options| origin.decrypt(&secret, output, options, cancel))
+        })
+    }
+}
+
+/// A passphrase from text or bytes, unless it is None.
+fn passphrase_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Passphrase>> {
+    let bytes = match object.extract::<String>() {
+        Ok(text) => Some(Zeroizing::new(text.into_bytes())),
+        Err(_) if object.is_none() => return Ok(None),
+        Err(_) => secret_bytes(object)?,
+    };
+    let bytes = bytes.ok_or_else(|| PyTypeError::new_err("passphrase: expected a str or bytes"))?;
+    Passphrase::new(&bytes).map(Some).map_err(raise)
+}
+
+/// The layouts of a list of names.
+fn layouts_of(names: &Bound<'_, PyAny>) -> PyResult<Vec<Layout>> {
+    let names: Vec<String> = names.extract().map_err(|_| {
+        PyTypeError::new_err("layouts: expected a list of str, such as [\"packed\", \"sliced\"]")
+    })?;
+    match names.is_empty() {
+        true => Err(PyValueError::new_err(
+            "layouts: found none, expected at least one, or None for those of the set",
+        )),
+        false => names.iter().map(|name| layout_of(name)).collect(),
+    }
+}
