@@ -28,8 +28,8 @@ fn a_scheme_of_one_file_is_known_to_every_command() {
         let _ = std::fs::remove_dir_all(world.at("other"));
         world.ok(&format!("keygen --set {set} --out other --accept-insecure"));
         world.table(
-            "decrypt --secret other/secret.hsk o.hct -o x =1 o.hct: file
-            transcipher --eval other/eval.hek --wrapped-key key.hwk --mode ecb c -o x =1 key.hwk: file",
+            "decrypt --secret other/secret.hsk o.hct -o x =1 error:
+            transcipher --eval other/eval.hek --wrapped-key key.hwk --mode ecb c -o x =1 error:",
         );
     }
 }
