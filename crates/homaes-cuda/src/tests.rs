@@ -199,7 +199,6 @@ impl Device for Compared {
 
 /// Keys of a set and a batch of blocks.
 struct World {
-    params: Arc<Params>,
     eval: EvalKey,
     wrapped: WrappedKey,
     blocks: Vec<Block>,
@@ -207,10 +206,9 @@ struct World {
 }
 
 impl World {
-    fn new(set: &ParamSet, layouts: &'static [Layout], direction: Direction) -> Self {
-        let params = Params::new(set).unwrap();
+    fn new(params: &Arc<Params>, layouts: &'static [Layout], direction: Direction) -> Self {
         let mut rng = ChaCha20Rng::from_seed([9; 32]);
-        let secret = SecretKey::generate(&params, &mut rng).unwrap();
+        let secret = SecretKey::generate(params, &mut rng).unwrap();
         let eval = EvalKey::generate(&secret, &mut rng);
         let keys = RoundKeys::expand(&[0x3c; 16]).unwrap();
         let how = WrapOptions {
@@ -223,7 +221,6 @@ impl World {
         let blocks = (0..params.blocks_per_batch(layouts[0])).map(block);
         Self {
             blocks: blocks.collect(),
-            params,
             eval,
             wrapped,
             layout: layouts[0],
@@ -243,9 +240,10 @@ fn compared(
     arithmetic: Arithmetic,
     most: usize,
 ) -> Option<usize> {
-    let cuda = Cuda::alone(&Params::new(set).unwrap(), arithmetic);
+    let params = Params::new(set).unwrap();
+    let cuda = Cuda::alone(&params, arithmetic);
     let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
-    let world = World::new(set, layouts, direction);
+    let world = World::new(&params, layouts, direction);
     let left = AtomicUsize::new(most);
     let device = Arc::new(Compared { cuda, left });
     let aes = world.aes().on(&(device.clone() as Arc<dyn Device>));

@@ -10,15 +10,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 struct Fixture {
+    params: Arc<Params>,
     world: World,
     cuda: Arc<Cuda>,
 }
 
 impl Fixture {
     fn new(layouts: &'static [Layout]) -> Self {
-        let world = World::new(&sets::TOY_255, layouts, Direction::Encrypt);
-        let cuda = Arc::new(Cuda::alone(&world.params, Arithmetic::Doubles).unwrap());
-        Self { world, cuda }
+        let params = Params::new(&sets::TOY_255).unwrap();
+        let world = World::new(&params, layouts, Direction::Encrypt);
+        let cuda = Arc::new(Cuda::alone(&params, Arithmetic::Doubles).unwrap());
+        Self {
+            params,
+            world,
+            cuda,
+        }
     }
 
     /// On the GPU.
@@ -35,7 +41,7 @@ impl Fixture {
     }
 
     fn encode(&self, state: &State) -> Result<Vec<u8>, Error> {
-        encode_batch(&self.world.params, state)
+        encode_batch(&self.params, state)
     }
 
     fn batch(&self, aes: &Aes<'_>) -> Result<Vec<u8>, Error> {
@@ -104,7 +110,7 @@ fn a_batch_without_memory_is_computed_again_by_the_processor() {
     assert!(f.batch(&here).unwrap() == want);
     f.lift_limit();
     assert!(f.batch(&here.on(&f.device())).unwrap() == want);
-    let Fixture { cuda, world } = f;
+    let Fixture { cuda, world, .. } = f;
     drop(world);
     let used = cuda.gpu.driver.used();
     assert!(used < kept / 2, "keys go from the GPU with those in memory");
@@ -136,7 +142,7 @@ fn results_that_cannot_be_had_are_errors() {
     fault("", circuit.multiply(byte, &state.ciphertexts()[1]));
     fault("", circuit.multiply(byte, &byte.clone()));
     // no bound is known
-    assert_eq!(byte.bound_bits(&f.world.params), f64::INFINITY);
+    assert_eq!(byte.bound_bits(&f.params), f64::INFINITY);
     // the download can be repeated
     f.unreadable(false);
     assert!(f.encode(&state).unwrap() == f.batch(&f.world.aes()).unwrap());
@@ -187,7 +193,7 @@ fn what_batches_share_is_left_with_a_device_that_failed() {
 #[test]
 fn every_device_keeps_its_own_copies_of_keys() {
     let f = Fixture::new(&[Layout::Sliced]);
-    let other = Arc::new(Cuda::alone(&f.world.params, Arithmetic::Doubles).unwrap());
+    let other = Arc::new(Cuda::alone(&f.params, Arithmetic::Doubles).unwrap());
     let both = [f.cuda.clone(), other];
     let there = both
         .each_ref()
