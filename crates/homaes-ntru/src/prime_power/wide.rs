@@ -345,15 +345,15 @@ mod tests {
         let inverse = homaes_math::natural::inverse_of_word(p);
         let count = 6;
         let mut block = vec![[0; BLOCK]; count];
-        let mut delta = [0; BLOCK];
+        let delta: [i64; BLOCK] =
+            core::array::from_fn(|c| 2 * (c as i64 * 33_333_333 - 500_000_000));
         let mut wants = Vec::new();
-        for c in 0..BLOCK {
+        for (c, &delta) in delta.iter().enumerate() {
             let want = number(c as u64 + 3, 3);
-            delta[c] = 2 * (c as i64 * 33_333_333 - 500_000_000);
             let x = &want * p;
-            let x = match delta[c] >= 0 {
-                true => x + delta[c] as u64,
-                false => x - delta[c].unsigned_abs(),
+            let x = match delta >= 0 {
+                true => x + delta as u64,
+                false => x - delta.unsigned_abs(),
             };
             set(&mut block, c, &x);
             wants.push(want);
