@@ -31,14 +31,9 @@ impl BridgeKey {
     ) -> Result<Self> {
         let format = Format::of_client(user)?;
         let (bits, _) = key_bits(user)?;
-        let most = MOST_OTHER_BYTES - 2;
-        if format.tag().len() as u64 > most {
-            return Err(FieldError::new(
-                "bytes of the user's tag",
-                format.tag().len() as u64,
-                most,
-            )
-            .into());
+        let (found, most) = (format.tag().len() as u64, MOST_OTHER_BYTES - 2);
+        if found > most {
+            return Err(FieldError::new("bytes of the user's tag", found, most).into());
         }
         let mut id = [0; 16];
         rng.fill_bytes(&mut id);

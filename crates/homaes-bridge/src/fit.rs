@@ -8,7 +8,6 @@ use crate::noise::{
 };
 use crate::slots_to_lwe::{Numbers, SlotsToLwe};
 use crate::target::{Other, Target};
-use core::cmp::Ordering;
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::memcheck::declassify;
@@ -66,14 +65,13 @@ impl BridgeKey {
     pub(crate) fn check_secret(&self, secret: &SecretKey) -> Result<Fitness> {
         let within = |crossing: &SlotsToLwe<'_>, room: f64, most: f64| {
             let found = exceeded_log2(crossing, secret, BATCH, room);
-            // this form refuses NaN
-            match found.partial_cmp(&most) {
-                Some(Ordering::Less) => Ok(found),
-                _ => Err(Error::UnfitKey { found, room, most }),
+            match found < most {
+                true => Ok(found),
+                false => Err(Error::UnfitKey { found, room, most }),
             }
         };
-        let crossings =
-            [Numbers::Bits, Numbers::Pairs].map(|numbers| SlotsToLwe::new(self, numbers));
+        let both = [Numbers::Bits, Numbers::Pairs];
+        let crossings = both.map(|numbers| SlotsToLwe::new(self, numbers));
         let mut read_log2 = f64::NEG_INFINITY;
         for crossing in &crossings {
             let found = within(crossing, crossing.limit_log2(), KEY_LOG2)?;
@@ -170,7 +168,8 @@ pub(crate) fn exceeded_log2(
     let slots = crossing.slots();
     let slots = slots.par_iter().with_min_len(16);
     let each = slots.map(|(dual, map)| {
-        let sources: Vec<usize> = (0..map_len(crossing)).map(|k| map.source(k)).collect();
+        let length = crossing.key().dimension();
+        let sources: Vec<usize> = (0..length).map(|k| map.source(k)).collect();
         let place = |j: usize| j / sources.len() * sources.len() + sources[j % sources.len()];
         let mut groups = Zeroizing::new(vec![[0.0; ORDERS]; half / (n3 * n5)]);
         for (j, norm) in norms.iter().enumerate() {
@@ -186,10 +185,6 @@ pub(crate) fn exceeded_log2(
     let readings = slots.log2() + (count as f64).log2();
     let planes = EVENT_LOG2 + ((8 * ciphertexts) as f64).log2();
     log2::sum(readings, planes)
-}
-
-fn map_len(crossing: &SlotsToLwe<'_>) -> usize {
-    crossing.key().dimension()
 }
 
 #[cfg(test)]
@@ -214,8 +209,7 @@ mod tests {
                 for value in [0, 1] {
                     bits.copy_from_slice(&good);
                     bits[start..start + 512].fill(value);
-                    let refused = check_bits(&bits).unwrap_err();
-                    assert!(matches!(refused, Error::UnevenBits));
+                    assert!(matches!(check_bits(&bits), Err(Error::UnevenBits)));
                 }
             }
             assert!(check_bits(&vec![0; len]).is_err());

@@ -7,9 +7,8 @@
 
 use crate::error::{Error, Result};
 use crate::key::{BASE, BridgeKey, LEVELS, LOW};
-use crate::noise::{BATCH, CARRIED_LOG2, KEY_LOG2, switch_log2};
+use crate::noise::{CARRIED_LOG2, switch_log2};
 use crate::weights::{Functional, centred};
-use core::cmp::Ordering;
 use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_math::kernel;
 use homaes_math::{GaloisMap, Modulus, Words};
@@ -223,22 +222,18 @@ impl<'k> SlotsToLwe<'k> {
         &self.key.params
     }
 
-    /// Noise of readings of all slots of one ciphertext, lifted from planes like `a`. The failure bound is that of the
-    /// key; fails if the planes have more noise than the key allows for.
-    pub(crate) fn noise(&self, a: &Lifted) -> Result<ReadingNoise> {
+    /// log2 of the noise of readings of all slots of one ciphertext, lifted from planes like `a`; fails if the planes
+    /// have more noise than the key allows for.
+    pub(crate) fn noise_log2(&self, a: &Lifted) -> Result<f64> {
         let (params, found) = (self.params(), a.carried_log2());
-        // this form refuses NaN
-        if !matches!(
-            found.partial_cmp(&CARRIED_LOG2),
-            Some(Ordering::Less | Ordering::Equal)
-        ) {
+        if found.is_nan() || found > CARRIED_LOG2 {
             let most = CARRIED_LOG2;
             return Err(Error::Handed { found, most });
         }
         let gain = Descent::new(params, a.level()).gain_log2();
         let rms = match self.numbers {
-            Numbers::Bits => LiftNoise::planes_rms_log2(params, a.carried_log2()),
-            Numbers::Pairs => LiftNoise::pairs_rms_log2(params, a.carried_log2()),
+            Numbers::Bits => LiftNoise::planes_rms_log2(params, found),
+            Numbers::Pairs => LiftNoise::pairs_rms_log2(params, found),
         };
         let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
         // the noise of bits is mostly roundings of c1 times s; that of pairs, squares of these
@@ -247,10 +242,7 @@ impl<'k> SlotsToLwe<'k> {
             Numbers::Pairs => f.of_squares,
         });
         let energy = variances.sum::<f64>() / self.functionals.len() as f64;
-        Ok(ReadingNoise {
-            log2_sigma: rms + 0.5 * energy.log2() - self.unit_log2(),
-            failure_log2: KEY_LOG2 - (BATCH as f64).log2(),
-        })
+        Ok(rms + 0.5 * energy.log2() - self.unit_log2())
     }
 
     /// log2 of the factor from noise to the torus: a reading is μ/2 modulo q.

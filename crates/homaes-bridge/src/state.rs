@@ -43,7 +43,7 @@ impl Crossed {
 
 impl SlotsToLwe<'_> {
     /// The numbers of every byte of `a`, lowest bits first.
-    fn lifted(&self, eval: &Evaluator<'_>, a: &Ciphertext) -> Result<Vec<Lifted>> {
+    pub(crate) fn lifted(&self, eval: &Evaluator<'_>, a: &Ciphertext) -> Result<Vec<Lifted>> {
         Ok(match self.numbers() {
             Numbers::Bits => eval.bit_planes(a)?,
             Numbers::Pairs => eval.bit_pairs(a)?,
@@ -92,16 +92,16 @@ impl SlotsToLwe<'_> {
         places: Vec<(usize, usize)>,
         cancel: &Cancel,
     ) -> Result<Crossed> {
-        // checked before the work: every ciphertext adds its share of the key's bound
+        // every ciphertext adds its share of the key's bound
         let failure_log2 = KEY_LOG2 + (inputs.len() as f64 / BATCH as f64).log2();
         if failure_log2 > LOG2_P_FAIL {
             return Err(Error::TooNoisy { failure_log2 });
         }
-        let mut noise = ReadingNoise::NONE;
+        let mut log2_sigma = f64::NEG_INFINITY;
         let numbers = inputs.iter().map(|a| {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
-            noise = noise.and(self.noise(&lifted[0])?);
+            log2_sigma = log2_sigma.max(self.noise_log2(&lifted[0])?);
             let lifted = lifted.par_iter().with_max_len(1);
             let switched = lifted.map(|c| self.switched(eval, c));
             switched.collect::<Result<Vec<_>>>()
@@ -110,7 +110,10 @@ impl SlotsToLwe<'_> {
         Ok(Crossed {
             numbers,
             places,
-            noise: noise.checked()?,
+            noise: ReadingNoise {
+                log2_sigma,
+                failure_log2,
+            },
             crosses: self.numbers(),
             owner: Owner::new(self.params().id(), Some(self.key().target().id)),
         })
@@ -256,22 +259,6 @@ pub fn record_bytes(params: &Params, blocks: usize) -> u64 {
 }
 
 impl ReadingNoise {
-    pub(crate) const NONE: Self = Self {
-        log2_sigma: f64::NEG_INFINITY,
-        failure_log2: f64::NEG_INFINITY,
-    };
-
-    /// Refuses readings that are wrong too often.
-    fn checked(self) -> Result<Self> {
-        // this form refuses NaN
-        match self.failure_log2 <= LOG2_P_FAIL {
-            true => Ok(self),
-            false => Err(Error::TooNoisy {
-                failure_log2: self.failure_log2,
-            }),
-        }
-    }
-
     /// Refuses more noise than values of the crate `tfhe` may have.
     pub(crate) fn nominal(self) -> Result<()> {
         let (found, limit) = (self.log2_sigma, NOMINAL_LOG2_SIGMA);
@@ -282,18 +269,6 @@ impl ReadingNoise {
                 found,
                 limit,
             })),
-        }
-    }
-
-    /// The larger noise and the sum of both probabilities.
-    pub(crate) fn and(self, other: Self) -> Self {
-        let sum = match (self.failure_log2, other.failure_log2) {
-            (f64::NEG_INFINITY, p) | (p, f64::NEG_INFINITY) => p,
-            (a, b) => homaes_rns::log2::sum(a, b),
-        };
-        Self {
-            log2_sigma: self.log2_sigma.max(other.log2_sigma),
-            failure_log2: sum,
         }
     }
 }

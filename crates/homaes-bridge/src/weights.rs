@@ -337,18 +337,12 @@ mod tests {
                 }
                 settle(ring, &mut w, t);
                 let found = [&single, &w].map(|w| energy(w));
-                println!(
-                    "t = {t}, class {class}: 2^{:.2}, settled 2^{:.2}",
-                    found[0], found[1]
-                );
+                println!("t = {t}, class {class}: 2^ {found:.2?}");
                 assert!(found[1] < 0.9 && found[1] < found[0] - 1.0);
                 let f = Functional::new(&params, &Descent::new(&params, 2), class, log2_t);
                 let independent = (2.0 * found[1]).exp2();
                 let factors = [f.of_products, f.of_squares].map(|x| x / independent);
-                println!(
-                    "correlation: products {:.3}, squares {:.3}",
-                    factors[0], factors[1]
-                );
+                println!("correlation of products and squares: {factors:.3?}");
                 assert!(factors.iter().all(|x| (1.0..1.5).contains(x)));
             }
         }
@@ -366,10 +360,8 @@ mod tests {
                 let f = Functional::new(&params, &descent, 0, log2_t);
                 let mut rng = ChaCha20Rng::from_seed([7; 32]);
                 let mut draw = || {
-                    let x: Vec<i64> = (0..n)
-                        .map(|_| i64::from(rng.next_u32() % 65) - 32)
-                        .collect();
-                    let mut x = words(m, &x);
+                    let small = |_| i64::from(rng.next_u32() % 65) - 32;
+                    let mut x = words(m, &(0..n).map(small).collect::<Vec<i64>>());
                     transform.forward(&mut x);
                     x.iter_mut().for_each(|x| *x = m.canonical(*x));
                     x
@@ -388,12 +380,6 @@ mod tests {
                 let embedding = (n as f64 * variance).powi(2);
                 let measured = 0.5 * (sum / f64::from(trials) / embedding).log2();
                 let energy = 0.5 * f.of_products.log2();
-                let independent: f64 = f.magnitudes.iter().map(|d| d * d).sum();
-                println!(
-                    "over that of independent embeddings: {:.3}, of squares {:.3}",
-                    f.of_products / independent,
-                    f.of_squares / independent
-                );
                 println!(
                     "{log2_t} {}: measured 2^{measured:.2}, energy 2^{energy:.2}",
                     ring.m()

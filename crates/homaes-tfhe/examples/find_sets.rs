@@ -1,5 +1,5 @@
 //! Searches parameters for AES on bits: for each failure probability, security margin and noise accounting, the
-//! cheapest set by the cost model below. First prints the noise model of two fixed designs.
+//! cheapest set by the cost model below.
 //!
 //! ```text
 //! cargo run --release -p homaes-tfhe --example find_sets
@@ -84,21 +84,6 @@ struct Candidate {
 }
 
 fn main() {
-    for (name, set) in [("P64", design(false)), ("P128", design(true))] {
-        println!("design {name}: {}", describe(&set));
-        println!("{:.0} us per bit; {}", total_cost(&set), security(&set));
-        for accounting in [Accounting::Uniform, Accounting::Structured] {
-            println!("{accounting:?}:");
-            let model = NoiseModel::new(&set, accounting);
-            let sigma = model.bootstrap_input.total().sqrt();
-            print!("{model}");
-            println!(
-                "sigma at rotation = 0.25/{:.2}",
-                noise::BIT_THRESHOLD / sigma
-            );
-        }
-        println!();
-    }
     for accounting in [Accounting::Uniform, Accounting::Structured] {
         for target in TARGETS {
             for margin in MARGINS {
@@ -127,24 +112,24 @@ fn gadgets(
         .collect()
 }
 
-/// Two designs near `tfhe/p64` and `tfhe/p128`; the search starts from the first.
-fn design(tight: bool) -> BitsSet {
+/// A design near `tfhe/p64`, from which the search starts.
+fn design() -> BitsSet {
     BitsSet {
-        lwe_dimension: if tight { 672 } else { 640 },
+        lwe_dimension: 640,
         lwe_key: LweKey::Independent,
         unroll: 2,
-        lwe_log2_sigma: if tight { -14.45 } else { -13.63 },
+        lwe_log2_sigma: -13.63,
         rank: RANK,
         degree: DEGREE,
         glwe_log2_sigma: -50.0,
         rotation_mask: gadget(14, 2),
         rotation_body: gadget(21, 1),
         log2_values: MANY,
-        ggsw: if tight { gadget(3, 4) } else { gadget(4, 3) },
-        trace: if tight { gadget(9, 4) } else { gadget(12, 3) },
+        ggsw: gadget(4, 3),
+        trace: gadget(12, 3),
         scheme_switch: gadget(17, 2),
         key_switch: gadget(2, 7),
-        key_switch_degree: if tight { 32 } else { 128 },
+        key_switch_degree: 128,
     }
 }
 
@@ -182,7 +167,7 @@ fn search(accounting: Accounting, target: f64, bits: f64, step: usize) -> Option
             lwe_log2_sigma,
             glwe_log2_sigma,
             key_switch_degree: 1 << dimension.trailing_zeros(),
-            ..design(false)
+            ..design()
         };
         best = search_at(&start, accounting, target, best);
     }
@@ -285,16 +270,6 @@ fn describe(set: &BitsSet) -> String {
         show(set.trace),
         show(set.scheme_switch),
         show(set.key_switch),
-    )
-}
-
-fn security(set: &BitsSet) -> String {
-    let bits =
-        |dimension: usize, log2_sigma| lwe::curve(dimension as u32, log2_sigma).unwrap_or(0.0);
-    format!(
-        "LWE {:.1} bits, GLWE {:.1} bits",
-        bits(set.lwe_dimension, set.lwe_log2_sigma),
-        bits(set.rank * set.degree, set.glwe_log2_sigma)
     )
 }
 

@@ -10,11 +10,10 @@ use crate::params::Params;
 use crate::set::Variant;
 use crate::state::{Observe, STATE, State};
 use crate::wrapped::WrappedKey;
-use homaes_aes::{Block, Layout};
+use homaes_aes::Block;
 use homaes_math::Words;
 use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions};
 use homaes_wire::KeyId;
-use std::sync::Arc;
 
 /// Sets whose batches fail more often are rejected.
 const MAX_LOG2_P_FAIL: f64 = -16.0;
@@ -35,17 +34,12 @@ enum ByVariant<'k> {
 }
 
 impl ByVariant<'_> {
-    fn set_cancel(&mut self, cancel: &Cancel) {
-        match self {
-            Self::Bits(aes) => aes.engine.cancel = cancel.clone(),
-            Self::Nibble(aes) => aes.engine.cancel = cancel.clone(),
+    fn until(mut self, cancel: &Cancel) -> Self {
+        match &mut self {
+            Self::Bits(aes) => aes.engine.base.cancel = cancel.clone(),
+            Self::Nibble(aes) => aes.engine.base.cancel = cancel.clone(),
         }
-    }
-
-    fn until(&self, cancel: &Cancel) -> Self {
-        let mut circuit = self.clone();
-        circuit.set_cancel(cancel);
-        circuit
+        self
     }
 }
 
@@ -74,23 +68,21 @@ impl<'k> Aes<'k> {
                 expected: MAX_LOG2_P_FAIL,
             });
         }
-        let kind = (wrapped.size, wrapped.direction());
+        let kind = (wrapped.size, wrapped.wrapping.direction);
         let (fouriers, spectra) = (params.fouriers(), key.spectra());
-        let mut circuit = match &params.set().variant {
+        let circuit = match &params.set().variant {
             Variant::Bits(set) => {
                 let mut engine = Engine::new(set, fouriers, spectra);
-                engine.cancel = cancel.clone();
+                engine.base.cancel = cancel.clone();
                 ByVariant::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
             Variant::Nibble(set) => {
-                let mut engine = nibble::Engine::new(set, fouriers, spectra, Arc::default());
-                engine.cancel = cancel.clone();
+                let mut engine = nibble::Engine::new(set, fouriers, spectra);
+                engine.base.cancel = cancel.clone();
                 ByVariant::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
             }
         };
         cancel.check()?;
-        // the flag stopped the preparation; each evaluation has its own
-        circuit.set_cancel(&Cancel::new());
         Ok(Self {
             params,
             id: key.key_id(),
@@ -104,16 +96,11 @@ impl<'k> Aes<'k> {
         self.params
     }
 
-    /// The layout.
-    pub fn layout(&self) -> Layout {
-        self.params.layouts()[0]
-    }
-
     /// Counts and times of the key expansion and all evaluations so far.
     pub fn meter(&self) -> Reading {
         match &self.circuit {
-            ByVariant::Bits(aes) => aes.engine.meter.read(),
-            ByVariant::Nibble(aes) => aes.engine.meter.read(),
+            ByVariant::Bits(aes) => aes.engine.base.meter.read(),
+            ByVariant::Nibble(aes) => aes.engine.base.meter.read(),
         }
     }
 
@@ -153,7 +140,7 @@ impl<'k> Aes<'k> {
             }
         });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
-        let lwes = match self.circuit.until(&cancel) {
+        let lwes = match self.circuit.clone().until(&cancel) {
             ByVariant::Bits(aes) => aes.evaluate(blocks, observe),
             ByVariant::Nibble(aes) => aes.evaluate(blocks, observe),
         };
@@ -173,12 +160,10 @@ impl<'k> Aes<'k> {
             return Err(FieldError::new("finished state", 0_u64, 1).into());
         }
         if blocks.len() > state.blocks {
-            return Err(Error::Blocks {
-                found: blocks.len(),
-                expected: state.blocks,
-            });
+            let (found, expected) = (blocks.len(), state.blocks);
+            return Err(Error::Blocks { found, expected });
         }
-        match self.circuit.until(cancel) {
+        match self.circuit.clone().until(cancel) {
             ByVariant::Bits(_) => {
                 let words = self.params.state_words(1);
                 let len = self.params.big_dimension() + 1;

@@ -252,45 +252,43 @@ mod tests {
     const DEGREE: usize = 128;
     const RANK: usize = 2;
 
-    fn uniform(count: u64) -> (Vec<u64>, Vec<Glwe>) {
-        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    /// Key bits, and two uniform ciphertexts.
+    fn uniform() -> (Vec<u64>, [Glwe; 2]) {
         let mut bits = vec![0; RANK * DEGREE];
-        torus::binary(&mut rng, &mut bits);
-        let each = (0..count).map(|i| {
+        torus::binary(&mut ChaCha20Rng::from_seed([4; 32]), &mut bits);
+        let glwes = [0, 1].map(|i| {
             let mut glwe = Glwe::zeroed(RANK, DEGREE);
             torus::uniform(&[5; 32], i, &mut glwe.words);
             glwe
         });
-        (bits, each.collect())
+        (bits, glwes)
     }
 
     #[test]
     fn extraction_reads_coefficients() {
-        let (bits, glwes) = uniform(1);
+        let (bits, [glwe, _]) = uniform();
         let fourier = Fourier::new(DEGREE);
-        let phase = glwes[0].phase(&RingSecret::new(&fourier, &bits));
+        let phase = glwe.phase(&RingSecret::new(&fourier, &bits));
         let mut again = Lwe::zeroed(RANK * DEGREE);
         for h in [0, 1, 63, DEGREE - 1] {
-            let lwe = glwes[0].extract(h);
+            let lwe = glwe.extract(h);
             assert_eq!(lwe.phase(&bits), phase[h]);
-            glwes[0].extract_to(h, &mut again);
+            glwe.extract_to(h, &mut again);
             assert_eq!(again.words(), lwe.words());
         }
     }
 
     #[test]
     fn rotations_go_round() {
-        let (_, glwes) = uniform(1);
-        let glwe = &glwes[0];
-        let (mut turned, mut back) = (glwe.clone(), glwe.clone());
+        let (_, [glwe, mut turned]) = uniform();
+        let mut back = glwe.clone();
         for amount in [0, 1, DEGREE, DEGREE + 7, 2 * DEGREE - 1] {
             glwe.rotate(amount, &mut turned);
             turned.rotate(2 * DEGREE - amount, &mut back);
             assert_eq!(back.words(), glwe.words());
-            let encrypted = Polynomial::Encrypted(glwe).rotated(RANK, amount);
+            let encrypted = Polynomial::Encrypted(&glwe).rotated(RANK, amount);
             assert_eq!(encrypted.words(), turned.words());
-            let (_, body) = glwe.split();
-            let public = Polynomial::Public(body).rotated(RANK, amount);
+            let public = Polynomial::Public(glwe.split().1).rotated(RANK, amount);
             let (masks, body) = public.split();
             assert!(masks.iter().all(|&x| x == 0));
             assert_eq!(body, turned.split().1);
@@ -299,8 +297,8 @@ mod tests {
 
     #[test]
     fn sums_are_sums_of_phases() {
-        let (bits, glwes) = uniform(2);
-        let [mut a, b] = [0, 1].map(|i| glwes[i].extract(3));
+        let (bits, glwes) = uniform();
+        let [mut a, b] = glwes.each_ref().map(|glwe| glwe.extract(3));
         let [x, y] = [&a, &b].map(|lwe| lwe.phase(&bits));
         a.add(&b);
         a.add_multiple(5u64.wrapping_neg(), &b);
@@ -316,9 +314,9 @@ mod tests {
         let polynomial: Vec<u64> = (0..DEGREE as u64).collect();
         let mut sum = Glwe::trivial(RANK, &polynomial);
         assert_eq!(sum.phase(&secret)[..], polynomial);
+        let [x, y] = glwes.each_ref().map(|glwe| glwe.phase(&secret));
         sum.add(&glwes[0]);
         sum.sub(&glwes[1]);
-        let [x, y] = [0, 1].map(|i| glwes[i].phase(&secret));
         let want = x[9].wrapping_sub(y[9]).wrapping_add(9);
         assert_eq!(sum.phase(&secret)[9], want);
     }
@@ -330,8 +328,7 @@ mod tests {
         polynomial.resize(DEGREE, 0);
         let mut glwe = Glwe::trivial(1, &polynomial);
         glwe.divide(2);
-        let minus = |x: u64| x.wrapping_neg();
-        let want = [0, 0, 0, 0, 1, 0, 1, minus(1), 2, minus(1), 2, minus(2)];
-        assert_eq!(glwe.split().1[..12], want);
+        let want = [0i64, 0, 0, 0, 1, 0, 1, -1, 2, -1, 2, -2];
+        assert_eq!(glwe.split().1[..12], want.map(|x| x as u64));
     }
 }

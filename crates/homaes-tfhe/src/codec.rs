@@ -218,7 +218,7 @@ impl WrappedFile for WrappedKey {
 
 impl Records for WrappedKey {
     fn header(&self) -> Result<Header, WireError> {
-        let contents = Self::contents(&self.params, self.size, self.expansion());
+        let contents = Self::contents(&self.params, self.size, self.wrapping.expansion);
         self.params.id().header(Kind::WrappedKey, self.id, contents)
     }
 
@@ -226,8 +226,8 @@ impl Records for WrappedKey {
         if number > 0 {
             return Ok(Record::new(BODIES, 0, put_words(&self.bodies, Vec::new())));
         }
-        let meta = read::put_cipher(Encoder::new(), self.size, self.direction());
-        let meta = read::put_expansion(meta, self.expansion()).bytes(&self.seed);
+        let meta = read::put_cipher(Encoder::new(), self.size, self.wrapping.direction);
+        let meta = read::put_expansion(meta, self.wrapping.expansion).bytes(&self.seed);
         Ok(Record::new(META, 0, meta.finish()))
     }
 }

@@ -27,3 +27,16 @@ impl<K: Copy + Eq + Hash> Distinct<K> {
         })
     }
 }
+
+/// The distinct inputs of all blocks, and the index of each of their N parts among them.
+pub(crate) fn distinct<B, K: Copy + Eq + Hash, const N: usize>(
+    blocks: &[B],
+    key: impl Fn(&B, usize) -> K,
+) -> (Vec<K>, Vec<[usize; N]>) {
+    let mut distinct = Distinct::default();
+    let places = blocks
+        .iter()
+        .map(|block| core::array::from_fn(|i| distinct.number(key(block, i))))
+        .collect();
+    (distinct.keys, places)
+}

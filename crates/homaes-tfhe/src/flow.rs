@@ -277,13 +277,12 @@ impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, '_, T, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::hint::black_box;
     use rayon::{ThreadPool, ThreadPoolBuilder};
 
     fn pool(threads: usize) -> ThreadPool {
-        ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap()
+        let pool = ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap()
     }
 
     /// Layers of 16 items that each need four of the previous layer.
@@ -309,9 +308,9 @@ mod tests {
         let work = |items: &[Item<u64>]| {
             assert!((1..=most).contains(&items.len()));
             let work = items.iter().map(|item| {
-                (0..(item.number % 5) * 10_000).for_each(|x| {
-                    core::hint::black_box(x);
-                });
+                for x in 0..(item.number % 5) * 10_000 {
+                    black_box(x);
+                }
                 *item.input + 1
             });
             work.collect()
@@ -324,10 +323,9 @@ mod tests {
         let mut results = given.to_vec();
         let mut inputs = Vec::new();
         for (l, layer) in needs.iter().enumerate() {
-            let each = layer.iter().enumerate();
-            let next: Vec<u64> = each
-                .map(|(i, needs)| value((l, i), needs.iter().map(|&n| results[n])))
-                .collect();
+            let input =
+                |(i, needs): (usize, &Vec<usize>)| value((l, i), needs.iter().map(|&n| results[n]));
+            let next: Vec<u64> = layer.iter().enumerate().map(input).collect();
             results = next.iter().map(|x| x + 1).collect();
             inputs.push(next);
         }
@@ -369,6 +367,7 @@ mod tests {
     fn panics(work: impl Fn(&Item<()>) + Sync, show: impl Fn(usize) + Sync) {
         let line: Vec<Vec<usize>> = (0..8).map(|i| vec![i]).collect();
         let work = |items: &[Item<()>]| items.iter().map(&work).collect();
+        let mut show = |layer, _: Vec<Arc<()>>| show(layer);
         pool(3).install(|| {
             run(
                 &vec![line; 2],
@@ -376,7 +375,7 @@ mod tests {
                 1,
                 |_, _| (),
                 work,
-                Some(&mut |layer, _: Vec<Arc<()>>| show(layer)),
+                Some(&mut show),
             )
         });
     }

@@ -31,6 +31,7 @@
 //! |---|---|---|
 //! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | CGGI20 §3, §4 |
 //! | polynomials, automorphisms; key parts and rows | `ring`, `parts`, `rows` | CGGI20 |
+//! | keys of a set, common to both methods | `bootstrap` | |
 //! | key switch in a ring | `switching` | GLWE key switch, masks embedded as polynomials |
 //! | blind rotation, one or two key bits or a block per step | `rotation`, on one page `tests/reference.rs`, [`homaes_math::Fourier`] | see below |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
@@ -73,6 +74,7 @@
 
 mod aes;
 mod bits;
+mod bootstrap;
 mod card;
 mod ciphertext;
 mod codec;

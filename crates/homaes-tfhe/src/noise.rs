@@ -29,7 +29,6 @@ pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
 use crate::set::{BitsSet, Gadget, LweKey};
-use core::fmt;
 use homaes_aes::KeySize;
 
 /// log2 of the variance that f64 transforms add to one product of a polynomial of digits and a torus polynomial, over
@@ -367,11 +366,7 @@ impl NoiseModel {
         let circuit_bootstrap = circuit_bootstrap(refreshed, &trace, scheme_switch);
         let product = external_product(set, accounting, refreshed, &trace, scheme_switch);
         let look_up = match accounting {
-            Accounting::Uniform => Mixture {
-                normal: look_up(&product, LOOK_UP_DEPTH),
-                products: 0.0,
-                terms: 0,
-            },
+            Accounting::Uniform => Mixture::of_normal(look_up(&product, LOOK_UP_DEPTH)),
             Accounting::Structured => {
                 let depth = LOOK_UP_DEPTH - 1;
                 Mixture {
@@ -439,46 +434,6 @@ impl NoiseModel {
     pub fn log2_p_fail(&self, size: KeySize) -> f64 {
         log2_sum(self.log2_p_block(size), self.log2_p_expansion(size))
     }
-
-    /// Name and log2 of the standard deviation of each step, in order.
-    #[must_use]
-    pub fn log2_sigmas(&self) -> [(&'static str, f64); 16] {
-        [
-            ("rotation: key", self.rotation.key),
-            ("rotation: rounding", self.rotation.rounding),
-            ("rotation: precision", self.rotation.fft),
-            ("rotation", self.rotation.total()),
-            ("automorphism", self.automorphism),
-            ("trace: constant", self.trace.constant),
-            ("trace: sum", self.trace.sum),
-            ("scheme switch", self.scheme_switch),
-            ("circuit bootstrap", self.circuit_bootstrap),
-            ("external product", self.external_product.total()),
-            ("look-up", self.look_up.total()),
-            ("linear", self.linear.total()),
-            ("key switch", self.key_switch),
-            ("modulus switch", self.modulus_switch),
-            ("bootstrap input", self.bootstrap_input.total()),
-            ("output", self.output.total()),
-        ]
-        .map(|(name, variance)| (name, log2_sigma(variance)))
-    }
-}
-
-impl fmt::Display for NoiseModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, log2_sigma) in self.log2_sigmas() {
-            writeln!(f, "{name:20} 2^{log2_sigma:.2}")?;
-        }
-        for size in [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256] {
-            let (block, all) = (self.log2_p_block(size), self.log2_p_fail(size));
-            writeln!(
-                f,
-                "{size:?}: block fails 2^{block:.1}, with its key 2^{all:.1}"
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// log2 of the standard deviation of `variance`.
@@ -490,34 +445,21 @@ pub fn log2_sigma(variance: f64) -> f64 {
 /// Circuit bootstraps per block: all state bits in every round but the first, whose tables are indexed by key bits.
 #[must_use]
 pub fn bootstraps_per_block(size: KeySize) -> u32 {
-    128 * (rounds(size) - 1)
+    128 * (size.rounds() as u32 - 1)
 }
 
 /// Bootstraps of key expansion under encryption: the key bits, and for each `SubWord` 32 before the look-ups and 32 to
 /// refresh the results.
 #[must_use]
 pub fn bootstraps_of_expansion(size: KeySize) -> u32 {
-    let words = key_words(size);
-    32 * words + 64 * sub_words(size)
+    8 * size.key_bytes() as u32 + 64 * sub_words(size)
 }
 
-fn sub_words(size: KeySize) -> u32 {
-    let words = key_words(size);
-    (words..4 * (rounds(size) + 1))
-        .filter(|i| i % words == 0 || (words > 6 && i % words == 4))
-        .fold(0, |count, _| count + 1)
-}
-
-const fn rounds(size: KeySize) -> u32 {
-    key_words(size) + 6
-}
-
-const fn key_words(size: KeySize) -> u32 {
-    match size {
-        KeySize::Aes128 => 4,
-        KeySize::Aes192 => 6,
-        KeySize::Aes256 => 8,
-    }
+/// Uses of `SubWord` in a key schedule (FIPS-197 section 5.2).
+pub(crate) fn sub_words(size: KeySize) -> u32 {
+    let words = size.key_bytes() / 4;
+    let substituted = |i: &usize| i.is_multiple_of(words) || words > 6 && i % words == 4;
+    (words..4 * size.round_keys()).filter(substituted).count() as u32
 }
 
 fn pow2(x: f64) -> f64 {

@@ -6,8 +6,7 @@ use crate::noise::{
     self, Accounting, BIT_THRESHOLD, Mixture, NoiseModel, log2_erfc, log2_sigma, log2_sum,
     log2_tail, rounded_to,
 };
-use crate::parts::Shape;
-use crate::set::{BitsSet, ParamSet, ParamsError, Variant};
+use crate::set::{BitsSet, ParamSet, ParamsError, Shape, Variant};
 use core::f64::consts::SQRT_2;
 use homaes_aes::{KeySize, Layout};
 use homaes_math::Fourier;
@@ -67,12 +66,7 @@ impl Params {
 
     /// Name and digest, as files and errors show them.
     pub fn id(&self) -> SetId<'_> {
-        SetId::new(self.set().name.as_str(), self.digest())
-    }
-
-    /// Digest of the numbers that define the set.
-    pub fn digest(&self) -> &[u8; 32] {
-        &self.digest
+        SetId::new(self.set.name.as_str(), &self.digest)
     }
 
     /// The only layout: bit-sliced (one ciphertext per bit) or byte-sliced (two digits per byte).
@@ -88,25 +82,15 @@ impl Params {
         BLOCKS_PER_BATCH
     }
 
-    /// Always 0 for the set's layout: TFHE has no levels, and a bootstrap removes the noise of the output.
-    pub fn levels_left(&self, layout: Layout, _size: KeySize) -> Option<usize> {
-        self.layouts().contains(&layout).then_some(0)
-    }
-
     /// log2 of the probability that a full batch under an AES key of `size` comes out wrong, including the server's key
     /// expansion.
     pub fn log2_p_fail(&self, size: KeySize) -> f64 {
         let blocks = (BLOCKS_PER_BATCH as f64).log2();
-        match &self.noise {
-            Noise::Bits(model) => {
-                let (one, expansion) = (model.log2_p_block(size), model.log2_p_expansion(size));
-                log2_sum(one + blocks, expansion)
-            }
-            Noise::Nibble(model) => {
-                let [one, expansion] = model.log2_p(size);
-                log2_sum(one + blocks, expansion)
-            }
-        }
+        let [one, expansion] = match &self.noise {
+            Noise::Bits(model) => [model.log2_p_block(size), model.log2_p_expansion(size)],
+            Noise::Nibble(model) => model.log2_p(size),
+        };
+        log2_sum(one + blocks, expansion)
     }
 
     pub(crate) fn bits(&self) -> Result<&BitsSet> {
@@ -125,11 +109,7 @@ impl Params {
             return None;
         };
         let own = (2.0 * log2_sigma).exp2();
-        let noise = Mixture {
-            normal: own + model.key_switch + model.modulus_switch,
-            products: 0.0,
-            terms: 0,
-        };
+        let noise = Mixture::of_normal(own + model.key_switch + model.modulus_switch);
         Some(3.0 + log2_tail(&noise, BIT_THRESHOLD))
     }
 
@@ -144,19 +124,15 @@ impl Params {
 
     /// Rejects blocks that decrypt wrongly with probability above 2^-64.
     pub(crate) fn check_decryption(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
-        check(
-            "decryption of these blocks",
-            self.log2_p_decrypt(blocks, log2_sigma),
-        )
+        let log2_p = self.log2_p_decrypt(blocks, log2_sigma);
+        check("decryption of these blocks", log2_p)
     }
 
     /// Rejects blocks whose bits a bootstrap misreads with probability above 2^-64.
     pub(crate) fn check_look_up(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
         let byte = self.log2_p_look_up(log2_sigma).unwrap_or(0.0);
-        check(
-            "a look-up of these blocks",
-            ((16 * blocks) as f64).log2() + byte,
-        )
+        let log2_p = ((16 * blocks) as f64).log2() + byte;
+        check("a look-up of these blocks", log2_p)
     }
 
     /// log2 of the noise after words are rounded to multiples of 2^32, for the worst key: all bits 1.
@@ -223,51 +199,34 @@ fn check(what: &'static str, log2_p: f64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::{BitsSet, LweKey};
+    use crate::set::LweKey;
     use crate::sets;
-
-    fn changed(change: impl FnOnce(&mut BitsSet)) -> ParamSet {
-        let mut set = sets::TOY.clone();
-        if let Variant::Bits(bits) = &mut set.variant {
-            change(bits);
-        }
-        set
-    }
 
     #[test]
     fn unsound_sets_are_refused_by_name() {
-        for (name, set) in [
-            ("degree", changed(|s| s.degree = 4096)),
-            ("degree", changed(|s| s.degree = 100)),
-            ("rank", changed(|s| s.rank = 3)),
-            ("rank", changed(|s| s.rank = usize::MAX)),
-            (
-                "log2 of values per rotation",
-                changed(|s| s.log2_values = 64),
-            ),
-            ("GGSW levels", changed(|s| s.log2_values = 1)),
-            ("LWE noise", changed(|s| s.lwe_log2_sigma = f64::NAN)),
-            ("GLWE noise", changed(|s| s.glwe_log2_sigma = 0.5)),
-            (
-                "key bits per step of blind rotation",
-                changed(|s| s.unroll = 3),
-            ),
-            (
-                "key bits per step of blind rotation",
-                changed(|s| s.lwe_key = LweKey::Blocks),
-            ),
-            (
-                "LWE dimension",
-                changed(|s| (s.lwe_key, s.unroll) = (LweKey::Blocks, 3)),
-            ),
-            ("LWE dimension", changed(|s| s.lwe_dimension = 7)),
-            ("LWE dimension", changed(|s| s.lwe_dimension = 1024)),
-            ("digits of the trace", changed(|s| s.trace.base_log = 32)),
-            (
-                "digits of key switching",
-                changed(|s| s.key_switch.levels = 0),
-            ),
-        ] {
+        let (dimension, step) = ("LWE dimension", "key bits per step of blind rotation");
+        let cases: [(&str, fn(&mut BitsSet)); 15] = [
+            ("degree", |s| s.degree = 4096),
+            ("degree", |s| s.degree = 100),
+            ("rank", |s| s.rank = 3),
+            ("rank", |s| s.rank = usize::MAX),
+            ("log2 of values per rotation", |s| s.log2_values = 64),
+            ("GGSW levels", |s| s.log2_values = 1),
+            ("LWE noise", |s| s.lwe_log2_sigma = f64::NAN),
+            ("GLWE noise", |s| s.glwe_log2_sigma = 0.5),
+            (step, |s| s.unroll = 3),
+            (step, |s| s.lwe_key = LweKey::Blocks),
+            (dimension, |s| (s.lwe_key, s.unroll) = (LweKey::Blocks, 3)),
+            (dimension, |s| s.lwe_dimension = 7),
+            (dimension, |s| s.lwe_dimension = 1024),
+            ("digits of the trace", |s| s.trace.base_log = 32),
+            ("digits of key switching", |s| s.key_switch.levels = 0),
+        ];
+        for (name, change) in cases {
+            let mut set = sets::TOY;
+            if let Variant::Bits(bits) = &mut set.variant {
+                change(bits);
+            }
             let ParamsError::Range { what, .. } = Params::new(&set).unwrap_err();
             assert_eq!(what, name);
         }

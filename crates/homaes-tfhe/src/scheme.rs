@@ -5,7 +5,7 @@ use crate::{
     encode_batch, sets,
 };
 use core::any::Any;
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_aes::{Block, Layout, RoundKeys};
 use homaes_scheme::traits::{
     self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
 };
@@ -64,7 +64,7 @@ impl traits::Params for Params {
     }
 
     fn digest(&self) -> &[u8; 32] {
-        self.digest()
+        self.id().digest
     }
 
     fn layouts(&self) -> &'static [Layout] {
@@ -74,10 +74,6 @@ impl traits::Params for Params {
     /// A batch that has fewer costs less and takes less space.
     fn blocks_per_batch(&self, _: Layout) -> u64 {
         self.blocks_per_batch() as u64
-    }
-
-    fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        self.levels_left(layout, size)
     }
 
     fn batch_bytes(&self, shape: Shape) -> u64 {
@@ -122,11 +118,8 @@ impl traits::Params for Params {
 
 /// The worst of a state's ciphertexts.
 fn quality(params: &Params, state: &State) -> Quality {
-    Quality::new(
-        state.level(),
-        state.noise_bits(),
-        state.capacity_bits(params),
-    )
+    // no levels
+    Quality::new(1, state.noise_bits(), state.capacity_bits(params))
 }
 
 /// The state in the record of a value, which is as long as its blocks.
@@ -207,10 +200,7 @@ impl traits::EvalKey for EvalKey {
     ) -> Option<Result<Box<dyn Circuit + 'k>>> {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new_until(self, wrapped.downcast_ref()?, cancel);
-        Some(match aes {
-            Ok(aes) => Ok(Box::new(aes)),
-            Err(error) => Err(error.into()),
-        })
+        Some(aes.map(|aes| Box::new(aes) as _).map_err(SchemeError::from))
     }
 }
 
@@ -228,10 +218,8 @@ impl Circuit for Aes<'_> {
         if !mask.is_empty() {
             self.xor_public(&mut state, mask, cancel)?;
         }
-        Ok(Finished::one(
-            encode_batch(params, &state)?,
-            quality(params, &state),
-        ))
+        let record = encode_batch(params, &state)?;
+        Ok(Finished::one(record, quality(params, &state)))
     }
 
     fn meter(&self) -> Reading {

@@ -12,6 +12,10 @@ pub struct Gadget {
     pub levels: usize,
 }
 
+pub(crate) const fn gadget(base_log: u32, levels: usize) -> Gadget {
+    Gadget { base_log, levels }
+}
+
 impl Gadget {
     pub(crate) fn digits(self) -> Digits {
         Digits {
@@ -136,6 +140,76 @@ pub struct ParamSet {
     pub variant: Variant,
 }
 
+/// The dimensions, noises and gadgets of a set, common to both variants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Shape {
+    /// n
+    pub(crate) lwe_dimension: usize,
+    pub(crate) lwe_log2_sigma: f64,
+    pub(crate) lwe_key: LweKey,
+    /// key bits per step of blind rotation
+    pub(crate) unroll: usize,
+    /// k
+    pub(crate) rank: usize,
+    /// N
+    pub(crate) degree: usize,
+    pub(crate) glwe_log2_sigma: f64,
+    pub(crate) rotation_mask: Gadget,
+    pub(crate) rotation_body: Gadget,
+    pub(crate) automorphism: Gadget,
+    pub(crate) scheme_switch: Option<Gadget>,
+    pub(crate) key_switch: Gadget,
+    /// d
+    pub(crate) key_switch_degree: usize,
+}
+
+impl From<&BitsSet> for Shape {
+    fn from(set: &BitsSet) -> Self {
+        Self {
+            lwe_dimension: set.lwe_dimension,
+            lwe_log2_sigma: set.lwe_log2_sigma,
+            lwe_key: set.lwe_key,
+            unroll: set.unroll,
+            rank: set.rank,
+            degree: set.degree,
+            glwe_log2_sigma: set.glwe_log2_sigma,
+            rotation_mask: set.rotation_mask,
+            rotation_body: set.rotation_body,
+            automorphism: set.trace,
+            scheme_switch: Some(set.scheme_switch),
+            key_switch: set.key_switch,
+            key_switch_degree: set.key_switch_degree,
+        }
+    }
+}
+
+impl From<&NibbleSet> for Shape {
+    fn from(set: &NibbleSet) -> Self {
+        Self {
+            lwe_dimension: set.lwe_dimension,
+            lwe_log2_sigma: set.lwe_log2_sigma,
+            lwe_key: LweKey::Independent,
+            unroll: set.unroll,
+            rank: 1,
+            degree: set.degree,
+            glwe_log2_sigma: set.glwe_log2_sigma,
+            rotation_mask: set.rotation,
+            rotation_body: set.rotation_body,
+            automorphism: set.packing,
+            scheme_switch: None,
+            key_switch: set.key_switch,
+            key_switch_degree: set.key_switch_degree,
+        }
+    }
+}
+
+impl Shape {
+    /// k N
+    pub(crate) fn big_dimension(&self) -> usize {
+        self.rank * self.degree
+    }
+}
+
 /// Why a set is rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -239,67 +313,41 @@ impl ParamSet {
                 LweKey::Blocks => range(what, bits, bits == BLOCK, "3, the bits of a block"),
             }
         };
-        const DIMENSIONS: &str = "whole steps of blind rotation, at most 7 polynomials";
+        let (shape, automorphism, divisor) = match &self.variant {
+            Variant::Bits(set) => (Shape::from(set), "digits of the trace", "a divisor of k N"),
+            Variant::Nibble(set) => (Shape::from(set), "digits of packing", "a divisor of N"),
+        };
+        let (n, small) = (shape.lwe_dimension, shape.key_switch_degree);
+        degree("degree", shape.degree)?;
+        degree("degree of key switching", small)?;
+        let good = (1..=2).contains(&shape.rank);
+        range("rank", shape.rank, good, "1 or 2")?;
+        sigma("LWE noise", shape.lwe_log2_sigma)?;
+        sigma("GLWE noise", shape.glwe_log2_sigma)?;
+        let good = shape.big_dimension().is_multiple_of(small);
+        range("key switch degree", small, good, divisor)?;
+        unroll(shape.lwe_key, shape.unroll)?;
+        let good = n.is_multiple_of(shape.unroll) && n > 0 && n.div_ceil(small) < 8;
+        let expected = "whole steps of blind rotation, at most 7 polynomials";
+        range("LWE dimension", n, good, expected)?;
+        gadget("mask digits of blind rotation", shape.rotation_mask)?;
+        gadget("body digits of blind rotation", shape.rotation_body)?;
+        gadget(automorphism, shape.automorphism)?;
+        gadget("digits of key switching", shape.key_switch)?;
         match &self.variant {
             Variant::Bits(set) => {
-                degree("degree", set.degree)?;
-                degree("degree of key switching", set.key_switch_degree)?;
-                let good = (1..=2).contains(&set.rank);
-                range("rank", set.rank, good, "1 or 2")?;
-                let big = set.rank * set.degree;
-                sigma("LWE noise", set.lwe_log2_sigma)?;
-                sigma("GLWE noise", set.glwe_log2_sigma)?;
                 let (values, log) = (set.log2_values, set.degree.trailing_zeros());
-                range(
-                    "log2 of values per rotation",
-                    values as usize,
-                    values < log,
-                    "below log2 N",
-                )?;
-                let good = big.is_multiple_of(set.key_switch_degree);
-                range(
-                    "key switch degree",
-                    set.key_switch_degree,
-                    good,
-                    "a divisor of k N",
-                )?;
-                let n = set.lwe_dimension;
-                let columns = n.div_ceil(set.key_switch_degree) + 1;
-                unroll(set.lwe_key, set.unroll)?;
-                let good = n.is_multiple_of(set.unroll) && n > 0 && columns <= 8;
-                range("LWE dimension", n, good, DIMENSIONS)?;
-                let good = 1 << set.log2_values >= set.ggsw.levels;
-                range(
-                    "GGSW levels",
-                    set.ggsw.levels,
-                    good,
-                    "at most as many as values per rotation",
-                )?;
-                gadget("mask digits of blind rotation", set.rotation_mask)?;
-                gadget("body digits of blind rotation", set.rotation_body)?;
+                let what = "log2 of values per rotation";
+                range(what, values as usize, values < log, "below log2 N")?;
+                let (levels, expected) =
+                    (set.ggsw.levels, "at most as many as values per rotation");
+                range("GGSW levels", levels, levels <= 1 << values, expected)?;
                 gadget("digits of GGSW ciphertexts", set.ggsw)?;
-                gadget("digits of the trace", set.trace)?;
-                gadget("digits of scheme switching", set.scheme_switch)?;
-                gadget("digits of key switching", set.key_switch)
+                gadget("digits of scheme switching", set.scheme_switch)
             }
             Variant::Nibble(set) => {
-                degree("degree", set.degree)?;
-                sigma("LWE noise", set.lwe_log2_sigma)?;
-                sigma("GLWE noise", set.glwe_log2_sigma)?;
-                let small = set.key_switch_degree;
-                degree("degree of key switching", small)?;
-                let good = set.degree.is_multiple_of(small);
-                range("key switch degree", small, good, "a divisor of N")?;
-                let n = set.lwe_dimension;
-                unroll(LweKey::Independent, set.unroll)?;
-                let good = n.is_multiple_of(set.unroll) && n > 0 && n.div_ceil(small) < 8;
-                range("LWE dimension", n, good, DIMENSIONS)?;
                 let bits = set.digit_bits as usize;
-                range("digit bits", bits, bits == 4, "4, two digits per byte")?;
-                gadget("mask digits of blind rotation", set.rotation)?;
-                gadget("body digits of blind rotation", set.rotation_body)?;
-                gadget("digits of packing", set.packing)?;
-                gadget("digits of key switching", set.key_switch)
+                range("digit bits", bits, bits == 4, "4, two digits per byte")
             }
         }
     }

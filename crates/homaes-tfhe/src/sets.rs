@@ -1,16 +1,12 @@
 //! The declared parameter sets.
 
 use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
-use crate::set::{BLOCK, BitsSet, Gadget, LweKey, ParamSet, Variant};
+use crate::set::{BLOCK, BitsSet, LweKey, ParamSet, Variant, gadget};
 use homaes_scheme::{Purpose, SetName};
 
 const PAPER: &str = "Trama, Clet, Boudguiga, Sirdey: A Homomorphic AES Evaluation in Less than 30 Seconds by Means of TFHE (2023)";
 
 const BLOCKS_PAPER: &str = "AES as in tfhe/p64; LWE keys of Lee, Min, Seo, Song: Faster TFHE Bootstrapping with Block Binary Keys (2023)";
-
-const fn gadget(base_log: u32, levels: usize) -> Gadget {
-    Gadget { base_log, levels }
-}
 
 const BITS: BitsSet = BitsSet {
     lwe_dimension: 608,

@@ -62,11 +62,6 @@ impl State {
         Ok(state)
     }
 
-    /// Always 1: TFHE has no levels.
-    pub fn level(&self) -> usize {
-        1
-    }
-
     /// log2 of the standard deviation of the noise, by the model, in units of 2^-64 of the torus.
     pub fn noise_bits(&self) -> f64 {
         64.0 + self.log2_sigma

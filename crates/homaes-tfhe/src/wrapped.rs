@@ -9,7 +9,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::ring::RingSecret;
 use core::fmt;
-use homaes_aes::{Direction, KeySize, Layout, RoundKeys};
+use homaes_aes::{Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
 use homaes_scheme::{Expansion, mismatch};
@@ -113,41 +113,6 @@ impl WrappedKey {
             out.extend((0..digits.len()).map(|h| glwe.extract(h)));
         }
         out
-    }
-
-    /// Its parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// Name of the secret key.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
-
-    /// Size of the AES key.
-    pub fn key_size(&self) -> KeySize {
-        self.size
-    }
-
-    /// Direction of the cipher.
-    pub fn direction(&self) -> Direction {
-        self.wrapping.direction
-    }
-
-    /// Who expands the key.
-    pub fn expansion(&self) -> Expansion {
-        self.wrapping.expansion
-    }
-
-    /// The set's only layout.
-    pub fn layouts(&self) -> Vec<Layout> {
-        self.params.layouts().to_vec()
-    }
-
-    /// Always 1 for the set's layout: TFHE has no levels.
-    pub fn output_level(&self, layout: Layout) -> Option<usize> {
-        self.params.layouts().contains(&layout).then_some(1)
     }
 
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {

@@ -7,11 +7,10 @@ use crate::bits::engine::{BYTES_PER_TASK, Engine, Ggsw, LweByte, bytes_per_task}
 use crate::bits::expand::expand;
 use crate::bits::table::{Entry, HALF, entries, offsets, polynomials};
 use crate::ciphertext::{Big, Glwe, Lwe};
-use crate::distinct::Distinct;
+use crate::distinct::distinct;
 use crate::flow::{self, Item, Show};
 use crate::meter::Stage;
 use crate::state::{Observe, words_of};
-use core::hash::Hash;
 use homaes_aes::state::{mix_source, shift_source};
 use homaes_aes::{Block, Direction, KeySize};
 use homaes_math::Words;
@@ -137,9 +136,9 @@ impl<'k> BitsAes<'k> {
 
     /// Byte i of MixColumns from four look-ups, plus the round key.
     fn mix(&self, sources: &[Arc<Glwe>], round: usize, i: usize) -> LweByte {
-        self.engine.meter.time(Stage::Linear, || {
-            let mut sum = self.engine.zero();
-            let mut turned = self.engine.scratch();
+        self.engine.base.meter.time(Stage::Linear, || {
+            let mut sum = self.engine.base.zero();
+            let mut turned = self.engine.base.scratch();
             let n = self.engine.set.degree;
             for (source, offset) in sources.iter().zip(offsets(self.direction)) {
                 source.rotate(2 * n - offset, &mut turned);
@@ -183,19 +182,6 @@ fn mixed(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, [usize; 4
 
 fn shifted(direction: Direction, before: &[[usize; 16]]) -> (Vec<(usize, usize)>, Places) {
     distinct(before, |block, i| (i, block[shift_source(direction, i)]))
-}
-
-/// The distinct inputs of all blocks, and the index of each byte among them.
-fn distinct<B, K: Copy + Eq + Hash>(
-    blocks: &[B],
-    key: impl Fn(&B, usize) -> K,
-) -> (Vec<K>, Places) {
-    let mut distinct = Distinct::default();
-    let places = blocks
-        .iter()
-        .map(|block| core::array::from_fn(|i| distinct.number(key(block, i))))
-        .collect();
-    (distinct.keys, places)
 }
 
 /// Adds a public block to the 128 LWE ciphertexts of a block, of `len` words each.

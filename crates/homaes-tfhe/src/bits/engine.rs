@@ -4,17 +4,16 @@
 //! code `n` is the degree N.
 
 use crate::bits::table::OUTPUTS;
+use crate::bootstrap::Bootstrap;
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
-use crate::meter::{Meter, Stage};
+use crate::meter::Stage;
 use crate::parts::Spectra;
-use crate::rotation::{BlindRotation, Exponents, Rotation, step_log};
+use crate::rotation::{Exponents, Rotation, step_log};
 use crate::rows::unit;
 use crate::set::BitsSet;
-use crate::switching::{Automorphisms, KeySwitch, centre};
+use crate::switching::centre;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};
-use homaes_scheme::Cancel;
-use std::sync::Arc;
 
 /// Most bytes whose bits are rotated together: accumulators of 32 bits (768 KiB) and the keys of two steps (720 KiB)
 /// fit a second-level cache of 2 MiB.
@@ -26,17 +25,12 @@ pub(crate) fn bytes_per_task(bytes: usize) -> usize {
     share.clamp(1, BYTES_PER_TASK)
 }
 
-/// The bootstrapping keys of a set. Cheap to clone.
+/// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k BitsSet,
-    pub(crate) fourier: &'k Fourier,
-    small: &'k Fourier,
-    key: &'k Spectra,
-    automorphisms: Automorphisms<'k>,
-    pub(crate) meter: Arc<Meter>,
     /// after cancellation, look-ups return garbage immediately
-    pub(crate) cancel: Cancel,
+    pub(crate) base: Bootstrap<'k>,
 }
 
 /// The bits of a byte, lowest first.
@@ -48,29 +42,9 @@ pub(crate) struct Ggsw {
 }
 
 impl<'k> Engine<'k> {
-    pub(crate) fn new(
-        set: &'k BitsSet,
-        [fourier, small]: [&'k Fourier; 2],
-        key: &'k Spectra,
-    ) -> Self {
-        Self {
-            set,
-            fourier,
-            small,
-            key,
-            automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.trace),
-            meter: Arc::default(),
-            cancel: Cancel::new(),
-        }
-    }
-
-    pub(crate) fn zero(&self) -> Glwe {
-        Glwe::zeroed(self.set.rank, self.set.degree)
-    }
-
-    /// Arbitrary content, to be overwritten.
-    pub(crate) fn scratch(&self) -> Glwe {
-        Glwe::scratch(self.set.rank, self.set.degree)
+    pub(crate) fn new(set: &'k BitsSet, fouriers: [&'k Fourier; 2], key: &'k Spectra) -> Self {
+        let base = Bootstrap::new(set.into(), fouriers, key);
+        Self { set, base }
     }
 
     fn zero_ggsw(&self) -> Ggsw {
@@ -84,26 +58,9 @@ impl<'k> Engine<'k> {
         self.set.rank + 1
     }
 
-    pub(crate) fn key_switch(&self, lwes: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
-        let switch = KeySwitch {
-            fourier: self.small,
-            key: &self.key.key_switch,
-            gadget: self.set.key_switch,
-            dimension: self.set.lwe_dimension,
-        };
-        let (out, transforms) = switch.run(lwes);
-        self.meter.transforms(transforms);
-        out
-    }
-
     /// X^-phase · test for each ciphertext, with phases rounded to multiples of 2^grid steps of 1/(2N). Ciphertext i
     /// takes test polynomial i modulo their number.
-    pub(crate) fn blind_rotate(
-        &self,
-        lwes: &[Lwe<Small>],
-        tests: &[Vec<u64>],
-        grid: u32,
-    ) -> Vec<Glwe> {
+    fn blind_rotate(&self, lwes: &[Lwe<Small>], tests: &[Vec<u64>], grid: u32) -> Vec<Glwe> {
         let set = self.set;
         let per_one = set.lwe_key.bits_per_one(set.unroll);
         let exponents = lwes
@@ -115,74 +72,54 @@ impl<'k> Engine<'k> {
             exponents,
             test: Polynomial::Public(test),
         });
-        let rotations: Vec<Rotation<'_>> = rotations.collect();
-        let key = BlindRotation {
-            fourier: self.fourier,
-            steps: &self.key.steps,
-            lwe_key: set.lwe_key,
-            unroll: set.unroll,
-            rank: set.rank,
-            mask: set.rotation_mask,
-            body: set.rotation_body,
-            cancel: &self.cancel,
-        };
-        let (out, transforms) = key.run(&rotations);
-        self.meter.rotations(lwes.len());
-        self.meter.transforms(transforms);
-        out
+        self.base.blind_rotate(&rotations.collect::<Vec<_>>())
     }
 
     /// Blind rotations of bits; coefficient j holds bit · g_j for unit g_j of the GGSW gadget.
     fn rotate_for_ggsw(&self, bits: &[&Lwe<Big>]) -> Vec<Glwe> {
         let set = self.set;
-        let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
-        self.meter.time(Stage::Rotation, || {
-            // ±g/2 by the sign of the phase, plus g/2
-            let values = 1 << set.log2_values;
-            let mut test = vec![0; set.degree];
-            let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
-            for slots in test.chunks_exact_mut(values) {
-                for (x, g) in slots.iter_mut().zip(&units) {
-                    *x = (g / 2).wrapping_neg();
-                }
+        let mut small = self.base.key_switch(bits);
+        // ±g/2 by the sign of the phase, plus g/2
+        let values = 1 << set.log2_values;
+        let mut test = vec![0; set.degree];
+        let units: Vec<u64> = (0..set.ggsw.levels).map(|l| unit(set.ggsw, l)).collect();
+        for slots in test.chunks_exact_mut(values) {
+            for (x, g) in slots.iter_mut().zip(&units) {
+                *x = (g / 2).wrapping_neg();
             }
-            turn_by_a_quarter(set, &mut small, set.log2_values);
-            let mut out = self.blind_rotate(&small, &[test], set.log2_values);
-            for acc in &mut out {
-                let (_, body) = acc.split_mut();
-                for (x, g) in body.iter_mut().zip(&units) {
-                    *x = x.wrapping_add(g / 2);
-                }
+        }
+        turn_by_a_quarter(set, &mut small, set.log2_values);
+        let mut out = self.blind_rotate(&small, &[test], set.log2_values);
+        for acc in &mut out {
+            let (_, body) = acc.split_mut();
+            for (x, g) in body.iter_mut().zip(&units) {
+                *x = x.wrapping_add(g / 2);
             }
-            out
-        })
+        }
+        out
     }
 
     /// Refreshes bits to the noise of one blind rotation. A bit 1 of input i becomes `units[i mod len]`; AES takes
     /// 2^63.
     pub(crate) fn refresh(&self, bits: &[&Lwe<Big>], units: &[u64]) -> Vec<Lwe<Big>> {
         let set = self.set;
-        let mut small = self.meter.time(Stage::KeySwitch, || self.key_switch(bits));
-        self.meter.time(Stage::Rotation, || {
-            let test = |unit: &u64| vec![(unit / 2).wrapping_neg(); set.degree];
-            let tests: Vec<Vec<u64>> = units.iter().map(test).collect();
-            turn_by_a_quarter(set, &mut small, 0);
-            let rotated = self.blind_rotate(&small, &tests, 0);
-            let pairs = rotated.iter().zip(units.iter().cycle());
-            let each = pairs.map(|(acc, unit)| {
-                let mut out = acc.extract(0);
-                out.add_constant(unit / 2);
-                out
-            });
-            each.collect()
-        })
+        let mut small = self.base.key_switch(bits);
+        let test = |unit: &u64| vec![(unit / 2).wrapping_neg(); set.degree];
+        let tests: Vec<Vec<u64>> = units.iter().map(test).collect();
+        turn_by_a_quarter(set, &mut small, 0);
+        let rotated = self.blind_rotate(&small, &tests, 0);
+        let pairs = rotated.iter().zip(units.iter().cycle());
+        let each = pairs.map(|(acc, unit)| {
+            let mut out = acc.extract(0);
+            out.add_constant(unit / 2);
+            out
+        });
+        each.collect()
     }
 
-    /// X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
         let memory = [&mut work.rows[..], &mut work.sums];
-        let transforms = self.automorphisms.apply(t, x, out, memory);
-        self.meter.transforms(transforms);
+        self.base.automorphism(t, x, out, memory);
     }
 
     /// The packed trace: turns coefficients 0 … v - 1 of a ciphertext into v ciphertexts of constants.
@@ -195,14 +132,14 @@ impl<'k> Engine<'k> {
         let log = n.trailing_zeros();
         let mut slots: Vec<Glwe> = (0..1 << log_values)
             .map(|j| {
-                let mut slot = self.scratch();
+                let mut slot = self.base.scratch();
                 acc.rotate(2 * n - j, &mut slot);
                 slot.divide(log + log_values);
                 slot
             })
             .collect();
-        let mut turned = self.scratch();
-        let mut image = self.scratch();
+        let mut turned = self.base.scratch();
+        let mut image = self.base.scratch();
         for t in 1..=log_values {
             for pair in (0..slots.len()).step_by(2) {
                 // (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y)
@@ -244,8 +181,8 @@ impl<'k> Engine<'k> {
     fn ggsw(&self, acc: &Glwe, out: &mut Ggsw, work: &mut Work) {
         let (set, n, columns) = (self.set, self.set.degree, self.columns());
         let levels = set.ggsw.levels;
-        let traced = self.meter.time(Stage::Trace, || self.trace(acc, work));
-        self.meter.time(Stage::SchemeSwitch, || {
+        let traced = self.base.meter.time(Stage::Trace, || self.trace(acc, work));
+        self.base.meter.time(Stage::SchemeSwitch, || {
             let out = &mut out.spectra;
             out.fill(0.0);
             let count = columns * levels * columns;
@@ -254,21 +191,23 @@ impl<'k> Engine<'k> {
             for (level, row) in traced.iter().take(levels).enumerate() {
                 for (i, poly) in row.polynomials().enumerate() {
                     let body_row = (set.rank * levels + level) * columns;
-                    self.fourier.forward(poly, out, body_row + i);
+                    self.base.fourier.forward(poly, out, body_row + i);
                     let place = i * digits.levels;
-                    self.fourier.forward_digits(digits, poly, rows, place);
+                    self.base.fourier.forward_digits(digits, poly, rows, place);
                 }
                 let sums = &mut work.sums[..set.rank * columns * n];
                 sums.fill(0.0);
                 let all = set.rank * columns;
-                self.fourier
-                    .multiply_add(rows, &self.key.scheme_switch, all, sums);
+                self.base
+                    .fourier
+                    .multiply_add(rows, &self.base.key.scheme_switch, all, sums);
                 for i in 0..set.rank {
                     let row = (i * levels + level) * columns;
                     copy(sums, (i * columns, all), out, (row, count), columns);
                 }
             }
-            self.meter
+            self.base
+                .meter
                 .transforms(levels * columns * (1 + digits.levels));
         });
     }
@@ -290,16 +229,19 @@ impl<'k> Engine<'k> {
         let rows = &mut work.rows[..polys * levels * n];
         for (i, poly) in difference.chunks_exact(n).enumerate() {
             let place = i * levels;
-            self.fourier
+            self.base
+                .fourier
                 .forward_digits(set.ggsw.digits(), poly, rows, place);
         }
         let sums = &mut work.sums[..columns * n];
         sums.fill(0.0);
-        self.fourier.multiply_add(rows, &bit.spectra, columns, sums);
+        self.base
+            .fourier
+            .multiply_add(rows, &bit.spectra, columns, sums);
         for (c, poly) in a.polynomials_mut().enumerate() {
-            self.fourier.inverse_add(sums, c, poly);
+            self.base.fourier.inverse_add(sums, c, poly);
         }
-        self.meter.transforms(polys * levels + columns);
+        self.base.meter.transforms(polys * levels + columns);
     }
 
     /// Descends by one bit, 7 first: high bits select among the table's polynomials, low bits rotate the entry to the
@@ -312,7 +254,7 @@ impl<'k> Engine<'k> {
             if nodes.is_empty() {
                 nodes.push(Glwe::trivial(rank, tree.table));
             }
-            let mut turned = self.scratch();
+            let mut turned = self.base.scratch();
             nodes[0].rotate(2 * n - (OUTPUTS << i), &mut turned);
             self.select(bit, &mut nodes[0], Polynomial::Encrypted(&turned), work);
         } else if nodes.is_empty() {
@@ -332,8 +274,8 @@ impl<'k> Engine<'k> {
 
     /// Looks up byte i in `tables[i]`. Coefficients 0 … 31 of a result are the bits of the entry.
     pub(crate) fn look_up(&self, bytes: &[&LweByte], tables: &[&[u64]]) -> Vec<Glwe> {
-        if self.cancel.is_cancelled() {
-            return tables.iter().map(|_| self.zero()).collect();
+        if self.base.cancel.is_cancelled() {
+            return tables.iter().map(|_| self.base.zero()).collect();
         }
         let bits: Vec<&Lwe<Big>> = bytes.iter().copied().flatten().collect();
         let rotated = self.rotate_for_ggsw(&bits);
@@ -344,7 +286,7 @@ impl<'k> Engine<'k> {
             let mut tree = Tree::new(table);
             for (i, acc) in bits.iter().enumerate().rev() {
                 self.ggsw(acc, &mut ggsw, &mut work);
-                self.meter.time(Stage::LookUp, || {
+                self.base.meter.time(Stage::LookUp, || {
                     self.descend(&mut tree, i, &ggsw, &mut work);
                 });
             }
@@ -355,7 +297,7 @@ impl<'k> Engine<'k> {
 
     /// GGSW ciphertexts of bits that serve many look-ups.
     pub(crate) fn circuit_bootstrap(&self, bits: &[&Lwe<Big>]) -> Vec<Ggsw> {
-        if self.cancel.is_cancelled() {
+        if self.base.cancel.is_cancelled() {
             return bits.iter().map(|_| self.zero_ggsw()).collect();
         }
         let mut work = Work::new(self);
@@ -370,12 +312,12 @@ impl<'k> Engine<'k> {
 
     /// [`look_up`](Self::look_up) of a byte of GGSW bits.
     pub(crate) fn look_up_ggsw(&self, bits: &[Ggsw], table: &[u64]) -> Glwe {
-        if self.cancel.is_cancelled() {
-            return self.zero();
+        if self.base.cancel.is_cancelled() {
+            return self.base.zero();
         }
         let mut work = Work::new(self);
         let mut tree = Tree::new(table);
-        self.meter.time(Stage::LookUp, || {
+        self.base.meter.time(Stage::LookUp, || {
             for (i, bit) in bits.iter().enumerate().rev() {
                 self.descend(&mut tree, i, bit, &mut work);
             }

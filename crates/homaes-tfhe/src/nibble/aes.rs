@@ -4,7 +4,7 @@
 //! key, then 16 · 7 (16 · 3 in the last round); MixColumns 32 · (6 - 1/2), the half by sharing; a round key 32.
 
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
-use crate::distinct::Distinct;
+use crate::distinct::distinct;
 use crate::nibble::engine::{Engine, Group, Work};
 use crate::nibble::expand::expand;
 use crate::nibble::linear::{Pool, mix};
@@ -52,12 +52,7 @@ impl<'k> NibbleAes<'k> {
         (size, direction): (KeySize, Direction),
         key: Vec<Lwe<Big>>,
     ) -> Self {
-        let tables = |functions: &[_]| -> Vec<Table> {
-            let each = functions.iter();
-            each.map(|f: &Vec<_>| Table::new(engine.set, engine.fourier, f))
-                .collect()
-        };
-        let xor = tables(&[exclusive_or()]);
+        let xor = engine.tables(&[exclusive_or()]);
         let (digits, mut round_keys) = if key.len() == 2 * size.key_bytes() {
             let expanded = expand(&engine, &xor, size, direction, key);
             (expanded.digits, expanded.tests)
@@ -77,7 +72,7 @@ impl<'k> NibbleAes<'k> {
             rotated: rotated.collect(),
             exponents: exponents.into_iter().skip(1).step_by(2).collect(),
         };
-        let tables = [false, true].map(|last| tables(&sbox_tables(direction, last, 0)));
+        let tables = [false, true].map(|last| engine.tables(&sbox_tables(direction, last, 0)));
         Self {
             engine,
             direction,
@@ -121,12 +116,8 @@ impl<'k> NibbleAes<'k> {
 
     /// The public blocks plus round key 0: functions of the key's digits, without a rotation.
     fn key_addition(&self, blocks: &[Block]) -> Words {
-        let mut distinct = Distinct::default();
-        let blocks = blocks
-            .iter()
-            .map(|block| core::array::from_fn(|d| distinct.number((d, digit(block, d)))))
-            .collect();
-        let digits = distinct.keys.into_par_iter().map(|(d, p)| {
+        let (keys, blocks) = distinct(blocks, |block, d| (d, digit(block, d)));
+        let digits = keys.into_par_iter().map(|(d, p)| {
             let f: Vec<u8> = (0..16).map(|x| x ^ p).collect();
             self.engine.function(&self.first.rotated[d], &f)
         });
@@ -138,22 +129,15 @@ impl<'k> NibbleAes<'k> {
 
     /// SubBytes of round 1: look-ups of the key in tables permuted by the public byte.
     fn first_round(&self, blocks: &[Block]) -> Found {
-        let mut distinct = Distinct::default();
-        let blocks = blocks
-            .iter()
-            .map(|block| core::array::from_fn(|i| distinct.number((i, block[i]))))
-            .collect();
+        let (keys, blocks) = distinct(blocks, |block, i| (i, block[i]));
         let engine = &self.engine;
-        let tasks = distinct.keys.par_chunks(engine.share(distinct.keys.len()));
+        let tasks = keys.par_chunks(engine.share(keys.len()));
         let digits = tasks.flat_map_iter(|bytes| {
             let mut work = Work::new(engine);
             let tests: Vec<Vec<Glwe>> = bytes
                 .iter()
                 .map(|&(i, p)| {
-                    let tables: Vec<Table> = sbox_tables(self.direction, false, p)
-                        .iter()
-                        .map(|f| Table::new(engine.set, engine.fourier, f))
-                        .collect();
+                    let tables = engine.tables(&sbox_tables(self.direction, false, p));
                     engine.test_polynomials(&self.first.rotated[2 * i], &tables, &mut work)
                 })
                 .collect();
@@ -172,25 +156,12 @@ impl<'k> NibbleAes<'k> {
 
     /// SubBytes of the other rounds, with the multiples that the linear layer needs.
     fn looked_up(&self, state: &Pool, tables: &[Table]) -> Found {
-        let mut distinct = Distinct::default();
-        let blocks = state
-            .blocks
+        let (keys, blocks) = distinct(&state.blocks, |block, i| [block[2 * i], block[2 * i + 1]]);
+        let groups = keys
             .iter()
-            .map(|block| {
-                core::array::from_fn(|i| distinct.number([block[2 * i], block[2 * i + 1]]))
-            })
-            .collect();
-        let groups: Vec<Group<'_>> = distinct
-            .keys
-            .iter()
-            .map(|&[low, high]| Group {
-                first: &state.digits[low],
-                seconds: vec![&state.digits[high]],
-                tables,
-            })
-            .collect();
+            .map(|&[low, high]| Group::pair(&state.digits[low], &state.digits[high], tables));
         Found {
-            digits: self.engine.combine(&groups),
+            digits: self.engine.combine(&groups.collect::<Vec<_>>()),
             blocks,
         }
     }
@@ -203,20 +174,13 @@ impl<'k> NibbleAes<'k> {
 
     /// AddRoundKey.
     fn keyed(&self, round: usize, state: &Pool) -> Pool {
-        let mut distinct = Distinct::default();
-        let blocks = state
-            .blocks
-            .iter()
-            .map(|block| core::array::from_fn(|d| distinct.number((block[d], d))))
-            .collect();
+        let (places, blocks) = distinct(&state.blocks, |block, d| (block[d], d));
         let keys = &self.round_keys[32 * (round - 1)..];
-        let pairs: Vec<(&Lwe<Big>, Polynomial<'_>)> = distinct
-            .keys
+        let pairs = places
             .iter()
-            .map(|&(digit, d)| (&state.digits[digit], Polynomial::Encrypted(&keys[d])))
-            .collect();
+            .map(|&(digit, d)| (&state.digits[digit], Polynomial::Encrypted(&keys[d])));
         Pool {
-            digits: self.engine.apply(&pairs),
+            digits: self.engine.apply(&pairs.collect::<Vec<_>>()),
             blocks,
         }
     }
@@ -261,6 +225,3 @@ fn words_of_pool(state: &Pool) -> Words {
 pub(crate) fn digit(block: &Block, d: usize) -> u8 {
     block[d / 2] >> (4 * (d % 2)) & 15
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,17 +18,15 @@
 //! costs v - 1 products of transforms per table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and
 //! N = 2048: less than 5 % of a blind rotation, under log2 N keys in place of N · t.
 
-use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
-use crate::meter::{Meter, Stage};
-use crate::nibble::table::{Table, differences, ends, unit_log};
+use crate::bootstrap::Bootstrap;
+use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
+use crate::meter::Stage;
+use crate::nibble::table::{Table, Values, differences, ends, unit_log};
 use crate::parts::Spectra;
-use crate::rotation::{BlindRotation, Exponents, Rotation, step_log};
-use crate::set::{LweKey, NibbleSet};
-use crate::switching::{Automorphisms, KeySwitch};
+use crate::rotation::{Exponents, Rotation, step_log};
+use crate::set::NibbleSet;
 use homaes_math::{Fourier, Reals};
-use homaes_scheme::Cancel;
 use rayon::prelude::*;
-use std::sync::Arc;
 
 const RANK: usize = 1;
 
@@ -38,17 +36,11 @@ const BATCH: usize = 32;
 /// Most first digits per task: their rotations share a pass over the key, and each leads to several more.
 const DIGITS_PER_TASK: usize = 16;
 
-/// The bootstrapping keys of a set. Cheap to clone.
+/// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine<'k> {
     pub(crate) set: &'k NibbleSet,
-    pub(crate) fourier: &'k Fourier,
-    small: &'k Fourier,
-    key: &'k Spectra,
-    automorphisms: Automorphisms<'k>,
-    pub(crate) meter: Arc<Meter>,
-    /// after cancellation, rotations return garbage immediately
-    pub(crate) cancel: Cancel,
+    pub(crate) base: Bootstrap<'k>,
 }
 
 /// Evaluates every table at the first digit paired with every second digit.
@@ -58,28 +50,28 @@ pub(crate) struct Group<'a> {
     pub(crate) tables: &'a [Table],
 }
 
-impl<'k> Engine<'k> {
-    /// `fourier` and `small`: transforms of the GLWE ring and of the key-switch ring.
-    pub(crate) fn new(
-        set: &'k NibbleSet,
-        [fourier, small]: [&'k Fourier; 2],
-        key: &'k Spectra,
-        meter: Arc<Meter>,
-    ) -> Self {
+impl<'a> Group<'a> {
+    /// All tables at one pair of digits.
+    pub(crate) fn pair(first: &'a Lwe<Big>, second: &'a Lwe<Big>, tables: &'a [Table]) -> Self {
         Self {
-            set,
-            fourier,
-            small,
-            key,
-            automorphisms: Automorphisms::new(fourier, &key.automorphisms, set.packing),
-            meter,
-            cancel: Cancel::new(),
+            first,
+            seconds: vec![second],
+            tables,
         }
     }
+}
 
-    /// Arbitrary content, to be overwritten.
-    fn scratch(&self) -> Glwe {
-        Glwe::scratch(RANK, self.set.degree)
+impl<'k> Engine<'k> {
+    pub(crate) fn new(set: &'k NibbleSet, fouriers: [&'k Fourier; 2], key: &'k Spectra) -> Self {
+        let base = Bootstrap::new(set.into(), fouriers, key);
+        Self { set, base }
+    }
+
+    /// A table for each of `functions`.
+    pub(crate) fn tables(&self, functions: &[Vec<Values>]) -> Vec<Table> {
+        let each = functions.iter();
+        each.map(|f| Table::new(self.set, self.base.fourier, f))
+            .collect()
     }
 
     /// v.
@@ -92,52 +84,19 @@ impl<'k> Engine<'k> {
         1 << unit_log(self.set)
     }
 
-    fn key_switch(&self, digits: &[&Lwe<Big>]) -> Vec<Lwe<Small>> {
-        let switch = KeySwitch {
-            fourier: self.small,
-            key: &self.key.key_switch,
-            gadget: self.set.key_switch,
-            dimension: self.set.lwe_dimension,
-        };
-        let (out, transforms) = switch.run(digits);
-        self.meter.transforms(transforms);
-        out
-    }
-
     /// Phases of digits as exponents of X, moved by half a digit, so that noise of either sign stays in a digit's
     /// block, and by half a step, because exponents are rounded.
     pub(crate) fn rotation_exponents(&self, digits: &[&Lwe<Big>]) -> Vec<Exponents> {
-        self.meter.time(Stage::KeySwitch, || {
-            let mut small = match self.cancel.is_cancelled() {
-                false => self.key_switch(digits),
-                true => vec![Lwe::zeroed(self.set.lwe_dimension); digits.len()],
-            };
-            let each = small.iter_mut().map(|lwe| {
-                let half_step = 1 << (step_log(self.set.degree) - 1);
-                lwe.add_constant(self.unit() / 2 - half_step);
-                Exponents::new(lwe, 2, self.set.degree, 0)
-            });
-            each.collect()
-        })
-    }
-
-    /// X^-phase · test for at most [`BATCH`] rotations, in one pass over the key.
-    fn blind_rotate(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
-        let set = self.set;
-        let key = BlindRotation {
-            fourier: self.fourier,
-            steps: &self.key.steps,
-            lwe_key: LweKey::Independent,
-            unroll: set.unroll,
-            rank: RANK,
-            mask: set.rotation,
-            body: set.rotation_body,
-            cancel: &self.cancel,
+        let mut small = match self.base.cancel.is_cancelled() {
+            false => self.base.key_switch(digits),
+            true => vec![Lwe::zeroed(self.set.lwe_dimension); digits.len()],
         };
-        let (out, transforms) = key.run(rotations);
-        self.meter.rotations(rotations.len());
-        self.meter.transforms(transforms);
-        out
+        let each = small.iter_mut().map(|lwe| {
+            let half_step = 1 << (step_log(self.set.degree) - 1);
+            lwe.add_constant(self.unit() / 2 - half_step);
+            Exponents::new(lwe, 2, self.set.degree, 0)
+        });
+        each.collect()
     }
 
     /// Multi-value bootstraps: coefficient j N/v of a result is e_j of [`crate::nibble::table`], for j ≥ 1.
@@ -170,31 +129,32 @@ impl<'k> Engine<'k> {
         tables: &[Table],
         work: &mut Work,
     ) -> Vec<Glwe> {
-        let (n, rows) = (self.set.degree, self.values() - 1);
-        self.meter.time(Stage::Trace, || {
+        let rows = self.values() - 1;
+        self.base.meter.time(Stage::Trace, || {
             let constants = self.constants(rotated, work);
             for (j, constant) in constants.iter().enumerate().skip(1) {
                 for (c, poly) in constant.polynomials().enumerate() {
                     let place = 2 * (j - 1) + c;
-                    self.fourier.forward(poly, &mut work.constants, place);
+                    self.base.fourier.forward(poly, &mut work.constants, place);
                 }
             }
-            self.meter.transforms(2 * rows);
+            self.base.meter.transforms(2 * rows);
         });
         let each = tables.iter().map(|table| {
-            if self.cancel.is_cancelled() {
-                return Glwe::zeroed(RANK, n);
+            if self.base.cancel.is_cancelled() {
+                return self.base.zero();
             }
-            self.meter.time(Stage::LookUp, || {
+            self.base.meter.time(Stage::LookUp, || {
                 let sums = &mut work.sums;
                 sums.fill(0.0);
-                self.fourier
+                self.base
+                    .fourier
                     .multiply_add(&table.spectra, &work.constants, 2, sums);
                 let mut out = Glwe::trivial(RANK, &table.constants);
                 for (c, poly) in out.polynomials_mut().enumerate() {
-                    self.fourier.inverse_add(sums, c, poly);
+                    self.base.fourier.inverse_add(sums, c, poly);
                 }
-                self.meter.transforms(2);
+                self.base.meter.transforms(2);
                 out
             })
         });
@@ -210,8 +170,8 @@ impl<'k> Engine<'k> {
         let log = n.trailing_zeros();
         let mut all = rotated.clone();
         all.divide(log);
-        let mut image = self.scratch();
-        let mut turned = self.scratch();
+        let mut image = self.base.scratch();
+        let mut turned = self.base.scratch();
         for t in bits + 1..=log {
             self.automorphism(t, &all, &mut image, work);
             all.add(&image);
@@ -237,23 +197,18 @@ impl<'k> Engine<'k> {
         parts
     }
 
-    /// X -> X^(2^t + 1), switched back to the key.
     fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
-        if self.cancel.is_cancelled() {
-            return;
+        if !self.base.cancel.is_cancelled() {
+            let memory = [&mut work.rows[..], &mut work.sums];
+            self.base.automorphism(t, x, out, memory);
         }
-        let memory = [&mut work.rows[..], &mut work.sums];
-        let transforms = self.automorphisms.apply(t, x, out, memory);
-        self.meter.transforms(transforms);
     }
 
     fn rotated(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
         let passes = rotations.chunks(BATCH);
-        let each = passes.flat_map(|rotations| {
-            let rotate = || self.blind_rotate(rotations);
-            self.meter.time(Stage::Rotation, rotate)
-        });
-        each.collect()
+        passes
+            .flat_map(|rotations| self.base.blind_rotate(rotations))
+            .collect()
     }
 
     /// Leaves of trees: the block of the test polynomial at the second digit.

@@ -69,34 +69,17 @@ pub(crate) fn expand(
 /// Reverses the round keys, and applies InvMixColumns to all but the first and the last (FIPS-197 section 5.3.5).
 fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Lwe<Big>>) -> Vec<Lwe<Big>> {
     let direction = Direction::Decrypt;
-    let tables = byte_tables(&factors(direction, false), |x| x, 0);
-    let tables: Vec<Table> = tables
-        .iter()
-        .map(|f| Table::new(engine.set, engine.fourier, f))
-        .collect();
+    let tables = engine.tables(&byte_tables(&factors(direction, false), |x| x, 0));
     let mut rounds: Vec<Vec<Lwe<Big>>> = digits.chunks(32).rev().map(<[_]>::to_vec).collect();
     let last = rounds.len() - 1;
     for round in &mut rounds[1..last] {
-        let groups: Vec<Group<'_>> = round
-            .chunks_exact(2)
-            .map(|byte| Group {
-                first: &byte[0],
-                seconds: vec![&byte[1]],
-                tables: &tables,
-            })
-            .collect();
-        let found = engine.combine(&groups);
-        let pool = mix(
-            engine,
-            xor,
-            direction,
-            &found,
-            &[core::array::from_fn(|i| i)],
-        );
-        *round = pool.blocks[0]
-            .iter()
-            .map(|&d| pool.digits[d].clone())
-            .collect();
+        let bytes = round.chunks_exact(2);
+        let groups = bytes.map(|byte| Group::pair(&byte[0], &byte[1], &tables));
+        let found = engine.combine(&groups.collect::<Vec<_>>());
+        let block = core::array::from_fn(|i| i);
+        let pool = mix(engine, xor, direction, &found, &[block]);
+        let digits = pool.blocks[0].iter();
+        *round = digits.map(|&d| pool.digits[d].clone()).collect();
     }
     rounds.concat()
 }
@@ -116,25 +99,17 @@ impl<'e, 'k> SubWord<'e, 'k> {
 
     fn tables(engine: &Engine<'_>, constant: u8) -> Vec<Table> {
         let sbox = |x| clear::sbox(Direction::Encrypt, x) ^ constant;
-        byte_tables(&[1], sbox, 0)
-            .iter()
-            .map(|f| Table::new(engine.set, engine.fourier, f))
-            .collect()
+        engine.tables(&byte_tables(&[1], sbox, 0))
     }
 
     /// SubWord after a rotation by `turn` bytes, with the constant added to the first byte.
     fn apply(&self, word: &[Lwe<Big>], turn: usize, constant: u8) -> Vec<Lwe<Big>> {
         let first = Self::tables(self.engine, constant);
-        let groups: Vec<Group<'_>> = (0..4)
-            .map(|b| {
-                let byte = &word[2 * ((b + turn) % 4)..][..2];
-                Group {
-                    first: &byte[0],
-                    seconds: vec![&byte[1]],
-                    tables: if b == 0 { &first } else { &self.tables },
-                }
-            })
-            .collect();
+        let groups = [0, 1, 2, 3].map(|b| {
+            let low = 2 * ((b + turn) % 4);
+            let tables = if b == 0 { &first } else { &self.tables };
+            Group::pair(&word[low], &word[low + 1], tables)
+        });
         self.engine.combine(&groups)
     }
 }

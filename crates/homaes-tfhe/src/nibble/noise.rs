@@ -12,7 +12,7 @@
 //! the torus.
 
 use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
-use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps};
+use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps, sub_words};
 use crate::set::{LweKey, NibbleSet};
 use homaes_aes::{Direction, KeySize};
 
@@ -116,12 +116,9 @@ impl NibbleNoise {
     /// log2 of the probability that a round key comes out wrong: 8 XORs and 8 test polynomials per word, 8 results per
     /// SubWord; decrypting, also the linear layer of all round keys but two.
     pub(crate) fn log2_p_expansion(&self, size: KeySize, direction: Direction) -> f64 {
-        let words = size.key_bytes() / 4;
-        let all = 4 * size.round_keys();
-        let substituted = (words..all).filter(|i| i % words == 0 || words > 6 && i % words == 4);
         let schedule = self.log2_p_sum(
-            8.0 * substituted.count() as f64,
-            16.0 * all as f64,
+            8.0 * f64::from(sub_words(size)),
+            64.0 * size.round_keys() as f64,
             &sbox_tables(Direction::Encrypt, true, 0),
         );
         if direction == Direction::Encrypt {
@@ -162,36 +159,14 @@ mod tests {
     use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
     use homaes_scheme::lwe;
 
-    fn describe(name: &str, set: &NibbleSet) -> NibbleNoise {
-        let noise = NibbleNoise::new(set);
-        let sbox = Norms::new(&sbox_tables(Direction::Decrypt, false, 0));
-        let leaf = noise.leaf(sbox.mean, sbox.mean);
-        println!("{name}");
-        for (what, variance) in [
-            ("rotation", noise.rotation.total()),
-            ("automorphism", noise.automorphism),
-            ("look-up", leaf),
-            ("key switch", noise.key_switch),
-            ("modulus switch", noise.modulus_switch),
-            ("when read", leaf + noise.key_switch + noise.modulus_switch),
-        ] {
-            println!("  {what:15} 2^{:.2}", log2_sigma(variance));
-        }
-        for size in KeySize::ALL {
-            let [block, key] = noise.log2_p(size);
-            println!("  {size:?}: a block fails 2^{block:.1}, a key 2^{key:.1}");
-        }
-        noise
-    }
-
     #[test]
     fn sets_keep_their_promises() {
-        let noise = describe("nibble128", &nibble128());
+        let set = nibble128();
+        let noise = NibbleNoise::new(&set);
         for size in KeySize::ALL {
             let [block, key] = noise.log2_p(size);
             assert!(log2_sum(block + 5.0, key) < -64.0, "{size:?}");
         }
-        let set = nibble128();
         let estimate = |dimension: usize, log2_sigma, degree: usize| {
             lwe::estimate(dimension as u32, log2_sigma, degree as u32).unwrap()
         };
@@ -199,12 +174,11 @@ mod tests {
             estimate(set.lwe_dimension, set.lwe_log2_sigma, 128),
             estimate(set.degree, set.glwe_log2_sigma, set.degree),
         ] {
-            println!("  {:.2} bits", estimate.with_rotations);
             assert!(estimate.with_rotations >= 128.5);
         }
-        let paper = describe("nibble-paper", &nibble_paper());
+        let paper = NibbleNoise::new(&nibble_paper());
         assert!(paper.log2_p(KeySize::Aes128)[0] < -10.0);
-        let toy = describe("nibble-toy", &nibble_toy());
+        let toy = NibbleNoise::new(&nibble_toy());
         assert!(toy.log2_p(KeySize::Aes256)[0] < -20.0);
     }
 
@@ -214,7 +188,6 @@ mod tests {
         assert!((set.lwe_log2_sigma - 6.5e-8f64.log2()).abs() < 0.01);
         assert!((set.glwe_log2_sigma - 9.6e-11f64.log2()).abs() < 0.01);
         let estimate = lwe::estimate(1024, set.lwe_log2_sigma, 256).unwrap();
-        println!("{:.2} bits today", estimate.bits);
         assert!((126.0..128.0).contains(&estimate.bits));
     }
 }

@@ -9,11 +9,7 @@
 //! | [`nibble_paper`] | 1024, -23.87 | 2048, -33.28 | 2^8 · 3 / 2^8 · 3 | 2^2 · 15 | 2^2 · 10 |
 //! | [`nibble_toy`] | 16, -30 | 256, -50 | as nibble128 | | |
 
-use crate::set::{Gadget, NibbleSet};
-
-const fn gadget(base_log: u32, levels: usize) -> Gadget {
-    Gadget { base_log, levels }
-}
+use crate::set::{NibbleSet, gadget};
 
 /// At least 128.5 bits on both sides; a batch of 32 blocks fails with probability below 2^-64.
 ///

@@ -14,6 +14,14 @@ pub struct Mixture {
 }
 
 impl Mixture {
+    pub(crate) const fn of_normal(variance: f64) -> Self {
+        Self {
+            normal: variance,
+            products: 0.0,
+            terms: 0,
+        }
+    }
+
     /// Variance of the sum.
     #[must_use]
     pub fn total(&self) -> f64 {

@@ -1,12 +1,12 @@
 //! Blind rotation as CGGI20 writes it (§3, §4): external products of schoolbook products of words.
 
-use super::trial::Trial;
+use super::trial::{Trial, torus_of};
 use crate::ciphertext::{Glwe, Polynomial};
-use crate::parts::{Part, Shape};
+use crate::parts::Part;
 use crate::ring;
 use crate::rotation::{BlindRotation, Exponents, Rotation};
-use crate::set::{Gadget, LweKey, Variant};
-use crate::sets;
+use crate::set::{Gadget, LweKey, Shape};
+use crate::{BitsSet, Params, sets};
 use homaes_math::torus;
 use homaes_scheme::Cancel;
 
@@ -29,21 +29,16 @@ fn times(a: &[i64], b: &[u64]) -> Vec<u64> {
 /// Digits in [-B/2, B/2) of the coefficients, rounded, the largest first.
 fn decompose(gadget: Gadget, polynomial: &[u64]) -> Vec<Vec<i64>> {
     let unused = 64 - gadget.levels as u32 * gadget.base_log;
-    let mut rest: Vec<i64> = polynomial
-        .iter()
-        .map(|&x| (x.wrapping_add(1 << (unused - 1)) >> unused) as i64)
-        .collect();
-    let mut digits: Vec<Vec<i64>> = (0..gadget.levels)
-        .map(|_| {
-            let next = rest.iter_mut().map(|rest| {
-                let digit = *rest << (64 - gadget.base_log) >> (64 - gadget.base_log);
-                *rest = (*rest - digit) >> gadget.base_log;
-                digit
-            });
-            next.collect()
-        })
-        .collect();
-    digits.reverse();
+    let rounded = |x: &u64| (x.wrapping_add(1 << (unused - 1)) >> unused) as i64;
+    let mut rest: Vec<i64> = polynomial.iter().map(rounded).collect();
+    let mut digits = vec![Vec::new(); gadget.levels];
+    for digits in digits.iter_mut().rev() {
+        for rest in &mut rest {
+            let digit = *rest << (64 - gadget.base_log) >> (64 - gadget.base_log);
+            *rest = (*rest - digit) >> gadget.base_log;
+            digits.push(digit);
+        }
+    }
     digits
 }
 
@@ -60,9 +55,9 @@ fn external_product(
     for (digit, row) in digits.zip(rows) {
         for (out, row) in out.iter_mut().zip(row) {
             let product = times(&digit, row);
-            out.iter_mut()
-                .zip(product)
-                .for_each(|(out, x)| *out = out.wrapping_add(x));
+            for (out, x) in out.iter_mut().zip(product) {
+                *out = out.wrapping_add(x);
+            }
         }
     }
     out
@@ -103,10 +98,9 @@ fn rows(shape: &Shape, trial: &Trial, number: usize) -> Vec<Polynomials> {
 #[test]
 fn rotations_are_those_of_the_paper() {
     for set in [&sets::TOY, &sets::TOY_BLOCKS] {
-        let Variant::Bits(set) = &set.variant else {
-            unreachable!()
-        };
-        let set = &crate::BitsSet {
+        let params = Params::new(set).unwrap();
+        let set = params.bits().unwrap();
+        let set = &BitsSet {
             rank: 2,
             ..set.clone()
         };
@@ -141,20 +135,21 @@ fn rotations_are_those_of_the_paper() {
                 body: gadgets[1],
                 cancel: &Cancel::new(),
             };
-            let test = Polynomial::Public(&test);
-            let exponents = &exponents;
-            let found = rotation.run(&[Rotation { exponents, test }]).0.remove(0);
+            let rotations = [Rotation {
+                exponents: &exponents,
+                test: Polynomial::Public(&test),
+            }];
+            let found = rotation.run(&rotations).0.remove(0);
             let mut wanted = Glwe::zeroed(set.rank, n);
             let polynomials = wanted.polynomials_mut().zip(&acc);
             polynomials.for_each(|(out, x)| out.copy_from_slice(x));
             let close = |x: &[u64], y: &[u64], variance: f64| {
-                let each = x.iter().zip(y).map(|(x, y)| x.wrapping_sub(*y) as i64);
-                let most = each.map(i64::unsigned_abs).max().unwrap();
-                let (most, sigma) = ((most as f64).log2() - 64.0, 0.5 * variance.log2());
-                assert!(
-                    most < sigma + 3.0,
-                    "step {number}: 2^{most:.1} of 2^{sigma:.1}"
-                );
+                let most = x
+                    .iter()
+                    .zip(y)
+                    .map(|(x, y)| torus_of(x.wrapping_sub(*y)).abs());
+                let (most, sigma) = (most.fold(0.0, f64::max), variance.sqrt());
+                assert!(most < 8.0 * sigma, "step {number}: {most} of {sigma}");
             };
             let noise = crate::noise::rotation(set);
             if number == 0 {

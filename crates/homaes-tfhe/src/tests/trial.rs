@@ -1,13 +1,25 @@
-//! Keys of any shape from a seed.
+//! Keys of any shape from a seed, and phases under them.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
-use crate::parts::{Part, Shape, Spectra};
+use crate::parts::{Part, Spectra};
+use crate::rotation::{Exponents, step_log};
 use crate::rows::Secrets;
 use crate::secret::lwe_bits;
+use crate::set::Shape;
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, torus};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+
+/// A word as a signed fraction of the torus.
+pub(crate) fn torus_of(x: u64) -> f64 {
+    x as i64 as f64 * 2f64.powi(-64)
+}
+
+/// Of errors with mean 0.
+pub(crate) fn variance(errors: &[f64]) -> f64 {
+    errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64
+}
 
 pub(crate) struct Trial {
     shape: Shape,
@@ -34,19 +46,10 @@ impl Trial {
         let mut public = Seed::default();
         rng.fill_bytes(&mut public);
         let secrets = Secrets::new(fouriers.each_ref(), &lwe, &glwe);
-        let bodies: Vec<Vec<u64>> = shape
-            .parts()
-            .into_iter()
-            .map(|part| {
-                part.bodies(
-                    &shape,
-                    &secrets,
-                    &part.numbered_masks(&shape, &public),
-                    &mut rng,
-                )
-            })
-            .collect();
         let masks = |part: Part| part.numbered_masks(&shape, &public);
+        let parts = shape.parts().into_iter();
+        let bodies = parts.map(|part| part.bodies(&shape, &secrets, &masks(part), &mut rng));
+        let bodies: Vec<Vec<u64>> = bodies.collect();
         let spectra = Spectra::new(&shape, fouriers.each_ref(), masks, &bodies);
         drop(secrets);
         Self {
@@ -78,5 +81,14 @@ impl Trial {
             glwe.extract(0)
         });
         each.collect()
+    }
+
+    /// The middle of the phases that are rounded to these exponents, in steps of 2^grid.
+    pub(crate) fn rounded(&self, exponents: &Exponents, grid: u32) -> u64 {
+        let products = exponents.mask.iter().zip(&self.lwe);
+        let sum: usize = products.map(|(a, s)| a * *s as usize).sum();
+        let step = step_log(self.shape.degree);
+        let phase = (exponents.body as u64).wrapping_sub(sum as u64) << step;
+        phase.wrapping_add(1 << (step + grid - 1))
     }
 }
