@@ -16,12 +16,12 @@
 //! order of a program's sums decides how many relinearisations it needs: products first, bits last.
 //!
 //! **Lockstep.** A relinearisation key may be larger than memory, so one reading of it should serve many products.
-//! Evaluation goes by stages. In each stage, every copy of the program runs the gates that need no pending
+//! Evaluation runs in stages. In each stage, every copy of the program runs the gates that need no pending
 //! relinearisation. Then one call of [`BitEval::relinearize_all`], a *pass*, relinearises the products of all copies
 //! that are read as bits next. Evaluation takes as many passes as the depth of the program, whatever the number of
 //! copies.
 //!
-//! **Memory.** Items measure megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after
+//! **Memory.** An item takes megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after
 //! its last reader, a sum overwrites an operand that has no other reader, inputs are borrowed, and gates that no
 //! output needs do not run. [`begin`] stops before the last stage of a program that ends in products, so that not all
 //! copies hold their last products at once.

@@ -24,15 +24,16 @@
 //!
 //! # Noise
 //!
-//! At full size a block has standard deviation 2^-16.9 of the torus (see `noise.rs`); one of `tfhe` after a bootstrap
-//! 2^-14.9.
+//! At full size the noise of a block has standard deviation 2^-16.9 of the torus (see `noise.rs`). A bootstrap of
+//! `tfhe` leaves 2^-14.9.
 //!
 //! # Security
 //!
-//! The bridge key is ring-LWE in degree n/16 = 2048 with a binary secret, modulus q = 2^47 and errors of standard
-//! deviation 3.2. It encrypts the BGV secret s under the LWE key z, and z also underlies the target's own keys. This is
-//! a chain s → z → …, circular only where z encrypts itself, as in every bootstrapping key. The bits of z serve in two
-//! rings, Z\[ζ_3855\] here and Z\[X\]/(X^N + 1) there: no reduction covers this, and we know of no attack that uses it.
+//! The bridge key is a set of ring-LWE samples in degree n/16 = 2048, with a binary secret, a modulus q near 2^47 and
+//! errors of standard deviation 3.2. It encrypts the BGV secret s under the LWE key z, and z also underlies the
+//! target's own keys. This is a chain s → z → …, circular only where z encrypts itself, as in every bootstrapping key.
+//! The bits of z serve in two rings, Z\[ζ_3855\] here and Z\[X\]/(X^N + 1) there: no reduction covers this, and we know
+//! of no attack that uses it.
 #![forbid(unsafe_code)]
 
 mod codec;

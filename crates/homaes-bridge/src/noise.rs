@@ -4,14 +4,14 @@
 //! ([`weights`](crate::weights)) and μ_j the noise there. S = 2 Re Z, with Z over one of each conjugate pair.
 //!
 //! **Groups.** The coefficients of a rounding are independent, so its values at two embeddings correlate by
-//! Π_r -1/(r - 1) over the primes r modulo which these differ: most strongly, -1/2 and -1/4, where they differ modulo 3
-//! or 5 alone. Embeddings that agree modulo 17 and 257 form a group of eight. The correlation matrix is at most
-//! (17/16)(257/256) times the one that keeps correlations within groups and has none between them. Given s, Z is a
-//! polynomial in the roundings and key-switch errors without conjugates. So E|Z|^2q does not exceed its value for
-//! roundings with the larger matrix, which are the given ones plus independent circular ones. Hence: raise variances by
-//! this factor and treat groups as independent. Within a group norms add: ‖Z_g‖_2q ≤ Σ_j |D_j| ‖μ_j‖_2q.
+//! Π_r -1/(r - 1) over the primes r modulo which the embeddings differ. The strongest correlations are -1/2 and -1/4,
+//! of embeddings that differ modulo 3 or 5 alone. Embeddings that agree modulo 17 and 257 form a group of eight. The
+//! correlation matrix is at most (17/16)(257/256) times the one that keeps correlations within groups and has none
+//! between them. Given s, Z is a polynomial in the roundings and key-switch errors without conjugates. Adding
+//! independent circular roundings to the given ones gives the larger matrix and cannot lower E|Z|^2q. Hence we raise
+//! variances by this factor and treat groups as independent. Within a group norms add: ‖Z_g‖_2q ≤ Σ_j |D_j| ‖μ_j‖_2q.
 //!
-//! **Moments.** Only products with the same phases on both sides have a mean, so
+//! **Moments.** Only products whose phases cancel have a mean other than 0, so
 //!
 //! ```text
 //! Σ_q E|Z|^2q x^q / q!² = Π_g Σ_q E|Z_g|^2q x^q / q!²        E S^2q = C(2q, q) E|Z|^2q

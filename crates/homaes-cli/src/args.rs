@@ -19,7 +19,7 @@ pub(crate) use bench::{Bench, BenchCommand, Compare, Papers, Target};
 pub(crate) use job::{Job, JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify};
 pub(crate) use parse::{MODES, is_stream, parse_expected_nonce, parse_iv, parse_nonce};
 
-/// Turn AES ciphertexts into FHE ciphertexts without seeing key or data
+/// Turn AES ciphertexts into FHE ciphertexts without seeing the AES key or the data
 #[derive(Debug, Parser)]
 #[command(name = "homaes", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -169,7 +169,8 @@ pub(crate) struct Message {
     /// required, iv and aad are hex
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
-    /// Accept files that start like 'openssl enc' with a password, CMS, S/MIME, age or JWE as bare AES ciphertext
+    /// Take the input as bare AES ciphertext even if it starts like output of 'openssl enc' with a password, CMS,
+    /// S/MIME, age or JWE
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -295,12 +296,12 @@ pub(crate) struct Decrypt {
     /// Refuse a message of another length; with --unpad, N excludes the padding
     #[arg(long, value_name = "N")]
     pub(crate) expect_bytes: Option<u64>,
-    /// Refuse other parts than this file lists: one JSON object per line with the name of a part and any of mode,
-    /// nonce, aad (both in hex) and bytes
+    /// Refuse a message unless its parts are those in this file: one JSON object per line with the name of a part and
+    /// any of mode, nonce (hex), aad (hex) and bytes
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) expect: Option<PathBuf>,
     /// Replay log, created if missing: refuse a GCM message that it contains, and record each accepted one. Only
-    /// messages decrypted with this log are detected; runs take turns through FILE.lock
+    /// messages decrypted with this log are detected; runs lock FILE.lock to take turns
     #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]
     pub(crate) seen: Option<PathBuf>,
     /// Decrypt this part of a message with parts

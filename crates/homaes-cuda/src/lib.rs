@@ -12,10 +12,10 @@
 //! # }
 //! ```
 //!
-//! On an H200 with `bgv/aes128`, keys in place, a byte-sliced batch of 2048 blocks takes 25 ms and a packed one of 128
+//! On an H200 with `bgv/aes128`, keys in place, a byte-sliced batch of 2048 blocks takes 26 ms and a packed one of 128
 //! takes 4.5 ms (`BENCHMARKS.md`). The first batch also copies the keys, in 0.16 to 0.2 s.
 //!
-//! The driver of CUDA 13 and its compiler NVRTC are opened at run time; a build needs nothing of CUDA. Compiled kernels
+//! The driver of CUDA 13 and its compiler NVRTC are opened at run time; a build needs no part of CUDA. Compiled kernels
 //! are kept in the user's cache folder; NVRTC is not needed once they are there.
 //!
 //! | | file |

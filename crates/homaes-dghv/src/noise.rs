@@ -1,8 +1,8 @@
 //! Noise: the worst case of the paper's lemmas, and the average case that the parameters of Table 1 rely on.
 //!
-//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, a type II ciphertext r + m·(p_j² - 1)/2
-//! (CLT14 §3.1, §4). The model tracks the root mean square of r, and mean and standard deviation of M. Terms of a
-//! conversion count as independent and uniform, so M is centred for signed digits.
+//! Modulo p_j², a type I ciphertext is r + M·(p_j - 1)/2 with M = m + 2r*, and a type II ciphertext is
+//! r + m·(p_j² - 1)/2 (CLT14 §3.1, §4). The model tracks the root mean square of r, and the mean and standard deviation
+//! of M. Terms of a conversion count as independent and uniform, so M is centred for signed digits.
 //!
 //! | operation | r | M |
 //! |---|---|---|

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! A shard is a function of job and keys: every worker computes the same bytes ([`homaes::Shard`]). So workers need not
-//! know of each other. The first one writes a shard, later ones compare, and a killed worker leaves nothing to repair.
+//! know of each other. The first one to finish a shard writes it, and later ones compare theirs with it. A killed
+//! worker leaves nothing to repair.
 //!
 //! Before evaluation a shard's ciphertext is read into memory and compared with the digest in the plan, so changed
 //! input is reported and never used. A complete job reads as one results file ([`Job::results`]).

@@ -2,9 +2,9 @@
 //!
 //! - Times are compared in units of the reference transform if both documents have it, so that a slower machine does
 //!   not look like a slower program. The unit is the mean over all runs of a document.
-//! - The noise of a time is the standard deviation of its logarithm between repetitions of a run, by the median of
-//!   their differences. It is estimated over all runs of both documents in the same class ([`Class`]), or from the
-//!   run itself if that gives more.
+//! - The noise of a time is the standard deviation of its logarithm between repetitions of a run, estimated from the
+//!   median of their differences. All runs of both documents in the same class ([`Class`]) count, or the run alone if
+//!   that gives more.
 //! - A time has changed if its medians differ by more than [`DEVIATIONS`] standard deviations and by
 //!   [`LEAST_CHANGE`], and if at most a fraction [`MOST_CONTRARY`] of the pairs of repetitions contradicts. If chance
 //!   alone gives a factor of [`BLIND`], the comparison says that it is too noisy.

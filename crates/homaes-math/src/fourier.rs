@@ -1,6 +1,6 @@
 //! Negacyclic Fourier transform of torus polynomials, and the products of TFHE.
 //!
-//! A polynomial a of Z\[X\]/(X^N + 1) is known by its values at half of the roots ζ of X^N + 1, those with
+//! A polynomial a of Z\[X\]/(X^N + 1) is given by its values at half of the roots ζ of X^N + 1, those with
 //! ζ^(N/2) = i; the others are their conjugates. With z_j = a_j + i a_(j+N/2), these are the values of Σ z_j Y^j at
 //! the M = N/2 roots of Y^M = i, found by splitting
 //!

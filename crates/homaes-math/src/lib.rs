@@ -11,7 +11,7 @@
 //! | limbs of keys | [`key_limb`] | six bytes a word | – |
 //! | limbs at rest, two residues per word | [`packed_limbs`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
-//! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2.5 M products by constants of GF(2^8) |
+//! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2.5 million products by constants of GF(2^8) |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
 //! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |

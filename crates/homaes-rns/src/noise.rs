@@ -1,11 +1,11 @@
 //! Bounds on the probability that the noise of a bit-sliced AES evaluation runs away.
 //!
 //! A product squares noise, and the modulus switch after it divides it by D: noise well below D dies out, noise well
-//! above D squares itself round after round. Bits meet no Frobenius map, so each embedding has its own recursion and
-//! depends on the key through κ_j alone, the size of the key there. `Circuit` extracts the recursion by running the
-//! folded round on a [`BitEval`] of linear forms in *atoms*, the noises that a switch leaves. The unit is ρ, the root
-//! mean square of rounding noise over all embeddings. Every atom has a *fresh* part, a circular normal of variance κ
-//! plus key switching, and a *carried* part:
+//! above D squares itself round after round. AES on bits uses no Frobenius map, so each embedding has its own
+//! recursion, which depends on the key only by κ_j, the size of the key at that embedding. `Circuit` extracts the
+//! recursion by running the folded round on a [`BitEval`] of linear forms in *atoms*, the noises that a switch leaves.
+//! The unit is ρ, the root mean square of rounding noise over all embeddings. Every atom has a *fresh* part, a circular
+//! normal of variance κ plus key switching, and a *carried* part:
 //!
 //! - a state bit carries `Z`, left by the previous round, and the noise of a round key;
 //! - an operand lowered by a modulus switch carries nothing: its noise is divided by at least 2^13 and neglected;

@@ -30,15 +30,15 @@
 //!
 //! The last term is the precision of the transforms. For `tfhe/p64` the standard deviation is 2^-16.8, nearly all of it
 //! from 2 V; the check counts [`REFRESHED`](crate::noise::REFRESHED) times 2 V. A bootstrap of `tfhe` leaves 2^-14.9
-//! (measured). Blocks are marked as nominal, so a conversion to more than 2^-15 is rejected.
+//! (measured). Blocks are marked with the nominal noise, so a conversion that leaves more than 2^-15 is rejected.
 //!
 //! # Security
 //!
 //! Rows of an export key are GLWE samples under z of the kind that `tfhe` itself publishes: degree 2048, rank 1, binary
 //! secret, uniform masks, errors of the variance of the user's parameters (2^-47.8 squared by default). Errors are
-//! normal where `tfhe` draws from a `TUniform`, but estimates of lattice attacks depend on the variance. The two rows
-//! per S_i are few beside a server key. The message s is independent of z, so no circular assumption is added, unless z
-//! is encrypted under s elsewhere.
+//! normal where `tfhe` draws from a `TUniform`, but estimates of lattice attacks depend on the variance. A server key
+//! has far more rows than the two per S_i here. The message s is independent of z, so no circular assumption is added,
+//! unless z is encrypted under s elsewhere.
 
 use crate::bits::engine::{Engine, bytes_per_task};
 use crate::ciphertext::{Big, Lwe};

@@ -3,18 +3,18 @@
 //! The parameter set selects one of two methods:
 //!
 //! - **bits** (`tfhe/p64`, `tfhe/p128`, `tfhe/p64-blocks`): 128 LWE ciphertexts per block. XOR is addition. SubBytes
-//!   of a block takes 128 circuit bootstraps, one per bit, and CMux trees over public tables. Seconds per block.
+//!   of a block takes 128 circuit bootstraps, one per bit, and CMux trees over public tables. A block takes seconds.
 //! - **nibble** (`tfhe/nibble…`): Trama, Clet, Boudguiga, Sirdey, *A Homomorphic AES Evaluation in Less than 30 Seconds
 //!   by Means of TFHE* (2023; "TCBS23"). Two base-16 digits per byte, tree-based functional bootstrapping.
 //!
-//! Both run AES-128/192/256 in either direction, and take the AES key alone, which the server expands under encryption,
-//! or all round keys. Results have the noise of a few operations after a bootstrap, so programs can compute on them
-//! without limit.
+//! Both run AES-128/192/256 in either direction. They take all round keys, or the AES key alone, which the server then
+//! expands under encryption. Results have the noise of a few operations after a bootstrap, so programs can compute on
+//! them without limit.
 //!
 //! # Encodings
 //!
 //! q = 2^64; a word x is the torus element x/2^64. Secrets are bits: an LWE key of n bits for blind rotation
-//! ([`LweKey`]), and the GLWE key of k polynomials of N bits, which flattened is the LWE key of states. A bit is
+//! ([`LweKey`]), and a GLWE key of k polynomials of N bits. Flattened, it is the LWE key of states. A bit is
 //! encoded as bit · 2^63, a base-16 digit as digit · 2^59. [`State`] documents the order of ciphertexts.
 //!
 //! # SubBytes of one bit (bits)

@@ -16,9 +16,9 @@
 //! # Noise of a GGSW ciphertext
 //!
 //! After the trace, a level is a constant, and the noise of blind rotation is a scalar `e` in its constant coefficient;
-//! the mask rows have `e · S_i(X)`. An external product with digits `d` adds `e · (d_0 + Σ d_i S_i)`, of `(1 + k N/2)`
-//! times the variance of `e · d`. To count every coefficient of every row as this noisy gives `(k + 1) N`, three times
-//! as much at `k = 2`. [`Accounting`] chooses.
+//! the mask rows have `e · S_i(X)`. An external product with digits `d` adds `e · (d_0 + Σ d_i S_i)`, whose variance is
+//! `1 + k N/2` times that of `e · d`. If every coefficient of every row counts as equally noisy, the factor is
+//! `(k + 1) N`, three times as much at `k = 2`. [`Accounting`] selects one of the two.
 //!
 //! The exact count needs a heavier tail: `e` times a sum of digits is a product of two normal variables
 //! ([`log2_tail`]).

@@ -19,8 +19,8 @@
 //! f = x·a + W    g = y·b + f    t = x·c + (y·d + MAGIC)    r = ((g - t·p) + (x·a - (f - W))) + (y·b - (g - f))
 //! ```
 //!
-//! For |x| + |y| ≤ 2^52: |x·a| + |y·b| ≤ 2^51 p, so f and g are in 2^52 p … 2^53 p. No two numbers there are further
-//! apart than by a factor of 2, so f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46,
+//! For |x| + |y| ≤ 2^52: |x·a| + |y·b| ≤ 2^51 p, so f and g are in 2^52 p … 2^53 p. Any two numbers there differ by a
+//! factor of at most 2, so f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46,
 //! and the last two terms of r are exactly these errors. t is in 2^52 … 2^53, an integer rounded twice; c and d are
 //! off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4. Hence |r| ≤ 5p/4, g - t·p is an integer
 //! below 2^49, exact in one rounding, and so are the sums.

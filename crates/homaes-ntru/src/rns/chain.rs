@@ -2,10 +2,10 @@
 //!
 //! **RNS** (DHS14 §4, with q = ∏ p_i for p^L). The modulus of level ℓ is the product of the first ℓ primes, so each
 //! modulus divides those above, and a ciphertext comes down by dropping limbs. The primes are the largest below 2^32,
-//! so that two residues share a word in memory: 41 between 2^27.7 and 2^32 for m = 65535. Levels with small products
-//! drop small primes. The next smaller prime is special: without it, relinearisation adds 2^25.6 at an embedding, 2^28
-//! times as much as the paper's 1271 digits of one bit, and at 31 bits per level noise runs away in the third round of
-//! AES (n = 32768).
+//! so that two residues share a word in memory: 41 primes from 2^27.7 to 2^32 for m = 65535. Levels with small products
+//! drop small primes. The next smaller prime is special: without it, relinearisation adds noise of 2^25.6 at an
+//! embedding, 2^28 times as much as with the paper's 1271 digits of one bit, and at 31 bits per level noise runs away
+//! in the third round of AES (n = 32768).
 //!
 //! **Hybrid.** A state with r rounds left is at level 4r + 1:
 //!
@@ -15,7 +15,7 @@
 //! level 1        low
 //! ```
 //!
-//! Two base primes are dropped per round, and the tail makes four drops of them: 22.1, 20.7, 22.1 and 24.3 bits. The
+//! A round drops two base primes, which the tail divides into four drops: 22.1, 20.7, 22.1 and 24.3 bits. The
 //! transform needs primes between 2^24 and 2^47, so levels of 22 bits cannot have one prime each. Keys are modulo base,
 //! tail and special primes.
 
