@@ -1,6 +1,6 @@
-//! Virus scanning of encrypted mail: the use case that papers on homomorphic AES give, end to end.
+//! Virus scanning of encrypted mail, the use case in papers on homomorphic AES, end to end.
 //!
-//! A client holds a message under AES-128-CTR and hands a gateway the AES ciphertext, an evaluation key and the AES key
+//! A client holds a message under AES-128-CTR. It gives a gateway the AES ciphertext, an evaluation key and the AES key
 //! under BGV. The gateway turns the AES ciphertext into BGV ciphertexts, compares every byte offset with public
 //! signatures, and returns one encrypted answer per signature, which only the holder of the secret key can read.
 //!
@@ -8,14 +8,13 @@
 //! cargo run --release -p homaes-bgv --example gateway_scan [-- SET [MESSAGE-FILE | --clean]]
 //! ```
 //!
-//! SET is bgv/aes128+8 unless given (bgv/toy-4369 takes seconds, and has no security). Without a file, a mail of 6 KiB
-//! with the EICAR test string at an odd offset is scanned (4 KiB in the toy set); with `--clean` the same mail without
-//! it.
+//! SET defaults to bgv/aes128+8 (bgv/toy-4369 takes seconds, and has no security). Without a file, the example scans a
+//! mail of 6 KiB (4 KiB in the toy set) with the EICAR test string at an odd offset; with `--clean`, the same mail
+//! without it.
 //!
-//! What it does not do: the gateway cannot read the answer, so it can attach it but not act on it; matches are of exact
-//! strings, without wildcards or unpacking; a window that differs matches with probability 2^-48, as computed below;
-//! the length of the message is visible; the answer is only as trustworthy as the gateway, which could compute
-//! something else.
+//! Limits: the gateway cannot read the answer, so it can attach it but not act on it; matches are of exact strings,
+//! without wildcards or unpacking; a window that differs matches with probability 2^-48; the length of the message is
+//! visible; the answer is only as trustworthy as the gateway, which could compute something else.
 
 use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
@@ -27,17 +26,15 @@ use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Random combinations per window: an unequal one passes with probability 2^-8 each.
+/// Random combinations per window; an unequal window passes each with probability 2^-8.
 const ROWS: usize = 6;
-/// Where the sample has EICAR: at no multiple of 16, across the end of the first run of blocks (byte 1968).
+/// Position of EICAR in the sample: no multiple of 16, across the end of the first run of blocks (byte 1968).
 const HIDDEN: usize = 1935;
-/// Multiplications to be left on the output of AES: one for the sums' noise, three and three for the comparison, one in
-/// hand.
+/// Multiplications left after AES: one for the sums' noise, three and ⌈log2 6⌉ for the comparison, one in reserve.
 const LEVELS: usize = 8;
-/// Bytes of a block.
 const BLOCK: usize = 16;
 
-/// Public strings by name. The EICAR test file is put together here, so that no scanner takes this source for one.
+/// Public strings by name. EICAR is split so that no scanner flags this source.
 fn signatures() -> [(&'static str, Vec<u8>); 3] {
     let eicar = [
         "X5O!P%@AP[4\\PZX54(P^)7CC)7}$",
@@ -62,7 +59,7 @@ fn main() -> Result<()> {
     let longest = patterns.iter().map(|p| p.len()).max().unwrap_or(0);
     let params = phase("parameters", || Params::new(set))?;
     let at = Placement::new(&params, longest);
-    // as many bytes as one batch holds
+    // one batch
     let most = at.map_or(0, |at| BLOCK * at.blocks_per_batch());
     let message = message(args.get(1).map(String::as_str), patterns[0], most)?;
     let at = at.filter(|_| message.len() <= most);
@@ -137,7 +134,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs and times one step.
 fn phase<T>(name: &str, f: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let out = f();
@@ -159,7 +155,7 @@ fn transcipher(aes: &Aes<'_>, at: &Placement, iv: Block, ciphertext: &[u8]) -> R
     Ok(state)
 }
 
-/// The key owner's step: positions where a signature may begin, and the least margin.
+/// The key owner's step: possible start positions of a signature, and the least margin.
 fn open(secret: &SecretKey, at: &Placement, verdict: &Verdict) -> Result<(Vec<usize>, f64)> {
     let mut found = Vec::new();
     let mut margin = f64::INFINITY;

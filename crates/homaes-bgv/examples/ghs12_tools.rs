@@ -1,4 +1,4 @@
-//! Measures the gains of GHS12's general tools: the figures of docs/papers.md.
+//! Measures the gains of GHS12's general tools, the figures of docs/papers.md.
 //!
 //! ```text
 //! cargo run --release -p homaes-bgv --example ghs12_tools
@@ -6,7 +6,7 @@
 //!
 //! Transforms, levels and key bytes are the same on every machine. Key bytes are those of n = 32768; transforms and
 //! levels do not depend on the ring. Noise is measured in a ring of 4096 dimensions with the chain of `bgv/aes128+8`
-//! and fixed seeds, in bits of the canonical root mean square.
+//! and fixed seeds, in bits of the canonical rms.
 
 use homaes_bgv::{Axis, Ciphertext, EvalKey, Evaluator, Lift, ParamSet, Params, SecretKey, sets};
 use homaes_scheme::{Purpose, SetName};
@@ -84,7 +84,7 @@ impl Bench<'_> {
         self.secret.measure_noise(c).0
     }
 
-    /// Number of primes at `level`: `homaes_bgv` has three levels a round.
+    /// Number of primes at `level`, with three levels a round.
     fn primes(level: usize) -> u64 {
         let base = (level.div_ceil(3) - 1) as u64;
         base + if level.is_multiple_of(3) { 2 } else { 1 }
@@ -263,7 +263,7 @@ impl Bench<'_> {
         let one = eval.reading().count("transforms");
         let _ = eval.rotate(&x, Axis::E257, 77)?;
         let four = eval.reading().count("transforms") - one;
-        // a key has one polynomial for each digit at n = 32768; the other half of a digit is a seed
+        // a key has one polynomial per digit at n = 32768; the other half of a digit is a seed
         let chain = SMALL.chain;
         let base = self.params.rotation_level().div_ceil(3) - 1;
         let primes = [

@@ -28,7 +28,7 @@ use homaes_aes::{Block, Direction, Layout, cipher_observed};
 use homaes_scheme::{Cancel, Reading, RunOptions, mismatch};
 use std::sync::Arc;
 
-/// AES under one wrapped key, in one layout. Clones share prepared keys, counters, and what is kept of earlier batches.
+/// AES under one wrapped key, in one layout. Clones share prepared keys, counters and cached first rounds.
 #[derive(Clone)]
 pub struct Aes<'k> {
     part: &'k Part,
@@ -54,8 +54,8 @@ impl<'k> ByLayout<'k> {
 }
 
 impl<'k> Aes<'k> {
-    /// Prepares the keys of the linear layer: 106 MiB (decrypting 123) sliced, 176 MiB (335) packed in `bgv/aes128`,
-    /// and a fraction of a second.
+    /// Prepares the keys of the linear layer in a fraction of a second. In `bgv/aes128` they take 106 MiB sliced (123
+    /// decrypting) and 176 MiB packed (335).
     ///
     /// # Errors
     /// If the two keys belong to different sets or secrets, or `wrapped` has no round keys for `layout`.
@@ -63,7 +63,7 @@ impl<'k> Aes<'k> {
         Self::new_until(key, wrapped, layout, &Cancel::new())
     }
 
-    /// As [`new`](Self::new), unless `cancel` ends it: that is looked at before every digit of a key.
+    /// As [`new`](Self::new), but checks `cancel` before every digit of a key.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Cancelled`](crate::Error::Cancelled).
@@ -89,8 +89,7 @@ impl<'k> Aes<'k> {
         })
     }
 
-    /// The same, on another device than the processor. What was kept of earlier batches is left with the old one, which
-    /// may have failed.
+    /// Moves the circuit to another device and drops cached first rounds, which lie on the old device.
     #[must_use]
     pub fn on(mut self, device: &Arc<dyn Device>) -> Self {
         if let ByLayout::Sliced(c) = &mut self.circuit {
@@ -106,7 +105,7 @@ impl<'k> Aes<'k> {
         self.evaluator().params()
     }
 
-    /// The verbs for circuits on the result, under the same key.
+    /// The evaluator for circuits on the result, under the same key.
     pub fn evaluator(&self) -> &Evaluator<'k> {
         match &self.circuit {
             ByLayout::Sliced(c) => &c.eval,
@@ -115,8 +114,7 @@ impl<'k> Aes<'k> {
         }
     }
 
-    /// Where states come from and go to: that of the evaluator, except that the circuit of bits works on words in
-    /// memory.
+    /// The device of states: the evaluator's, except that the bit layout works on words in memory.
     pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
@@ -139,13 +137,13 @@ impl<'k> Aes<'k> {
         self.part.plan.output_level()
     }
 
-    /// Transforms and times of all evaluations so far.
+    /// Transforms and times so far.
     pub fn meter(&self) -> Reading {
         self.evaluator().reading()
     }
 
-    /// The cipher, in the direction of the wrapped key, on public `blocks`, at most
-    /// [`Aes::blocks_per_batch`]; missing blocks are zero.
+    /// Encrypts or decrypts public `blocks`, as the wrapped key says: at most [`Aes::blocks_per_batch`]; missing blocks
+    /// are zero.
     ///
     /// # Errors
     /// If there are too many blocks.
@@ -153,12 +151,12 @@ impl<'k> Aes<'k> {
         self.evaluate_with(blocks, RunOptions::default())
     }
 
-    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled before every product of a byte or
-    /// relinearisation of a bit, and that is observed.
+    /// As [`evaluate`](Self::evaluate), with an observer, and with a cancellation check before every product of a byte
+    /// and every relinearisation of a bit.
     ///
-    /// Decrypting in a byte layout, the state before the last round holds A⁻¹(s + 0x63) for each byte s of the
-    /// equivalent inverse cipher, A being the linear part of SubBytes's affine map. In the layout of bits the state
-    /// before the last round is in the coordinates of [`homaes_aes::Folding`].
+    /// Decrypting bytes, the observer sees A⁻¹(s + 0x63) for each byte s of the equivalent inverse cipher, where A is
+    /// the linear part of SubBytes's affine map. In the bit layout, states before the last round are in the coordinates
+    /// of [`homaes_aes::Folding`].
     ///
     /// # Errors
     /// As there, and [`Error::Cancelled`](crate::Error::Cancelled).
@@ -206,10 +204,10 @@ impl<'k> Aes<'k> {
         Ok(out)
     }
 
-    /// [`State::xor_public`], on the evaluator's device.
+    /// [`State::xor_public`] on the evaluator's device.
     ///
     /// # Errors
-    /// As there, and if the device fails; the state is then as it was.
+    /// As there, and if the device fails; the state is then unchanged.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
         state.xor_public_on(self.device(), self.params(), blocks)
     }

@@ -1,4 +1,4 @@
-//! What a set says about itself: sizes, security and failure probability, all computed.
+//! The card of a set: sizes, security and failure probability, all computed.
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
@@ -8,7 +8,7 @@ use homaes_math::sample::SIGMA;
 use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
 
 impl Params {
-    /// The set's card. Every published key has its own line with its own modulus.
+    /// The set's card, with one line for every published key and its modulus.
     pub fn card(&self) -> SetCard {
         let set = self.set();
         let n = self.ring().n() as u64;
@@ -74,8 +74,8 @@ impl Params {
         out
     }
 
-    /// A bridge key (crate `homaes-bridge`) of sets that have them: under a binary key that is not this set's. The
-    /// table has lines for its noise over its modulus.
+    /// The bridge key (crate `homaes-bridge`) of sets that have one. It is under a binary key of another set; the table
+    /// gives its noise over its modulus.
     fn bridge_key(&self) -> Option<Published> {
         let n = self.bridge_ring()?.n() as u32;
         let log2_sigma = SIGMA.log2() - self.descent_transform().modulus().log2();

@@ -1,6 +1,6 @@
-//! The chain of moduli by the roles of its primes. How it is cut into levels: the text of `params`.
+//! The chain of moduli by the roles of its primes; `params` explains how it is cut into levels.
 
-/// How a chain is cut into levels. See `params`.
+/// How a chain is cut into levels; see `params`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
     /// three levels and one base prime a round
@@ -12,7 +12,7 @@ pub enum Steps {
 /// The primes of a set, by role. See `params`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// levels of a round
+    /// levels per round
     pub steps: Steps,
     /// only prime of the last level; part of S0 and S2
     pub last: u64,
@@ -28,28 +28,27 @@ pub struct Chain {
     pub first_digit: usize,
     /// base primes of every further digit
     pub digit: usize,
-    /// parts of keys for rounds in which one digit holds the whole polynomial; chains of three levels a round only
+    /// key parts for the last rounds, whose only digit holds the whole polynomial; needs three levels a round
     pub one_digit: Option<OneDigit>,
 }
 
-/// Parts of keys that hold the levels of the last rounds alone, in one digit: few base primes leave room for more
-/// special primes.
+/// Key parts for the last rounds alone, in one digit: few base primes leave room for more special primes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneDigit {
-    /// most rounds left
+    /// largest number of rounds left
     pub rounds: usize,
     /// special primes beyond those of the other parts
     pub special: &'static [u64],
 }
 
-/// Keys for s·σ^k(s): k below this.
+/// Number of keys for s·σ^k(s), k = 0, 1, …
 pub(crate) const PRODUCT_KEYS: usize = 4;
 
 pub(crate) const LAST: usize = 0;
 pub(crate) const LOW: usize = 1;
 pub(crate) const MIDDLE: usize = 2;
 
-/// Which of the tail primes a modulus has.
+/// The tail primes of a modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// last and low, or last alone: S0 and S2
@@ -61,7 +60,6 @@ pub(crate) enum Tail {
 }
 
 impl Tail {
-    /// That of a basis.
     pub(crate) fn of(basis: &[usize]) -> Self {
         if basis.contains(&MIDDLE) {
             Self::Middle
@@ -82,16 +80,16 @@ impl Tail {
     }
 }
 
-/// Part of a key: an encryption of its own, modulo the primes of some levels.
+/// Part of a key: a separate encryption modulo the primes of some levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPart {
     pub(crate) tail: Tail,
-    /// whether for the last rounds alone, in one digit ([`OneDigit`])
+    /// whether it is for the last rounds alone, in one digit ([`OneDigit`])
     pub(crate) one_digit: bool,
 }
 
 impl KeyPart {
-    /// All that a key may have, in the order of files.
+    /// All possible parts of a key, in the order of files.
     pub(crate) const ALL: [Self; 5] = [
         Self::new(Tail::Outer, false),
         Self::new(Tail::Middle, false),
@@ -104,7 +102,6 @@ impl KeyPart {
         Self { tail, one_digit }
     }
 
-    /// Its place in [`KeyPart::ALL`].
     pub(crate) fn number(self) -> usize {
         self.tail as usize + if self.one_digit { 3 } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Ciphertexts, and products that are not ciphertexts yet.
+//! Ciphertexts, and products before relinearisation.
 
 use crate::error::{Error, Result};
 use crate::noise::Noise;
@@ -9,7 +9,7 @@ use homaes_scheme::Owner;
 use homaes_wire::KeyId;
 use std::sync::Arc;
 
-/// (c0, c1) modulo the primes of a level, decrypting as c0 + c1·s.
+/// (c0, c1) modulo the primes of a level, which decrypts as c0 + c1·s.
 #[derive(Clone)]
 pub struct Ciphertext {
     pub(crate) owner: Owner,
@@ -19,22 +19,22 @@ pub struct Ciphertext {
     pub(crate) history: History,
 }
 
-/// Where a ciphertext comes from, as far as its [`Bound`] needs it.
+/// The origin of a ciphertext, as far as its [`Bound`] needs it.
 #[derive(Clone)]
 pub(crate) enum History {
     /// from AES, in this process or in another
     Aes {
-        /// an output of a byte layout, whose noise is known best
+        /// whether it is an output of a byte layout, whose noise bound is tightest
         output: bool,
-        /// public blocks added since
+        /// public blocks added to it
         summands: u32,
     },
-    /// from the verbs of [`crate::Evaluator`]
+    /// from the operations of [`crate::Evaluator`]
     Known(Arc<Bound>),
 }
 
 impl History {
-    /// Inside AES.
+    /// A ciphertext inside AES.
     pub(crate) const AES: Self = Self::Aes {
         output: false,
         summands: 0,
@@ -44,7 +44,7 @@ impl History {
         Self::Known(Arc::new(bound))
     }
 
-    /// What `f` makes of two bounds, if they are known: AES does without.
+    /// `f` of two bounds if both are known; AES carries none.
     pub(crate) fn both(&self, other: &Self, f: impl FnOnce(&Bound, &Bound) -> Bound) -> Self {
         match (self, other) {
             (Self::Known(a), Self::Known(b)) => Self::known(f(a, b)),
@@ -52,17 +52,16 @@ impl History {
         }
     }
 
-    /// The same of one.
     pub(crate) fn one(&self, f: impl FnOnce(&Bound) -> Bound) -> Self {
         self.both(self, |a, _| f(a))
     }
 }
 
-/// log2 of the tail that the noise of an output of AES has.
+/// log2 of the tail of an AES output's noise.
 const AES_TAIL: f64 = 6.0;
-/// Public blocks that a state is taken to have been given by a mode of operation, and once more.
+/// Public blocks that AES's own failure probability covers: those of a mode of operation, and one more.
 pub(crate) const MODE_SUMMANDS: u32 = 2;
-/// Words of c1 by which ciphertexts from outside are told apart.
+/// Words of c1 that identify a ciphertext from a file.
 const ID_WORDS: usize = 64;
 
 impl Ciphertext {
@@ -71,19 +70,19 @@ impl Ciphertext {
         self.level
     }
 
-    /// The noise carried along.
+    /// The noise estimate that the ciphertext carries.
     pub fn noise(&self) -> Noise {
         self.noise
     }
 
-    /// log2 of the largest canonical embedding of the noise, as AES's bookkeeping has it; for results of circuits see
+    /// log2 of the largest canonical embedding of the noise, by AES's bookkeeping; for results of circuits use
     /// [`Ciphertext::bound_bits`].
     pub fn noise_bits(&self) -> f64 {
         self.noise.bound_log2()
     }
 
-    /// What is known of the noise; for what comes from AES, what its key test allows. Infinite for what only a device
-    /// has which fails.
+    /// The noise bound; for ciphertexts from AES, the one that the key's quality test guarantees. Infinite if only a
+    /// failed device holds the ciphertext.
     pub(crate) fn bound(&self, params: &Params) -> Arc<Bound> {
         let (output, summands) = match &self.history {
             History::Known(bound) => return bound.clone(),
@@ -98,10 +97,10 @@ impl Ciphertext {
         let id = bound::hash(&words.map(|&x| modulus.canonical(x)).collect::<Vec<_>>());
         let bounds = model.bounds();
         Arc::new(if output && self.level == 1 {
-            // it has not been switched down, and a file may say anything
+            // at level 1 it has not been switched down, and a file may claim any noise
             Bound::unknown(bounds, id, params.log2_modulus(1), summands)
         } else if !output && noise > model.rho_log2 + AES_TAIL {
-            // bits
+            // bits of the bit layout
             Bound::unknown(bounds, id, noise, summands)
         } else {
             Bound::of_aes(bounds, id, output, summands)
@@ -109,7 +108,7 @@ impl Ciphertext {
     }
 
     /// log2 of a bound on the largest canonical embedding of the noise, which holds outside an event of probability
-    /// 2^-100; infinite under another set's parameters, and for an output of AES that only a device has which fails.
+    /// 2^-100. Infinite under another set's parameters, and for an output of AES that only a failed device holds.
     pub fn bound_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::INFINITY;
@@ -117,8 +116,8 @@ impl Ciphertext {
         self.bound(params).largest_log2(params.noise().bounds())
     }
 
-    /// log2 of half the modulus over the largest coefficient that the noise can have, but for an event of probability
-    /// 2^-100: by how much it may still grow. -∞ where [`Ciphertext::bound_bits`] is infinite.
+    /// log2 of half the modulus over the largest coefficient of the noise, outside an event of probability 2^-100: how
+    /// much the noise may still grow. -∞ where [`Ciphertext::bound_bits`] is infinite.
     pub fn room_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
@@ -128,14 +127,14 @@ impl Ciphertext {
         params.log2_modulus(self.level) - 1.0 - coefficient
     }
 
-    /// log2 of a bound on the probability that this decrypts to something else than the operations behind it say, or
-    /// that less than one bit is left of half the modulus.
+    /// log2 of a bound on the probability that this decrypts to a wrong result, or leaves less than one bit of half the
+    /// modulus. 0 under another set's parameters.
     ///
-    /// It is a probability over the noises of encryption, rounding and key switching, under the approximations named in
-    /// the source (`bound.rs`), and given that the AES batches behind the ciphertext are right: each has its own
-    /// probability of at most 2^-64. No operation returns a ciphertext with more than 2^-64 here, and an output of AES
-    /// has no more: that is what key generation tests. At level 1 that may be all that is known of an output;
-    /// operations on it are refused then. 0 under another set's parameters.
+    /// The probability is over the noises of encryption, rounding and key switching, under the approximations named in
+    /// the source (`bound.rs`). It assumes that the AES batches behind the ciphertext are right; each fails with a
+    /// probability of at most 2^-64. No operation returns a ciphertext with more than 2^-64 here, and key generation
+    /// tests that outputs of AES do not exceed it either. At level 1 that may be all that is known of an output;
+    /// operations on it are then refused.
     pub fn failure_log2(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return 0.0;
@@ -143,20 +142,20 @@ impl Ciphertext {
         let found = self.bounded_failure_log2(params);
         match self.history {
             History::Known(_) => found,
-            // not with public blocks beyond those of a mode
+            // the guarantee of AES does not cover further public blocks
             History::Aes { summands, .. } if summands <= MODE_SUMMANDS => found.min(LOG2_P_FAIL),
             History::Aes { .. } => found,
         }
     }
 
-    /// By the bound alone.
+    /// The failure probability by the bound alone.
     fn bounded_failure_log2(&self, params: &Params) -> f64 {
         let bounds: &BoundModel = params.noise().bounds();
         self.bound(params)
             .failure_log2(bounds, params.log2_modulus(self.level))
     }
 
-    /// Refuses what may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it.
+    /// Fails if this may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it in the error.
     pub(crate) fn checked(&self, params: &Params, what: &'static str) -> Result<()> {
         let failure_log2 = self.bounded_failure_log2(params);
         if failure_log2 <= LOG2_P_FAIL {
@@ -172,9 +171,9 @@ impl Ciphertext {
         })
     }
 
-    /// For results of circuits, [`Ciphertext::room_bits`]. For what comes from AES, its own measure: log2 of half the
-    /// modulus over the noise's standard deviation in coefficients, estimated. A coefficient is a sum over all
-    /// embeddings and close to normal, so 4 bits are sixteen standard deviations. -∞ under another set's parameters.
+    /// For results of circuits, [`Ciphertext::room_bits`]. For ciphertexts from AES, an estimate: log2 of half the
+    /// modulus over the noise's standard deviation in coefficients. A coefficient is a sum over all embeddings and
+    /// close to normal, so 4 bits are sixteen standard deviations. -∞ under another set's parameters.
     pub fn capacity_bits(&self, params: &Params) -> f64 {
         if !self.owner.is_of(params.id()) {
             return f64::NEG_INFINITY;
@@ -188,7 +187,7 @@ impl Ciphertext {
         }
     }
 
-    /// Level, multiplications left, noise bound, room and failure probability, for people.
+    /// A human-readable summary: level, noise bound, room and failure probability.
     pub fn summary(&self, params: &Params) -> Summary {
         Summary {
             level: self.level,
@@ -198,7 +197,6 @@ impl Ciphertext {
         }
     }
 
-    /// Brings it to memory, if a device has it.
     pub(crate) fn fetch(&self) -> Result<()> {
         for part in &self.parts {
             part.limbs.fetch()?;
@@ -206,15 +204,13 @@ impl Ciphertext {
         Ok(())
     }
 
-    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a ciphertext,
-    /// which it brings to memory.
+    /// As [`check_shape`](Self::check_shape), and checks that the ciphertext is under the secret key `id`.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.check_shape(params)?;
         Ok(self.owner.check_key("ciphertext", id)?)
     }
 
-    /// Whether this is of the set and has the level and the size that `params` give a ciphertext, which it brings to
-    /// memory.
+    /// Brings the ciphertext to memory, and checks its set, level and size.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
         self.fetch()?;
         self.check_set(params)?;
@@ -228,7 +224,7 @@ impl Ciphertext {
         Ok(())
     }
 
-    /// Whether this is of the set and has a level of it; its limbs may stay on a device.
+    /// Checks the set and the level; limbs may stay on a device.
     pub(crate) fn check_set(&self, params: &Params) -> Result<()> {
         self.owner.check_set("ciphertext", params.id())?;
         let most = params.top_level();
@@ -247,7 +243,7 @@ fn same(what: &'static str, found: usize, expected: usize) -> Result<()> {
     })
 }
 
-/// What is left of a ciphertext. Displays as one line.
+/// State of a ciphertext's noise. Displays as one line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// level in the chain of moduli
@@ -286,17 +282,16 @@ impl core::fmt::Debug for Ciphertext {
     }
 }
 
-/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for k
-/// = 0. The parts to be switched carry the scale of the plan with which
-/// [`Evaluator::relinearize`](crate::Evaluator::relinearize) switches them.
+/// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for
+/// k = 0. The parts to be key-switched carry the scale of the plan that
+/// [`Evaluator::relinearize`](crate::Evaluator::relinearize) uses.
 ///
-/// Sums of products with the same k are products; a ciphertext cannot be added, because it would
-/// be lost work to relinearise before all terms are summed.
+/// Products with the same k can be added. Ciphertexts cannot be added to them: relinearise after all terms are summed.
 #[derive(Clone)]
 pub struct Product {
     pub(crate) owner: Owner,
     pub(crate) level: usize,
-    /// k of the automorphism σ_{2^k} on the second factor
+    /// k of σ_{2^k}, the automorphism on the second factor
     pub(crate) frobenius: usize,
     pub(crate) parts: Vec<Poly>,
     pub(crate) noise: Noise,
@@ -304,7 +299,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// Whether this is of the secret key called `id` and has the level and the size that `params` give a product.
+    /// Brings the product to memory, and checks its set, key, level and size.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
         self.owner.check_set("ciphertext", params.id())?;
         let limbs = match (1..=params.top_level()).contains(&self.level) {
@@ -331,7 +326,7 @@ impl Product {
         self.level
     }
 
-    /// The noise carried along.
+    /// The noise estimate that the product carries.
     pub fn noise(&self) -> Noise {
         self.noise
     }

@@ -1,36 +1,36 @@
-//! Users' own circuits on the bytes that AES leaves, with modulus switching driven by the noise (GHS12 §3.3).
+//! Users' own circuits on the outputs of AES, with modulus switching driven by the noise (GHS12 §3.3).
 //!
-//! Every operation checks its operands, decides from the noise they carry at
-//! which level to work, and says what to do where levels or keys are missing. A level ℓ means ℓ - 1 multiplications
-//! left.
+//! Every operation checks its operands, chooses a level by their noise, and reports missing levels or keys. Level ℓ
+//! leaves ℓ - 1 multiplications.
 //!
-//! **Results are right.** Every ciphertext carries a bound on its noise that holds for any sequence of operations,
-//! dependent operands and chosen public bytes included, with the probability that it decrypts wrongly
-//! ([`Ciphertext::failure_log2`]). An operation that would leave more than 2^-64 is refused ([`Error::TooNoisy`],
-//! [`Error::TooDeep`]). The bound knows which noises are independent; where operands share noise it takes the worst
-//! case, so products of values that were computed from each other may take a level more. A product of a ciphertext with
-//! itself is its Frobenius image, which does not square the noise.
+//! **Results are right.** Every ciphertext carries a noise bound that holds for any sequence of operations, also for
+//! dependent operands and chosen public bytes, except with the failure probability of [`Ciphertext::failure_log2`].
+//! Operations that would exceed 2^-64 are refused ([`Error::TooNoisy`], [`Error::TooDeep`]). The bound knows which
+//! noises are independent and takes the worst case where operands share noise, so a product of values computed from
+//! each other may take one level more. A ciphertext times itself is computed as its Frobenius image, which does not
+//! square the noise.
 //!
-//! **Slots without a block.** A batch that is not full has been completed with blocks of zeros. Their slots hold AES of
-//! a zero block, or its inverse; under a key of GCM that is the key of its tags. [`Evaluator::sum_slots`] and products
-//! over slots take them in: multiply by a public mask first.
+//! **Slots without a block.** Partial batches are filled with blocks of zeros, whose slots hold AES, or its inverse, of
+//! a zero block; under a GCM key that is the authentication key. [`Evaluator::sum_slots`] and products over slots
+//! include them: multiply by a public mask first.
 //!
-//! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations stay at the level of their operands;
-//! operands at different levels meet at the lower one. Only a multiplication switches, as only it squares noise: the
-//! product at level ℓ is relinearised with the switch to ℓ - 1 merged in. With noises ρ·u and ρ·v it leaves ρ·u·v/D, D
-//! = 2^drop/ρ; so from u = v = D on, a chain of products would grow. Switching both factors first makes them ρ, at the
-//! price of one drop of the modulus. [`Evaluator::multiply`] computes the bound of both outcomes and switches first
-//! exactly if that leaves a product with more room under its modulus (modulus over bound, in bits). What still has room
-//! can come down later and is never worse off, so no level is spent before it pays. What AES outputs carries noise of
-//! its last round and the message, so a chain of many products spends one level on bringing it down first. At level 1
-//! the noise of the last round has not been switched down: at n = 32768 not even a sum of such outputs is known to be
-//! right, and it is refused. Leave one multiplication at least.
+//! **When the modulus is switched.** Sums, constants, Frobenius maps and rotations keep the level of their operands;
+//! operands at different levels meet at the lower one. Only multiplications switch, because only they square noise: the
+//! product at level ℓ is relinearised with the switch to ℓ - 1 merged in. Noises ρ·u and ρ·v leave ρ·u·v/D, D =
+//! 2^drop/ρ, so a chain of products grows from u = v = D on. Switching both factors first reduces them to ρ and costs
+//! one drop of the modulus. [`Evaluator::multiply`] computes the bound of both outcomes and switches first if that
+//! leaves the product more room under its modulus (modulus over bound, in bits). A ciphertext with room can come down
+//! later and is never worse off, so no level is spent before it pays.
+//!
+//! Outputs of AES carry the noise of the last round and the message, so a long chain of products first spends one level
+//! on them. At level 1 the noise of the last round has not been switched down: at n = 32768 not even a sum of such
+//! outputs is provably right, and it is refused. Leave at least one multiplication.
 //!
 //! | operation | levels | cost |
 //! |---|---|---|
 //! | sums, [`Evaluator::add_public`], constants | 0 | words only |
 //! | [`Evaluator::frobenius`], [`Evaluator::rotate`] | 0 | a key switch; one per bit of the step |
-//! | [`Evaluator::multiply`] | 1, plus those that noise asks for | a key switch |
+//! | [`Evaluator::multiply`] | 1, plus those that the noise requires | a key switch |
 //! | … of a ciphertext with itself | 1 | a key switch |
 //! | [`Evaluator::is_zero`], [`Evaluator::equals_byte`] | 3 | 4 key switches |
 //! | [`Evaluator::all`], [`Evaluator::any`] of k | ⌈log2 k⌉ | k - 1 key switches |
@@ -66,28 +66,24 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::borrow::Cow;
 
-/// Terms that one pass of [`Evaluator::combine`] sums.
 const COMBINED: usize = 48;
 
 /// How a public polynomial modulo 2 is lifted to integers before it multiplies a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lift {
-    /// Coefficients 0 and 1. In the normal basis their common part 1/2 adds up to 1/2 in all, so what counts is ±1/2
-    /// each: mean square n/4, and less for constants.
+    /// Coefficients 0 and 1. In the normal basis their common part 1/2 sums to a constant ±1/2, so each counts as ±1/2:
+    /// mean square n/4, and less for constants.
     ZeroOne,
-    /// Random signs on the ones (GHS12 §3.4), from this seed: mean square n/2 for random bytes. In the power basis,
-    /// where 0/1 polynomials peak at the embeddings near 1, this is the better lift; here it is there to be compared.
+    /// Random signs on the ones (GHS12 §3.4), from this seed: mean square n/2 for random bytes. This is the better lift
+    /// in the power basis, where 0/1 polynomials peak at the embeddings near 1; here it serves for comparison.
     Signs(Seed),
 }
 
 impl Evaluator<'_> {
     /// Sum with the same public byte in every slot.
     ///
-    /// Noise: plus at most 2^2 in the mean, as a constant is a sum of at most eight powers of ζ_17. Cost: one addition
-    /// per word.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
+    /// Noise: grows by at most 2^2 in the mean: a constant sums up to eight powers of ζ_17. Cost: one addition per
+    /// word.
     pub fn add_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
@@ -106,14 +102,11 @@ impl Evaluator<'_> {
         self.checked("sum with a byte", out)
     }
 
-    /// Slot-wise product with public bytes, one per slot; missing ones are zero. Level: kept.
+    /// Slot-wise product with public bytes, one per slot; missing ones are zero. Keeps the level.
     ///
-    /// Noise: times the largest embedding of the lifted polynomial, which is computed: 2^6.5 in the root mean square at
-    /// n = 32768 for random bytes, half a bit more with [`Lift::Signs`]; at most 2^13.4 for the worst. Cost: one
-    /// encoding, an embedding in double precision (15 ms at n = 32768) and one product per word.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
+    /// Noise: multiplied by the largest embedding of the lifted polynomial, which is computed: 2^6.5 rms at n = 32768
+    /// for random bytes, half a bit more with [`Lift::Signs`], 2^13.4 at worst. Cost: one encoding, one
+    /// double-precision embedding (15 ms at n = 32768) and one product per word.
     pub fn multiply_public(&self, a: &Ciphertext, bytes: &[u8], lift: Lift) -> Result<Ciphertext> {
         let params = self.params();
         let mut out = self.with_bound(a)?;
@@ -135,12 +128,9 @@ impl Evaluator<'_> {
         self.checked("product with public bytes", out)
     }
 
-    /// Σ c_i·x_i with public bytes c_i, at the lowest level of the x_i.
+    /// Σ c_i·x_i with public bytes c_i, for at least one term, at the lowest level of the x_i.
     ///
-    /// Noise: bounds, times the constants, add row by row. Cost: one product per word and term, in one pass.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if there are no terms, or one belongs to another set or key.
+    /// Noise: bounds add row by row, times the constants. Cost: one product per word and term, in one pass.
     pub fn combine(&self, terms: &[(&Ciphertext, u8)]) -> Result<Ciphertext> {
         let params = self.params();
         let level = self.common_level(&terms.iter().map(|t| t.0).collect::<Vec<_>>())?;
@@ -179,21 +169,15 @@ impl Evaluator<'_> {
 
     /// Slot-wise product.
     ///
-    /// Level: one below the level the factors are brought to, which is the lower of the two, or less where their noise
-    /// asks for it; at level 1 it stays, if that modulus holds a product (not at n = 32768). Noise: the product's,
-    /// divided by the drop, plus ρ. Cost: a key switch.
-    ///
-    /// # Errors
-    /// [`Error::TooDeep`] if the product would not fit its modulus at any level; also if the key is missing or an
-    /// operand belongs to another set or key.
+    /// Level: one below that of the factors, which come down to the lower of the two, or further if their noise
+    /// requires it. At level 1 it stays if the modulus holds a product, which it does not at n = 32768.
+    /// [`Error::TooDeep`] if no level holds the product. Noise: the product's, divided by the drop, plus ρ. Cost: a key
+    /// switch.
     pub fn multiply(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.multiply_frobenius(a, b, 0)
     }
 
-    /// Slot-wise product a·b^(2^k). For k up to 3 as [`Evaluator::multiply`], without a key switch for the map.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
+    /// Slot-wise product a·b^(2^k). For k up to 3 the map takes no key switch of its own.
     pub fn multiply_frobenius(
         &self,
         a: &Ciphertext,
@@ -218,11 +202,8 @@ impl Evaluator<'_> {
 
     /// Slot-wise product of three ciphertexts by [`Evaluator::three_way`].
     ///
-    /// Level: two below the level the factors are brought to, as far as there are. Cost: a key switch of two
-    /// polynomials.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`]; above [`Params::rotation_level`] there is no key.
+    /// Level: two below that of the factors, but at least 1; keys reach [`Params::rotation_level`]. Cost: a key switch
+    /// of two polynomials.
     pub fn multiply_three(
         &self,
         a: &Ciphertext,
@@ -238,7 +219,6 @@ impl Evaluator<'_> {
         self.three_way(&down(a)?, &down(b)?, &down(c)?)
     }
 
-    /// Level and noise after the relinearised product at `level`.
     fn product_outcome(&self, level: usize, k: usize, x: &Bound, y: &Bound) -> (usize, Bound) {
         let params = self.params();
         let plan = params.switching(level);
@@ -250,8 +230,7 @@ impl Evaluator<'_> {
         )
     }
 
-    /// The level at which a product of `factors` is best computed: see the module's text. `outcome(level, bounds)` is
-    /// the level and noise of the product from those of the factors.
+    /// The best level for a product of `factors`. `outcome(level, bounds)` is the level and noise of the product.
     fn product_level(
         &self,
         factors: &[&Ciphertext],
@@ -281,10 +260,7 @@ impl Evaluator<'_> {
         Ok(level)
     }
 
-    /// Lowest level of `all`.
-    ///
-    /// # Errors
-    /// If there are none, or one has not the shape of this set's ciphertexts.
+    /// The lowest level of `all`.
     fn common_level(&self, all: &[&Ciphertext]) -> Result<usize> {
         for c in all {
             c.check(self.params(), self.key_id())?;
@@ -302,7 +278,6 @@ impl Evaluator<'_> {
     }
 }
 
-/// The bound of `c` brought down to `level`.
 fn bound_at(params: &Params, c: &Ciphertext, level: usize) -> Bound {
     let bound = c.bound(params);
     if c.level == level {
@@ -312,7 +287,7 @@ fn bound_at(params: &Params, c: &Ciphertext, level: usize) -> Bound {
     lowered_bound(params, &bound, drop)
 }
 
-/// Whether these are the same ciphertext, or copies.
+/// Whether these are the same ciphertext or copies of it.
 fn same(a: &Ciphertext, b: &Ciphertext) -> Result<bool> {
     if core::ptr::eq(a, b) || a.level != b.level {
         return Ok(core::ptr::eq(a, b));
@@ -329,7 +304,6 @@ fn same(a: &Ciphertext, b: &Ciphertext) -> Result<bool> {
     Ok(limbs(a) == limbs(b))
 }
 
-/// The coefficients of the polynomial with `bytes` in its slots.
 fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
     let plain = plain_coefficients(params, bytes);
     match lift {
@@ -345,9 +319,6 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
 }
 
 /// Σ c_k·x_k of ciphertexts at one level, c_k given by exponents of ζ_17.
-///
-/// # Errors
-/// If a device has one of them and fails.
 pub(crate) fn combined(
     params: &Params,
     level: usize,
@@ -374,7 +345,7 @@ pub(crate) fn combined(
     Ok(parts)
 }
 
-/// Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level: both parts.
+/// Both parts of Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level.
 fn combined_limb(
     params: &Params,
     (at, i): (usize, usize),

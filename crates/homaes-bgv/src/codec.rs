@@ -8,15 +8,17 @@
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
-//! | computed values | set by `homaes` | | 0 (u8), then the same once; without the 0 in files of older versions |
+//! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
 //!
-//! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the
-//! modulus's length. Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns,
-//! rotations and s³ as far as the set has them (`Target::all`). Second halves are expanded from seeds by ChaCha20. In
-//! the evaluation key, the stream is the prime, of the seed that [`stream_seed`] gives for the digit's name; in keys
-//! of version 1 it is (key·2^16 + part·2^12 + digit·2^8)·2^8 + i of the key's seed. In the wrapped key, it is
-//! (c·round + j)·2^8 + i for ciphertext j of the c of a layout. i is the prime's number: last, low, middle, base,
-//! special, those of parts in one digit last.
+//! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length.
+//! Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns, rotations and s³ if the set has
+//! them (`Target::all`).
+//!
+//! Second halves are expanded from seeds by ChaCha20; i is the prime's number in the order last, low, middle, base,
+//! special, special primes of parts in one digit. In the evaluation key, the stream is the prime p, under the seed that
+//! [`stream_seed`] derives from the digit's name; in keys of version 1, the stream is (key·2^16 + part·2^12 +
+//! digit·2^8)·2^8 + i under the key's seed. In the wrapped key, it is (c·round + j)·2^8 + i for ciphertext j of the c
+//! of a layout.
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
@@ -46,8 +48,7 @@ use zeroize::{Zeroize, Zeroizing};
 const META: u16 = 1;
 const LIMBS: u16 = 2;
 const NOISE_BYTES: usize = 17;
-/// First byte of a value's record. No ciphertext has this level, so a value is not read as a batch, which has the bound
-/// of AES.
+/// First byte of a value's record. It is no valid level, so a value is never read as a batch with the bound of AES.
 const VALUE: u8 = 0;
 
 impl SecretKey {
@@ -56,9 +57,6 @@ impl SecretKey {
     }
 
     /// Reads a key of `params`.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
@@ -117,9 +115,6 @@ impl EvalKey {
     }
 
     /// Reads a key of `params` and expands its second halves.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
@@ -204,7 +199,7 @@ pub fn encode_batch(params: &Params, state: &State) -> Result<Vec<u8>> {
 }
 
 impl Aes<'_> {
-    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device: only the record is copied from it.
+    /// [`encode_batch`](crate::encode_batch), packed on the evaluator's device, which copies only the record to memory.
     ///
     /// # Errors
     /// As there, and if the device fails.
@@ -224,7 +219,7 @@ fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Resul
         if c.level != level {
             return Err(Error::field("level", c.level, level));
         }
-        // the reader takes the noise for that of a last round, with so many public blocks at most
+        // readers assume the noise of a last round, with at most this many public blocks
         if let History::Aes { summands, .. } = c.history
             && summands > MODE_SUMMANDS
         {
@@ -248,14 +243,12 @@ fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Resul
     Ok(body)
 }
 
-/// Level and noise.
 fn put_head(c: &Ciphertext, out: Encoder) -> Encoder {
     out.u8(c.level as u8)
         .noise(c.noise.rms_log2)
         .noise(c.noise.tail_log2)
 }
 
-/// Level, noise, both halves.
 fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
     let parts = c.parts.iter();
     parts.fold(put_head(c, out), |out, part| {
@@ -263,7 +256,7 @@ fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
     })
 }
 
-/// What [`put_ciphertext`] put; `level` refuses a level that cannot be.
+/// Reads what [`put_ciphertext`] wrote; `level` checks the level.
 fn take_ciphertext(
     params: &Params,
     owner: Owner,
@@ -286,16 +279,16 @@ fn take_ciphertext(
     })
 }
 
-/// Bytes of the record of a computed ciphertext at `level`.
+/// Bytes of a computed ciphertext's record at `level`.
 pub(crate) fn value_bytes(params: &Params, level: usize) -> u64 {
     1 + NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level))
 }
 
-/// The record of a ciphertext that a program computed under the secret key called `key`, for its owner to decrypt: it
-/// does not hold the bound on the noise, and [`decode_batch`] refuses it.
+/// The record of a ciphertext that a program computed under the secret key `key`, for its owner to decrypt. It lacks
+/// the noise bound, so [`decode_batch`] refuses it.
 ///
 /// # Errors
-/// If it is of another set or key, or may decrypt wrongly with a probability above 2^-64.
+/// If the ciphertext is of another set or key, or may decrypt wrongly with a probability above 2^-64.
 pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u8>> {
     c.check(params, key)?;
     if c.failure_log2(params) > LOG2_P_FAIL {
@@ -305,9 +298,9 @@ pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u
     Ok(put_ciphertext(params, c, out).finish())
 }
 
-/// The ciphertext in the record of a value: to be decrypted alone, for nothing bounds its noise.
+/// The ciphertext in a value's record. Only decrypt it: its noise bound is unknown.
 pub(crate) fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> Result<Ciphertext> {
-    // a record of an older version begins with the level
+    // older records begin with the level
     let mut input = Decoder::new(body.strip_prefix(&[VALUE]).unwrap_or(body));
     let (owner, top) = (Owner::new(params.id(), key), params.top_level());
     let level = |level| match (1..=top).contains(&level) {
@@ -320,21 +313,14 @@ pub(crate) fn decode_value(params: &Params, key: Option<KeyId>, body: &[u8]) -> 
 }
 
 impl SecretKey {
-    /// The bytes in the slots of the record of a computed ciphertext, and the bits between its noise and failure.
-    ///
-    /// # Errors
-    /// Names what is wrong with the record; [`Error::NotBytes`] if it is not of this key, or its noise has grown too
-    /// large.
+    /// The bytes in the slots of a computed ciphertext's record, and the bits between its noise and failure.
     pub(crate) fn decrypt_value(&self, body: &[u8]) -> Result<(Vec<u8>, f64)> {
         self.decrypt(&decode_value(self.params(), Some(self.id()), body)?)
     }
 }
 
-/// The ciphertexts of `layout` at `level` from the body of one batch record. `key` is that of the file's header:
-/// without it, the ciphertexts are taken for those of whichever key they are used with.
-///
-/// # Errors
-/// Names what is wrong with the record.
+/// The ciphertexts of `layout` at `level` from the body of one batch record. `key` is that of the file's header;
+/// without it, the ciphertexts are accepted under any key.
 pub fn decode_batch(
     params: &Params,
     key: Option<KeyId>,
@@ -370,7 +356,7 @@ pub fn decode_batch(
     })
 }
 
-/// A noise figure that is a number and within what any chain can hold.
+/// Checks that a noise figure is a number within the range of any chain.
 fn bounded(bits: f64) -> Result<f64> {
     if (-64.0..=4096.0).contains(&bits) {
         return Ok(bits);
@@ -378,8 +364,8 @@ fn bounded(bits: f64) -> Result<f64> {
     Err(Error::NoiseBits { found: bits })
 }
 
-/// Sizes of the files of a set, without making them: secret, evaluation key, and wrapped key of the largest AES key for
-/// the first layout.
+/// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key
+/// for the first layout.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {

@@ -1,8 +1,8 @@
-//! Where key switches, modulus switches and sums are computed.
+//! Devices, which compute key switches, modulus switches and sums.
 //!
-//! An [`Evaluator`](crate::Evaluator) gives its [`Device`] polynomials and gets polynomials back; it does not look into
-//! them. A device may leave results in its own memory ([`Limbs`](homaes_rns::Limbs)): the next operation finds them
-//! there, and whatever else reads them gets a copy.
+//! An [`Evaluator`](crate::Evaluator) passes polynomials to its [`Device`] and gets polynomials back, without reading
+//! them. A device may keep results in its own memory ([`Limbs`](homaes_rns::Limbs)) for the next operation; other
+//! readers get a copy.
 
 use crate::encrypt;
 use crate::error::Result;
@@ -18,31 +18,24 @@ pub use crate::keyswitch::{
     Addend, KeyPoly, Pass, Post, Products, Shape, Summands, Sums, SwitchKey,
 };
 
-/// A processor, or something beside it with a memory of its own.
+/// The processor, or an accelerator with its own memory.
 ///
-/// Every operation gives the residues that [`Processor`] gives; which of the lazy words stands for one may differ.
+/// Every operation returns the residues that [`Processor`] returns, possibly as other lazy words. It fails with
+/// [`Error::Device`](crate::Error::Device) if the device fails, and key switches also with
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 pub trait Device: Send + Sync {
-    /// Products with their key switch and division: for each, two polynomials over the plan's target basis.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled); [`Error::Device`](crate::Error::Device) if the device fails.
+    /// Products with their key switch and division: two polynomials each over the plan's target basis.
     fn products(&self, pass: &Pass<'_>, products: &Products<'_>) -> Result<Vec<[Poly; 2]>>;
 
-    /// Sums with their key switch and division, likewise.
-    ///
-    /// # Errors
-    /// As [`products`](Self::products).
+    /// Sums with their key switch and division: two polynomials each over the plan's target basis.
     fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>>;
 
-    /// Whether it is best given all columns of a state in one pass, rather than one in each of several side by side.
+    /// Whether all columns of a state should go into one pass, rather than one each into parallel passes.
     fn joins_columns(&self) -> bool {
         false
     }
 
-    /// A modulus switch of each of several polynomials.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    /// Modulus-switches several polynomials.
     fn mod_down(
         &self,
         params: &Params,
@@ -51,12 +44,9 @@ pub trait Device: Send + Sync {
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
-    /// MixColumns of columns of four ciphertexts over the primes `basis`, or its inverse: row r of a column becomes Σ_j
-    /// c_j times row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). The level stays;
-    /// noise is multiplied by the power of the constants.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    /// MixColumns, or its inverse, of columns of four ciphertexts over the primes `basis`: row r of a column becomes
+    /// Σ_j c_j times row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). Keeps the
+    /// level and multiplies noise by the power of the constants.
     fn mix_columns(
         &self,
         params: &Params,
@@ -74,26 +64,17 @@ pub trait Device: Send + Sync {
         columns.iter().map(column).collect()
     }
 
-    /// Adds `b` to `a`, over the primes `basis`.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails; `a` is then as it was.
+    /// Adds `b` to `a`, over the primes `basis`. If this fails, `a` is unchanged.
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()>;
 
-    /// A copy of `a`, where the device computes: without a copy of words, if they are there.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    /// A copy of `a` on the device; words that are already there are not copied.
     fn copy(&self, _params: &Params, a: &Poly) -> Result<Poly> {
         a.limbs.fetch()?;
         Ok(a.clone())
     }
 
-    /// The polynomials of public plaintexts modulo the primes `basis`, each added to its polynomial of `onto` if there
-    /// are any.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    /// The polynomials of public plaintexts modulo the primes `basis`, each added to its polynomial of `onto` unless
+    /// that is empty.
     fn public(
         &self,
         params: &Params,
@@ -104,14 +85,8 @@ pub trait Device: Send + Sync {
         encrypt::public(params, basis, all, onto)
     }
 
-    /// Writes polynomials over the primes `basis` as files have them, one slice for each: canonical residues, packed at
-    /// the length of their prime.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
-    ///
-    /// # Panics
-    /// If a slice has another length than the polynomial in a file.
+    /// Writes polynomials over the primes `basis` in the format of files, each into a slice of that length: canonical
+    /// residues, packed at the length of their prime.
     fn pack(
         &self,
         params: &Params,
@@ -122,16 +97,10 @@ pub trait Device: Send + Sync {
         residues::pack(params, basis, all, out)
     }
 
-    /// Copies `a` to the device's memory, for operations to come. They do so themselves with what is not there.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device fails.
+    /// Copies `a` to the device ahead of use; operations copy missing polynomials themselves.
     fn upload(&self, a: &Poly) -> Result<()>;
 
     /// Copies `a` to memory.
-    ///
-    /// # Errors
-    /// [`Error::Device`](crate::Error::Device) if the device that has it fails.
     fn download(&self, a: &Poly) -> Result<()> {
         Ok(a.limbs.fetch()?)
     }

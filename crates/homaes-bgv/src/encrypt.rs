@@ -1,8 +1,8 @@
 //! Encryption and decryption.
 //!
-//! Neither branches nor indexes on secrets: sampling scans with masks, residues are corrected with
-//! minima, slots are encoded and decoded by masked linear maps, phases are rounded as integers. What does show is
-//! whether a decryption failed.
+//! Runs without branches or indexes on secrets: samplers scan with masks, residues are corrected with minima, slots are
+//! encoded and decoded by masked linear maps, phases are rounded as integers. Only whether a decryption failed is
+//! visible.
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     Poly::from_signed(params.rns(), params.basis(level), &signed)
 }
 
-/// The coefficients 0 and 1 of the plaintext polynomial of public `bytes`, one per slot.
+/// The 0/1 coefficients of the plaintext polynomial of public `bytes`, one per slot.
 pub(crate) fn plain_coefficients(params: &Params, bytes: &[u8]) -> Vec<i64> {
     let mut bits = vec![0u64; params.ring().n()];
     params.slots().encode(bytes, &mut bits);
@@ -107,8 +107,8 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
-    /// The noise polynomial's parity (the message) and its largest coefficient over the modulus, at most 1/2, in units
-    /// of 2^-63.
+    /// The message, which is the noise's parity, and the largest coefficient over the modulus (≤ 1/2), in units of
+    /// 2^-63.
     fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
         let params = self.params();
         let mut phase = self.phase_of(c)?;
@@ -119,36 +119,35 @@ impl SecretKey {
     /// One byte per slot, and the margin as in [`Decrypted`](crate::Decrypted).
     ///
     /// # Errors
-    /// [`Error::NotBytes`] if the result is no vector of bytes: another key, or noise beyond the
-    /// modulus. Detected with certainty up to 2^-(n/2) where 257 divides m. [`Error::OtherShape`] if the
-    /// ciphertext belongs to another parameter set and shows it by its level or its size. [`Error::TooNoisy`] where the
-    /// ciphertext's own bound says so.
+    /// [`Error::NotBytes`] if the result is no vector of bytes, because of a wrong key or too much noise; where 257
+    /// divides m, this goes undetected with a probability of 2^-(n/2). [`Error::OtherShape`] if level or size show that
+    /// the ciphertext belongs to another parameter set. [`Error::TooNoisy`] if the ciphertext's own bound is too large.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         c.check(self.params(), self.id())?;
-        // public: the bound that the ciphertext carries
+        // this may branch: the bound is public
         if let History::Known(_) = c.history {
             c.checked(self.params(), "decryption")?;
         }
         self.bytes_and_margin(c)
     }
 
-    /// [`SecretKey::decrypt`] from where the secret comes in.
+    /// The part of [`SecretKey::decrypt`] that reads the secret.
     #[inline(never)]
     fn bytes_and_margin(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
         let (bits, largest) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
-        // of 1/2 over `largest` 2^-63; a noise of nothing counts as one unit
+        // 1/2 over `largest`·2^-63; a noise of 0 counts as one unit
         let margin = -2.0 - torus::log2_fraction(largest | 1);
         Ok((bytes.map_err(|_| Error::NotBytes)?, margin))
     }
 
-    /// The measured noise of a ciphertext: log2 of the root mean square and of the largest
-    /// canonical embedding. The coefficients are found modulo the first primes of the level, up to 126
-    /// bits, and must be below half their product: 2^27 at level 1, 2^41 at level 2, 2^55 at level 3,
-    /// between 2^73 and 2^119 above, with the primes of the declared sets.
+    /// The measured noise of a ciphertext: log2 of the root mean square and of the largest canonical embedding. The
+    /// coefficients are recovered modulo the first primes of the level, up to 126 bits, and must be below half their
+    /// product: 2^27 at level 1, 2^41 at level 2, 2^55 at level 3, between 2^73 and 2^119 above, with the primes of the
+    /// declared sets.
     ///
     /// # Panics
-    /// On a ciphertext of another set, and on one that only a device has which failed.
+    /// If the ciphertext belongs to another set, or only a failed device holds it.
     pub fn measure_noise(&self, c: &Ciphertext) -> (f64, f64) {
         let squares = self.noise_embeddings(c);
         let mean = squares.iter().sum::<f64>() / squares.len() as f64;
@@ -170,8 +169,8 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// Encrypts one byte per slot; short input is padded with zero bytes. The result is at the top
-    /// level with noise ρ: the encryption noise, 2^17 at n = 32768, leaves with one special prime.
+    /// Encrypts one byte per slot; short input is padded with zero bytes. The result is at the top level with noise ρ:
+    /// dropping one special prime removes the encryption noise, 2^17 at n = 32768.
     ///
     /// # Errors
     /// If there are more bytes than slots.
@@ -226,11 +225,11 @@ pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext
     without_key(params, encode(params, bytes, level), level)
 }
 
-/// Public bytes, one per slot, with signs for the coefficients 0 and 1 of their polynomial.
+/// Public bytes, one per slot, with signs for their polynomial's 0/1 coefficients.
 pub struct Plaintext<'a> {
-    /// as many as [`Slots::count`](homaes_math::slots::Slots::count)
+    /// one for each of [`Slots::count`](homaes_math::slots::Slots::count)
     pub bytes: &'a [u8],
-    /// bit `i % 8` of byte `i / 8` is 1 where coefficient `i` is negated
+    /// bit `i % 8` of byte `i / 8` is 1 if coefficient `i` is negated
     pub signs: Vec<u8>,
 }
 
@@ -244,7 +243,7 @@ impl<'a> Plaintext<'a> {
     }
 }
 
-/// See [`Device::public`](crate::device::Device::public): on the processor.
+/// [`Device::public`](crate::device::Device::public) on the processor.
 pub(crate) fn public(
     params: &Params,
     basis: &[usize],
@@ -269,7 +268,7 @@ pub(crate) fn public(
     all.par_iter().enumerate().map(poly).collect()
 }
 
-/// The ciphertext of a public polynomial at `level`: no key, no error.
+/// The trivial ciphertext of a public polynomial at `level`: no key, no error.
 pub(crate) fn without_key(params: &Params, message: Poly, level: usize) -> Ciphertext {
     let zero = Poly {
         limbs: Limbs::zero(params.ring().n(), params.basis(level).len()),
@@ -283,7 +282,7 @@ pub(crate) fn without_key(params: &Params, message: Poly, level: usize) -> Ciphe
     }
 }
 
-/// `bytes` filled up with zeros to one per slot.
+/// `bytes` padded with zeros to one per slot.
 pub(crate) fn padded(params: &Params, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>> {
     let slots = params.slots().count();
     mismatch::check_count("bytes", bytes.len(), slots)?;
@@ -299,8 +298,7 @@ mod tests {
     use homaes_math::Ring;
     use homaes_math::embed::squared_magnitudes;
 
-    /// A plaintext whose coefficients are chosen to add up at an embedding is n/π there, and with signs no larger than
-    /// others.
+    /// Coefficients chosen to add up at an embedding reach n/π there; with signs they are no larger than others.
     #[test]
     fn signs_undo_what_is_chosen() {
         let ring = Ring::new(255).unwrap();
@@ -310,7 +308,7 @@ mod tests {
             at.iter().for_each(|&i| x[i] = 1.0);
             squared_magnitudes(&ring, &x)[0]
         };
-        // |ω_0 + ω_i|² is above 2 where both point the same way
+        // |ω_0 + ω_i|² is above 2 if both point the same way
         let chosen = (0..n).map(|i| i64::from(i == 0 || unit(&[0, i]) > 2.0));
         let mut coefficients: Vec<i64> = chosen.collect();
         let largest = |coefficients: &[i64]| {

@@ -1,4 +1,4 @@
-//! What a file, a key or a choice of parameters can cause.
+//! Errors of files, keys and parameters.
 
 use homaes_aes::Layout;
 use homaes_rns::Fault;
@@ -9,42 +9,42 @@ use homaes_wire::WireError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The container is damaged or belongs elsewhere.
+    /// The container is damaged or of the wrong kind.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The run was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are as they were:
-    /// the batch can be computed again, by the processor for one.
+    /// A [`Device`](crate::device::Device) other than the processor failed. Keys and public blocks are unchanged, so
+    /// the batch can be computed again, for example on the processor.
     #[error(transparent)]
     Device(#[from] Fault),
     /// The circuit could not be evaluated.
     #[error(transparent)]
     Eval(#[from] homaes_aes::EvalError),
-    /// The decrypted polynomial is not made of bytes.
+    /// The decrypted polynomial does not encode bytes.
     #[error("the decryption is not a vector of bytes: wrong secret key, or too much noise")]
     NotBytes,
-    /// Objects that do not go together.
+    /// Objects that do not fit together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// A field of a file has a value outside its range.
+    /// A field of a file is outside its range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A noise figure in a file is outside what any chain can hold.
+    /// A noise figure in a file is outside the range of any chain.
     #[error("record noise bits: found {found:?}, expected -64 to 4096")]
     NoiseBits {
         /// value found
         found: f64,
     },
-    /// A ciphertext does not have the level or the size that the parameters give it.
+    /// A ciphertext's level or size does not match the parameters.
     #[error("ciphertext of another set: found {found} {what}, expected {expected}")]
     OtherShape {
         /// what was counted
         what: &'static str,
         /// count found
         found: usize,
-        /// what it should be; at most that, for levels
+        /// expected count; for levels, the maximum
         expected: usize,
     },
     /// A user's circuit multiplies more often than its inputs allow.
@@ -53,21 +53,21 @@ pub enum Error {
          with a set that leaves more than {set}"
     )]
     TooDeep {
-        /// multiplications the operation needs, at least
+        /// multiplications that the operation needs, at least
         needed: usize,
         /// multiplications left on its inputs
         left: usize,
         /// the set
         set: &'static str,
     },
-    /// An operation of users' circuits would leave a ciphertext whose noise may not fit its modulus.
+    /// An operation of users' circuits would return a ciphertext whose noise may not fit its modulus.
     #[error(
         "{what} at level {level} of set {set}: the noise may reach 2^{noise_bits:.1} under a modulus of \
          2^{modulus_bits:.1}, and the bound on the probability of a wrong result would be 2^{failure_log2:.0}, above \
          2^-64; switch the operands down or multiply them earlier, add or scale less, or use a set with more levels"
     )]
     TooNoisy {
-        /// what would have been computed
+        /// refused operation
         what: &'static str,
         /// log2 of the bound on the probability of a wrong result
         failure_log2: f64,
@@ -80,7 +80,7 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
-    /// There is no key for an operation of users' circuits, or not at this level.
+    /// There is no key for an operation of users' circuits, or none at this level.
     #[error(
         "no key for a {what} at level {level} of set {set}: {}",
         if *most == 0 {
@@ -99,7 +99,7 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
-    /// The chain of moduli has not the levels in which bits are lifted.
+    /// The chain of moduli lacks the levels in which bits are lifted.
     #[error(
         "set {set}: its levels are those of bits, and its bytes cannot be lifted; use a set for bytes, such as \
          bgv/aes192"
@@ -108,19 +108,19 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
-    /// A state between rounds was given where a result of AES is wanted.
+    /// A state between rounds was passed instead of a result of AES.
     #[error("found a state between rounds, expected a result of AES")]
     NotFinished,
-    /// A state of bits was given where one of bytes is wanted.
+    /// A state of bits was passed instead of one of bytes.
     #[error("found layout bits, expected a byte layout; use sliced or packed")]
     BitsLayout,
-    /// An operation over several ciphertexts was given none.
+    /// An operation over several ciphertexts got none.
     #[error("no ciphertexts to combine, expected at least one")]
     NoOperands,
-    /// A wrapped key was asked for without any layout.
+    /// A wrapped key was requested without any layout.
     #[error("no layout to wrap the key for, expected at least one")]
     NoLayouts,
-    /// A layout was asked for, or stands in a file, twice.
+    /// A layout occurs twice in a request or a file.
     #[error("layout {layout} twice in one wrapped key, expected once")]
     LayoutTwice {
         /// layout
@@ -137,7 +137,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A field, or an argument, that should be `expected`.
+    /// An error for a field or argument whose value should be `expected`.
     pub(crate) fn field(what: &'static str, found: usize, expected: usize) -> Self {
         FieldError::new(what, found as u64, expected as u64).into()
     }

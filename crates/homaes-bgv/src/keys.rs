@@ -9,23 +9,23 @@
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
 //!
-//! Every key-switching key comes in two parts, three in a set for bits alone, an encryption of its own for each tail:
-//! levels S1 have another tail prime than S0 and S2, and a key that held both would be published modulo their product.
-//! AES multiplies at S1 by the keys of k = 1 and 2 alone ([`crate::aes::subbytes`]). The other keys but that for s²
-//! hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. Sets with parts in one
+//! Every key-switching key comes in two parts, three in a set for bits alone. Each part is a separate encryption for
+//! one tail: levels S1 have another tail prime than S0 and S2, and a key with both would be published modulo their
+//! product. At S1, AES only multiplies by the keys of k = 1 and 2 ([`crate::aes::subbytes`]). Except for s², the other
+//! keys hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. Sets with parts in one
 //! digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has
-//! more digits.
+//! several digits.
 //!
-//! A set for bits alone has one key, that of s².
+//! A set for bits alone has one key, that for s².
 //!
-//! Rotations of users' circuits happen after AES, at low levels: their keys hold the primes of those levels
-//! only ([`Target::primes`]), and only steps that are powers of two, from which [`Evaluator::rotate`]
-//! composes the others (GHS12, appendix: generators of the group instead of all elements).
+//! Users' circuits rotate after AES, at low levels. Their keys hold the primes of those levels only
+//! ([`Target::primes`]), and exist only for steps that are powers of two; [`Evaluator::rotate`] composes the others
+//! (GHS12, appendix: generators of the group instead of all elements).
 //!
 //! [`Evaluator::rotate`]: crate::Evaluator::rotate
 //!
-//! The second half of every pair is uniform and stands in files as a seed. Keys encrypt functions of
-//! the secret they are made under: circular security is assumed, as everywhere in levelled FHE.
+//! The second half of every pair is uniform and is a seed in files. Keys encrypt functions of the secret that they are
+//! under: circular security is assumed, as everywhere in levelled FHE.
 
 use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
@@ -46,10 +46,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Largest k with a key for σ^k(s).
 pub(crate) const FROBENIUS_KEYS: usize = 7;
-/// Secrets drawn before key generation gives up: a set that refuses this many is not sound.
+/// Secrets drawn before key generation gives up; a sound set never refuses this many.
 const KEY_TRIES: usize = 100;
 
-/// What a key-switching key switches from.
+/// The source of a key-switching key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// σ_{2^k}(s), 1 <= k <= 7
@@ -58,14 +58,14 @@ pub(crate) enum Target {
     Product(usize),
     /// τ(s) for the translation τ that adds to (e3, e5, e257), over all primes
     Translate([usize; 3]),
-    /// the same over the primes of low levels
+    /// the same, over the primes of low levels
     Rotate([usize; 3]),
     /// s³ over the primes of low levels
     Cube,
 }
 
 impl Target {
-    /// Everything that the keys of a set switch from, in the order of files.
+    /// All sources of a set's keys, in the order of files.
     pub(crate) fn all(params: &Params) -> Vec<Self> {
         if !params.has_bytes() {
             return vec![Self::Product(0)];
@@ -92,7 +92,7 @@ impl Target {
         out
     }
 
-    /// What users know the key as.
+    /// The name of the key for users.
     fn name(self) -> &'static str {
         match self {
             Self::Frobenius(_) => "Frobenius",
@@ -121,14 +121,14 @@ impl Target {
         let aes_at_middle = matches!(self, Self::Frobenius(1 | 2) | Self::Product(0..=2));
         match (self, part.tail) {
             (Self::Rotate(_) | Self::Cube, _) => params.rotation_level(),
-            // no primes in chains without such levels
+            // empty in chains without such levels
             (_, Tail::Outer | Tail::Low) => params.top_level(),
             _ if aes_at_middle || params.offers(Layout::Bits) => params.top_level(),
             _ => params.rotation_level(),
         }
     }
 
-    /// Primes of `part` of the key, none if there is no such part.
+    /// Primes of `part` of the key; empty if there is no such part.
     pub(crate) fn primes(self, params: &Params, part: KeyPart) -> Vec<usize> {
         params.key_primes(self.level(params, part), part)
     }
@@ -151,12 +151,12 @@ pub struct SecretKey {
 }
 
 impl SecretKey {
-    /// Draws a secret whose noise behaviour is acceptable: the probability that some orbit of
-    /// embeddings runs away during one batch, bounded for this very secret by [`crate::noise::runaway`], is
-    /// at most 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
+    /// Draws secrets until one has acceptable noise: for this very secret, the probability that some orbit of
+    /// embeddings runs away during one batch ([`crate::noise::runaway`]) is at most
+    /// 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
     ///
     /// # Errors
-    /// If many secrets in a row are refused, which a sound parameter set makes impossible.
+    /// If many secrets in a row are refused, which cannot happen with a sound parameter set.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
         let mut coefficients = vec![0; params.ring().n()];
         for _ in 0..KEY_TRIES {
@@ -192,25 +192,23 @@ impl SecretKey {
         &self.params
     }
 
-    /// Random public name that ties keys and ciphertexts to this secret.
+    /// Random name that links keys and ciphertexts to this secret; public.
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// The coefficients, a byte each.
     fn bytes(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(self.coefficients.iter().map(|&c| c as u8).collect())
     }
 
-    /// The coefficients as a file has them: 0, 1, 2 for 0, 1, -1.
+    /// The coefficients in the format of files: 0, 1, 2 for 0, 1, -1.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
         let residues = self.coefficients.iter().map(|&c| c.rem_euclid(3) as u64);
         let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
         Zeroizing::new(Encoder::new().residues(3, &residues).finish())
     }
 
-    /// Coefficients of the secret in the normal basis, -1, 0 or 1: for keys of other schemes under which the secret is
-    /// encrypted.
+    /// Coefficients of the secret in the normal basis, -1, 0 or 1, for encryption under keys of other schemes.
     pub fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }
@@ -260,7 +258,7 @@ impl core::fmt::Debug for SecretKey {
     }
 }
 
-/// An encryption of zero with which anyone can encrypt.
+/// An encryption of zero, with which anyone can encrypt.
 pub struct PublicKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
@@ -269,8 +267,8 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// A public key modulo the top level and one special prime, which the first modulus switch of
-    /// every encryption removes together with most of its noise.
+    /// A public key modulo the top level and one special prime. The first modulus switch of every encryption drops that
+    /// prime and most of the encryption noise.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params().clone();
         let mut basis = params.basis(params.top_level()).to_vec();
@@ -307,11 +305,11 @@ impl core::fmt::Debug for PublicKey {
     }
 }
 
-/// Everything a server needs to evaluate; public.
+/// All key-switching keys of a server; public.
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
-    /// what the keys switch from
+    /// sources of the keys
     pub(crate) targets: Vec<Target>,
     pub(crate) keys: Vec<SwitchKey>,
 }
@@ -319,7 +317,7 @@ pub struct EvalKey {
 impl EvalKey {
     /// All key-switching keys of `secret`.
     ///
-    /// Cost: a transform per limb and a Gaussian polynomial per digit of every key; about a second on two cores for
+    /// Cost: a transform per limb and a Gaussian polynomial per digit of every key, about a second on two cores for
     /// `bgv/aes128`.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
         let params = secret.params();
@@ -358,7 +356,7 @@ impl EvalKey {
         self.id
     }
 
-    /// The key switching from `target`, if there is one.
+    /// The key for `target`, if there is one.
     pub(crate) fn key(&self, target: Target) -> Result<&SwitchKey> {
         let mut pairs = self.targets.iter().zip(&self.keys);
         let found = pairs.find(|p| *p.0 == target);
@@ -369,7 +367,7 @@ impl EvalKey {
             }))
     }
 
-    /// The key switching from `target` by `plan`, which is one of `level`.
+    /// The key for `target`, if it covers `plan`, which is one of `level`.
     pub(crate) fn key_at(
         &self,
         target: Target,
@@ -383,7 +381,7 @@ impl EvalKey {
         Err(Error::NoKey {
             what: target.name(),
             level,
-            // levels S2 and S0 have every key of AES, and the level below S1 is S2
+            // levels S2 and S0 have every key of AES, and S2 is the level below S1
             most: level - 1,
             set: self.params.set().name.as_str(),
         })
@@ -398,10 +396,10 @@ impl core::fmt::Debug for EvalKey {
     }
 }
 
-/// The file of the evaluation key of a secret key, made digit by digit.
+/// The file of an evaluation key, computed digit by digit.
 pub struct EvalKeyFile<'s> {
     secret: &'s SecretKey,
-    /// of the uniform halves
+    /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
     /// in the order of the file
@@ -413,12 +411,10 @@ pub(crate) struct KeyDigit {
     target: Target,
     part: KeyPart,
     pub(crate) digit: usize,
-    /// primes of the part
     pub(crate) primes: Vec<usize>,
 }
 
 impl KeyDigit {
-    /// The digits of `part` of the key for `target`, in order.
     pub(crate) fn all(
         params: &Params,
         target: Target,
@@ -433,7 +429,7 @@ impl KeyDigit {
         })
     }
 
-    /// What it encrypts: names its streams.
+    /// Identifies the digit's message, and so its streams.
     pub(crate) fn name(&self) -> [u64; 6] {
         let [kind, a, b, c] = match self.target {
             Target::Frobenius(k) => [0, k, 0, 0],
@@ -453,14 +449,14 @@ impl KeyDigit {
 }
 
 impl<'s> EvalKeyFile<'s> {
-    /// A new evaluation key.
+    /// An evaluation key with a random seed.
     pub fn generate(secret: &'s SecretKey, rng: &mut impl CryptoRng) -> Self {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
         Self::of_seed(secret, seed)
     }
 
-    /// The evaluation key that begins with this seed.
+    /// The evaluation key with this seed.
     pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
         let params = secret.params();
         let targets = Target::all(params).into_iter();
@@ -482,8 +478,7 @@ impl<'s> EvalKeyFile<'s> {
         self.secret.id()
     }
 
-    /// Both halves: an encryption of P times what is switched from, modulo the primes of the digit, and 0 modulo the
-    /// others.
+    /// Both halves: an encryption of P times the source modulo the digit's primes, and of 0 modulo the others.
     pub(crate) fn pair(&self, digit: &KeyDigit) -> [Poly; 2] {
         let params = self.params();
         let a = digit.uniform(params, &self.seed);
@@ -512,7 +507,7 @@ impl core::fmt::Debug for EvalKeyFile<'_> {
     }
 }
 
-/// The image of s, or for products s or s² times it, modulo prime `i`, stored and canonical.
+/// The image of s, for products times s or s², modulo prime `i`; stored and canonical.
 fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words) {
     let params = secret.params();
     let m = params.modulus(i);
@@ -533,18 +528,18 @@ fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words
     }
 }
 
-/// Stream number of the uniform half of digit `digit` (below 16) of one part of key `index` in files of version 1.
+/// Version 1 files: stream number of the uniform half of digit `digit` (below 16) of one part of key `index`.
 pub(crate) fn key_stream(index: usize, part: KeyPart, digit: usize) -> u64 {
     (index as u64) << 16 | (part.number() as u64) << 12 | (digit as u64) << 8
 }
 
-/// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The
-/// limb of RNS prime i takes the ChaCha stream `stream · 256 + i`.
+/// The uniform polynomial `stream` of `seed`: canonical values, read as stored evaluation form. The limb of RNS prime i
+/// takes the ChaCha stream `stream · 256 + i`.
 pub(crate) fn uniform_poly(params: &Params, seed: &Seed, stream: u64, basis: &[usize]) -> Poly {
     uniform_limbs(params, seed, |i| stream << 8 | i as u64, basis)
 }
 
-/// The same where the limb of RNS prime i takes the ChaCha stream `stream(i)`.
+/// As [`uniform_poly`], where the limb of RNS prime i takes the ChaCha stream `stream(i)`.
 fn uniform_limbs(
     params: &Params,
     seed: &Seed,

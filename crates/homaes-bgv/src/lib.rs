@@ -1,8 +1,7 @@
 //! BGV modulo 2 over Z\[X\]/Φ_m, and AES on it: packed, byte-sliced and bit-sliced.
 //!
-//! Follows Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit* (CRYPTO 2012,
-//! eprint 2012/099; "GHS12"), with the ring, the chain of moduli and the fused round described in
-//! [`sets`], [`Aes`] and the modules below.
+//! Follows Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit* (CRYPTO 2012, eprint 2012/099; "GHS12"),
+//! with the ring, the chain of moduli and the fused round described in [`sets`], [`Aes`] and the modules below.
 //!
 //! # From the paper to the code
 //!
@@ -33,11 +32,11 @@
 //! # Departures
 //!
 //! - The secret has fixed weight 256, 384 or 640, not 64; errors are sampled in the normal basis.
-//! - Modulus switches exchange primes: a level's tail is replaced, not only shortened, so that the bulk
-//!   of the modulus consists of primes of the size the transform is fastest at.
+//! - Modulus switches exchange primes: a level's tail is replaced, not only shortened, so most of the modulus consists
+//!   of primes of the size at which the transform is fastest.
 //! - Products are taken against a Frobenius image before any key switching.
-//! - Noise is budgeted in the mean square, and the failure probability that this leaves is bounded
-//!   for each key ([`runaway`](noise::runaway), [`quality`]) instead of assuming every embedding at its maximum.
+//! - Noise is budgeted in the mean square, and the resulting failure probability is bounded for each key
+//!   ([`runaway`](noise::runaway), [`quality`]) instead of assuming every embedding at its maximum.
 //!
 //! # Example
 //!

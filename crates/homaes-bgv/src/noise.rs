@@ -1,9 +1,9 @@
 //! Noise in the canonical embedding: what every ciphertext carries, and how it grows.
 //!
-//! The noise of (c0, c1) is the polynomial ν = c0 + c1·s mod Q, an even error plus the message. Its size
-//! is that of its values ν_j at the n embeddings. A ciphertext carries two numbers: the root mean
-//! square over the embeddings, and a tail factor by which the largest value may exceed it. A third, the skew, says by
-//! how much the mean square may be too low because the operands were not independent.
+//! The noise of (c0, c1) is the polynomial ν = c0 + c1·s mod Q, an even error plus the message. Its size is that of its
+//! values ν_j at the n embeddings. A ciphertext carries three numbers: the root mean square over the embeddings; the
+//! tail, a factor by which the largest value may exceed it; and the skew, a factor by which the mean square may be too
+//! low because operands were not independent.
 //!
 //! | operation | mean square | largest value |
 //! |---|---|---|
@@ -14,25 +14,25 @@
 //! | key switching, d digits up to D, special modulus P | plus d·n²σ²/3·(D/P)² | plus 2^5 times the root |
 //! | modulus switch by X | times X^{-2}, plus ρ² | see below |
 //!
-//! ρ² = n(1 + h)/3 is the rounding noise: both parts are rounded to even multiples, uniform in (-1, 1),
-//! and the second is multiplied by the secret of weight h. At embedding j the secret's own size
-//! counts: ρ_j² = n(1 + |s_j|²)/3, and max_j |s_j|² is about 10 h.
+//! ρ² = n(1 + h)/3 is the rounding noise: both parts are rounded to even multiples, uniform in (-1, 1), and the second
+//! is multiplied by the secret of weight h. At embedding j the secret's own size counts: ρ_j² = n(1 + |s_j|²)/3, and
+//! max_j |s_j|² is about 10 h.
 //!
-//! **Why a worst-case bound is not carried.** Writing D = 2^(drop)/ρ for a level, a product of noises u·ρ and
-//! v·ρ becomes u·v/D after the switch. A bound that assumes all embeddings at their maximum at once
-//! never contracts unless D exceeds those maxima several times over, which costs modulus at every level.
-//! What can really go wrong is that one orbit of embeddings runs away by squaring itself, and that needs
-//! many of its embeddings to be extreme at once. The probability of it is what [`crate::noise::runaway`] bounds,
-//! for each secret key at generation, and what a set's failure probability states.
+//! **Why AES does not carry a worst-case bound.** With D = 2^(drop)/ρ for a level, a product of noises u·ρ and v·ρ
+//! becomes u·v/D after the switch. A bound that assumes all embeddings at their maximum at once never contracts unless
+//! D exceeds those maxima several times over, which costs modulus at every level. The real danger is one orbit of
+//! embeddings that runs away by squaring itself, for which many of its embeddings must be extreme at once.
+//! [`crate::noise::runaway`] bounds the probability of this event for each secret key at generation, and a set's
+//! failure probability states it.
 //!
-//! Users' circuits are another matter: which operations follow each other is not known, and operands may depend on each
-//! other. They carry a bound of their own beside these numbers (`bound.rs`), which decides what they may do.
+//! For users' circuits the order of operations is unknown, and operands may depend on each other. Their ciphertexts
+//! carry a separate bound (`bound.rs`), which decides what they may do.
 //!
-//! So the bound of this module forgets a product only where the rounding noise outweighs it: after a switch, a carried
-//! bound of at most 2^(5 + 2.5)·ρ is no longer told apart from a rounding noise with its tail of 2^5. A product of two
-//! noises ρ is that small at D ≥ 2^2.5, which is what AES needs. Reaching 2^5 times the joint root mean square would
-//! take several normal variables beyond three standard deviations each at an embedding with |s_j|² = 16 h. Tests hold
-//! measured noise against this bound after every AES round.
+//! The bound of this module forgets a product only where the rounding noise outweighs it: after a switch, a carried
+//! bound of at most 2^(5 + 2.5)·ρ merges with a rounding noise and its tail of 2^5. A product of two noises ρ is that
+//! small at D ≥ 2^2.5, which is enough for AES. To reach 2^5 times the joint root mean square, several normal variables
+//! would have to exceed three standard deviations each at an embedding with |s_j|² = 16 h. Tests compare measured noise
+//! with this bound after every AES round.
 
 pub(crate) mod bound;
 pub mod runaway;
@@ -42,12 +42,10 @@ use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 use homaes_rns::log2;
 
-/// log2 of the tail factor of one Gaussian-like noise: covers an embedding with |s_j|² = 16 h at eight
-/// standard deviations.
+/// log2 of the tail factor of one Gaussian-like noise: eight standard deviations at an embedding with |s_j|² = 16 h.
 const TAIL_BITS: f64 = 5.0;
 
-/// log2 of how far the bound of what a switch carries over may exceed that of the rounding noise and still be counted
-/// as one with it.
+/// log2 of how far a carried bound may exceed that of the rounding noise and still merge with it at a switch.
 const FORGOTTEN_BITS: f64 = 2.5;
 
 /// Size of a ciphertext's noise in the canonical embedding.
@@ -57,18 +55,17 @@ pub struct Noise {
     pub rms_log2: f64,
     /// log2 of the factor up to the largest embedding
     pub tail_log2: f64,
-    /// log2 of the factor by which the root mean square may be too low: correlated sums, and constants met again at
-    /// the rows where they are largest. Part of the tail; files leave it out
+    /// log2 of the factor by which the root mean square may be too low, because of correlated sums, and of constants
+    /// that are largest at the same rows. Part of the tail; not in files
     pub skew_log2: f64,
 }
 
 impl Noise {
-    /// A Gaussian-like noise of the given root mean square.
     pub(crate) fn gaussian(rms_log2: f64) -> Self {
         Self::carried(rms_log2, TAIL_BITS)
     }
 
-    /// As files have it.
+    /// A noise as read from a file.
     pub(crate) fn carried(rms_log2: f64, tail_log2: f64) -> Self {
         Self {
             rms_log2,
@@ -77,7 +74,7 @@ impl Noise {
         }
     }
 
-    /// From the logarithms of the estimate, of the largest row's root mean square and of the largest embedding.
+    /// From the logarithms of the estimated rms, of the largest row's rms and of the largest embedding.
     fn of(rms_log2: f64, largest_row: f64, bound: f64) -> Self {
         Self {
             rms_log2,
@@ -86,7 +83,7 @@ impl Noise {
         }
     }
 
-    /// Of the trivial encryption of a plaintext: 0/1 coefficients, no error.
+    /// The trivial encryption of a plaintext: 0/1 coefficients, no error.
     pub(crate) fn plaintext(model: &NoiseModel) -> Self {
         Self::gaussian(0.5 * (model.n / 4.0).log2())
     }
@@ -96,14 +93,14 @@ impl Noise {
         self.rms_log2 + self.tail_log2
     }
 
-    /// log2 of a root mean square that holds for dependent operands too: with the skew, and with log2(k!) for what may
-    /// be the k-th power of one noise, whose squares |ν_j|² spread like |s_j|², exponentially.
+    /// log2 of a root mean square that also holds for dependent operands: includes the skew, and log2(k!) for a
+    /// possible k-th power of one noise, whose squares |ν_j|² spread exponentially like |s_j|².
     pub fn safe_rms_log2(&self) -> f64 {
         let degree = (self.tail_log2 - self.skew_log2) / TAIL_BITS;
         self.rms_log2 + (self.skew_log2 + log2_factorial(degree)).min(self.tail_log2)
     }
 
-    /// Of a sum of two that are independent, as in AES.
+    /// A sum of two independent noises, as in AES.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             rms_log2: log2::hypot(self.rms_log2, other.rms_log2),
@@ -112,7 +109,7 @@ impl Noise {
         }
     }
 
-    /// Of a sum with public bytes, which may be those that were added before: bounds add.
+    /// A sum with public bytes. Bounds add, because the same bytes may have been added before.
     pub(crate) fn plus_public(self, other: Self) -> Self {
         let sum = self.plus(other);
         let bound = log2::sum(self.bound_log2(), other.bound_log2());
@@ -122,7 +119,7 @@ impl Noise {
         }
     }
 
-    /// Of a sum of two that may depend on one another.
+    /// A sum of two possibly dependent noises.
     pub(crate) fn plus_dependent(self, other: Self) -> Self {
         Self::of(
             log2::hypot(self.rms_log2, other.rms_log2),
@@ -131,7 +128,7 @@ impl Noise {
         )
     }
 
-    /// Of a product of two.
+    /// A product of two.
     pub(crate) fn times(self, other: Self) -> Self {
         Self {
             rms_log2: self.rms_log2 + other.rms_log2,
@@ -140,7 +137,7 @@ impl Noise {
         }
     }
 
-    /// After multiplication by something of mean square `power` that is about the same at every embedding.
+    /// A product with a factor of mean square `power`, about the same at every embedding.
     pub(crate) fn scaled(self, power: f64) -> Self {
         Self {
             rms_log2: self.rms_log2 + 0.5 * power.max(1e-9).log2(),
@@ -148,7 +145,7 @@ impl Noise {
         }
     }
 
-    /// After multiplication by a constant whose squared magnitude has the given mean and maximum over embeddings.
+    /// A product with a constant whose squared magnitude has the given mean and maximum over embeddings.
     pub(crate) fn times_constant(self, mean: f64, largest: f64) -> Self {
         let ratio = 0.5 * (largest.max(1e-9) / mean.max(1e-9)).log2();
         let out = self.scaled(mean);
@@ -159,7 +156,7 @@ impl Noise {
         }
     }
 
-    /// Of Σ c_i ν_i for independent ν_i, from |c_i|² at each of the sixteen rows.
+    /// Σ c_i ν_i for independent ν_i, from |c_i|² at each of the sixteen rows.
     pub(crate) fn combination(terms: &[(Self, [f64; 16])]) -> Self {
         let sum = |f: fn(&Self) -> f64, row: usize| -> f64 {
             let squares = terms
@@ -176,7 +173,7 @@ impl Noise {
         )
     }
 
-    /// With an independent Gaussian-like noise added.
+    /// Adds an independent Gaussian-like noise.
     pub(crate) fn with(self, rms_log2: f64) -> Self {
         Self::of(
             log2::hypot(self.rms_log2, rms_log2),
@@ -191,7 +188,7 @@ impl Noise {
         let rms = log2::hypot(self.rms_log2 - drop, rho);
         let row = log2::hypot(self.row_log2() - drop, rho);
         let bound = self.bound_log2() - drop;
-        // what the rounding noise outweighs no longer shapes the tail (see above)
+        // the tail forgets what the rounding noise outweighs (see the module's text)
         let bound = if bound <= rho + TAIL_BITS + FORGOTTEN_BITS {
             rms + TAIL_BITS
         } else {
@@ -247,25 +244,25 @@ impl NoiseModel {
         }
     }
 
-    /// What the bounds of users' circuits need.
+    /// The model behind the bounds of users' circuits.
     pub(crate) fn bounds(&self) -> &BoundModel {
         &self.bounds
     }
 
-    /// Of a fresh symmetric encryption.
+    /// A fresh symmetric encryption.
     pub fn fresh(&self) -> Noise {
         Noise::gaussian(0.5 * (self.n * (4.0 * SIGMA * SIGMA + 0.25)).log2())
     }
 
-    /// Of a fresh public-key encryption, before its first modulus switch: 2(e·u + e_0 + e_1·s).
+    /// A fresh public-key encryption, before its first modulus switch: 2(e·u + e_0 + e_1·s).
     pub fn fresh_public(&self) -> Noise {
         let terms = 2.0 / 3.0 * self.n + 1.0 + self.weight;
         let rms = 0.5 * (self.n * 4.0 * SIGMA * SIGMA * terms).log2();
         Noise::carried(rms, 2.0 * TAIL_BITS)
     }
 
-    /// log2 of the noise that key switching `polys` polynomials adds, each in `digits` digits,
-    /// before and relative to the division by the special modulus.
+    /// log2 of the noise of key switching `polys` polynomials of `digits` digits each, before and relative to the
+    /// division by the special modulus.
     pub(crate) fn key_switch_log2(
         &self,
         polys: usize,
@@ -276,8 +273,7 @@ impl NoiseModel {
         0.5 * (terms * self.n * self.n * SIGMA * SIGMA / 3.0).log2() + log2_digit_excess
     }
 
-    /// log2 of the standard deviation of coefficients in the normal basis, for canonical noise of
-    /// `rms_log2`.
+    /// log2 of the standard deviation of coefficients in the normal basis, for canonical noise of `rms_log2`.
     pub fn coefficients_log2(&self, rms_log2: f64) -> f64 {
         rms_log2 + self.coefficient_log2
     }
@@ -313,7 +309,7 @@ mod tests {
         let rho = Noise::gaussian(model.rho_log2);
         let product = rho.times(rho).switched(13.5, &model);
         assert!((product.tail_log2 - TAIL_BITS).abs() < 1e-9, "as AES needs");
-        // a constant of uneven powers, twice: the bound sees its largest row each time
+        // a constant of uneven powers, twice: the bound counts its largest row each time
         let uneven = rho.times_constant(4.0, 16.0).times_constant(4.0, 16.0);
         assert!((uneven.rms_log2 - rho.rms_log2 - 2.0).abs() < 1e-9);
         assert!((uneven.bound_log2() - rho.bound_log2() - 4.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Checked parameters: the ring, the primes, the levels, and every constant derived from them.
+//! Checked parameters: the ring, the primes, the levels and every derived constant.
 //!
 //! **Levels.** With r AES rounds left the modulus is, at the three levels of the round,
 //!
@@ -8,36 +8,34 @@
 //! S2 = b_1 … b_{r-1} · last            level 3r - 2
 //! ```
 //!
-//! by default, [`Steps::Three`] (a chain may carry more rounds than a cipher has: those left over are levels for users'
-//! circuits), so one base prime is dropped per round and the tail takes the fine steps; a switch drops some primes and
-//! adds others in one operation. A multiplication consumes one level; at level 1, a single prime, one last product fits
-//! without a switch in AES and in small rings; users' circuits are refused it where it cannot be proved right, which is
-//! so at n = 32768 ([`crate::noise::bound`]).
+//! by default ([`Steps::Three`]). One base prime is dropped per round, and the tail takes the fine steps; a switch
+//! drops some primes and adds others in one operation. If a chain carries more rounds than a cipher has, the others are
+//! levels for users' circuits. A multiplication consumes one level. At level 1, a single prime, one last product fits
+//! without a switch in AES and in small rings; users' circuits are refused it unless it is provably right, which it is
+//! not at n = 32768 ([`crate::noise::bound`]).
 //!
-//! No level has the middle prime together with last or low, so no key needs them together either: a key-switching key
-//! comes in two parts, one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and
-//! special primes ([`Tail`]). That takes 41.8 bits off the largest modulus that anything is published under, which is
-//! what security depends on.
+//! No level, and so no key, needs the middle prime together with last or low. A key-switching key comes in two parts:
+//! one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes
+//! ([`Tail`]). This takes 41.8 bits off the largest published modulus, on which security depends.
 //!
-//! The bit layout takes four levels a round. It runs on the same chains, or on one made for it, [`Steps::Four`], with
-//! two base primes a round:
+//! The bit layout takes four levels a round. It runs on the same chains, or on its own kind ([`Steps::Four`]) with two
+//! base primes a round:
 //!
 //! ```text
 //! level 4r + 1   b_1 … b_{2r} · last          level 4r - 1   b_1 … b_{2r-1} · last
 //! level 4r       b_1 … b_{2r-1} · middle      level 4r - 2   b_1 … b_{2r-2} · low
 //! ```
 //!
-//! so that its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in
-//! three parts.
+//! so its four drops may differ: b_{2r}·last/middle, middle/last, b_{2r-1}·last/low, low/last. Keys then come in three
+//! parts.
 //!
-//! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes,
-//! then groups of `digit` base primes, b_1 first, which survives longest. Each digit is
-//! about as large as the product of the special primes, of which only as many are used as the
-//! largest digit in play needs.
+//! **Digits.** Key switching splits a polynomial into digits: the tail with the first base primes, then groups of
+//! `digit` base primes, starting with b_1, which survives longest. Each digit is about as large as the product of the
+//! special primes; only as many special primes are used as the largest digit of the level needs.
 //!
-//! With few rounds left, base primes are few, and more special primes have room below the same largest modulus: a set
-//! may declare parts of keys for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial.
-//! They are read at the levels where the other parts take more digits.
+//! With few rounds left there are few base primes, and more special primes fit below the same largest modulus. A set
+//! may declare key parts for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial. They
+//! are used at levels where the other parts take more digits.
 
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
@@ -48,8 +46,8 @@ use homaes_rns::{ModSwitch, RnsContext, SwitchPlan};
 use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::sync::{Arc, OnceLock};
 
-/// e17 of the second class of slot representatives: the odd one with the least noise growth in the
-/// linear layer (`aes::linear`'s test `second_class_is_the_best`).
+/// e17 of the second class of slot representatives: the odd one with the least noise growth in the linear layer
+/// (`aes::linear`'s test `second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
 pub use crate::chain::{Chain, OneDigit, Steps};
@@ -64,11 +62,10 @@ pub(crate) mod row_constant;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
-/// Key-switching noise may then exceed the noise of the product it joins, but the switch that follows divides both:
-/// at S0 by 2^13.5, after which it is a few percent of the rounding noise ρ². In the sets whose digits all are that
-/// large it does so at S2 too, behind x^127, where the linear layer follows before the switch.
-/// [`crate::noise::runaway`] counts both shares, and `tests::key_switching_noise_has_the_shares_that_are_stated` bounds
-/// them.
+/// Key-switching noise may then exceed the noise of the product it joins, but the next switch divides both: at S0 by
+/// 2^13.5, which leaves a few percent of the rounding noise ρ². If all digits of a set are that large, this also
+/// happens at S2, behind x^127, where the linear layer comes before the switch. [`crate::noise::runaway`] counts both
+/// shares, and `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
 pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
 
 /// A parameter set as declared: literal numbers, unchecked.
@@ -76,7 +73,7 @@ pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
 pub struct ParamSet {
     /// `bgv/…`
     pub name: SetName,
-    /// what it implements
+    /// reference that it implements
     pub paper: &'static str,
     /// whether it claims security
     pub purpose: Purpose,
@@ -88,9 +85,9 @@ pub struct ParamSet {
     pub weight: usize,
     /// moduli
     pub chain: Chain,
-    /// multiplications that AES leaves on its output unless told otherwise, as far as the chain has them
+    /// multiplications that AES leaves on its output by default, if the chain has them
     pub spare: usize,
-    /// layouts that keys are made for, the one for long messages first
+    /// layouts with keys, the one for long messages first
     pub layouts: &'static [Layout],
 }
 
@@ -98,7 +95,7 @@ const TAIL: usize = 3;
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,
-    /// last, low, middle, base…, special…, those of parts in one digit last
+    /// last, low, middle, base…, special…, special primes of parts in one digit
     rns: RnsContext,
     slots: Slots,
     /// basis of every level, index 0 unused
@@ -107,7 +104,7 @@ pub struct Params {
     frobenius: Vec<GaloisMap>,
     switching: Vec<SwitchPlan>,
     staying: Vec<SwitchPlan>,
-    /// by source and target level, made when first used
+    /// by source and target level, computed on first use
     mod_switches: Vec<OnceLock<ModSwitch>>,
     public_key_down: OnceLock<ModSwitch>,
     noise: NoiseModel,
@@ -115,18 +112,15 @@ pub struct Params {
 }
 
 impl Params {
-    /// Checks `set` and computes its constants; about a tenth of a second at n = 32768.
+    /// Checks `set` and computes its constants, in about a tenth of a second at n = 32768.
     ///
     /// # Errors
-    /// Names the first number that does not fit.
+    /// For the first number that does not fit.
     pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
         Self::with_ring(set, Ring::new(set.m))
     }
 
     /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
-    ///
-    /// # Errors
-    /// As [`Params::new`].
     pub fn with_backend(
         set: &ParamSet,
         backend: homaes_math::Backend,
@@ -136,7 +130,7 @@ impl Params {
 
     fn with_ring(set: &ParamSet, ring: Option<Ring>) -> Result<Arc<Self>, ParamsError> {
         let conductor = ParamsError::Conductor { m: set.m };
-        // secrets are taken by lots of so many coefficients
+        // secrets are processed in lots of this many coefficients
         let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
         let ring = ring.ok_or(conductor.clone())?;
         let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
@@ -203,7 +197,7 @@ impl Params {
         self.rns.log2(primes)
     }
 
-    /// Digit of `part` of a key that the RNS prime `i` belongs to.
+    /// Digit of `part` of a key that contains the RNS prime `i`.
     pub(crate) fn digit_of(&self, part: KeyPart, i: usize) -> usize {
         let c = &self.set.chain;
         match i.checked_sub(TAIL + c.first_digit) {
@@ -227,7 +221,7 @@ impl Params {
         self.rns.ring()
     }
 
-    /// Bytes <-> plaintexts.
+    /// The map between bytes and plaintexts.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
@@ -253,12 +247,12 @@ impl Params {
         }
     }
 
-    /// Whether keys are made for a layout of bytes.
+    /// Whether the set has keys for a byte layout.
     pub(crate) fn has_bytes(&self) -> bool {
         self.set.layouts.iter().any(|&l| l != Layout::Bits)
     }
 
-    /// Levels that one switch may drop: as many primes as a base conversion takes.
+    /// Levels that one switch may drop: a base conversion takes a limited number of primes.
     pub(crate) fn hop(&self) -> usize {
         match self.set.chain.steps {
             // ten base primes and the tail
@@ -270,20 +264,20 @@ impl Params {
 
     /// τ_t^j of slope `slope` as coordinates added to (e3, e5, e257); see `aes::placement`.
     ///
-    /// Eight quarters make up the axis e257, and four of them change the sign of the representative, which bytes do not
-    /// feel. Reducing t·j modulo 8 and not 4 keeps the bytes of a column on embeddings whose rounding noises are
-    /// independent ([`crate::noise::runaway`]), at the price of twelve different steps instead of ten.
+    /// Eight quarters make up the axis e257, and four of them change only the sign of the representative, which does
+    /// not affect bytes. Reducing t·j modulo 8 instead of 4 keeps the bytes of a column on embeddings with independent
+    /// rounding noises ([`crate::noise::runaway`]), at the cost of twelve different steps instead of ten.
     pub(crate) fn column_step(&self, slope: usize, j: usize) -> [usize; 3] {
         let quarter = self.slots().run_len() / 4;
         [0, j % 4, quarter * (slope * j % 8)]
     }
 
-    /// The set as files and errors name it.
+    /// Name and digest of the set, for files and errors.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
     }
 
-    /// BLAKE3 digest of the numbers that define the set; files carry it.
+    /// BLAKE3 digest of the set's defining numbers; files carry it.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
@@ -299,12 +293,12 @@ impl Params {
         self.log2(basis.iter().copied())
     }
 
-    /// log2 of the largest modulus that anything is published under.
+    /// log2 of the largest published modulus.
     pub fn log2_qp(&self) -> f64 {
         self.log2_key(self.top_level())
     }
 
-    /// log2 of the largest modulus of the parts of a key for all levels up to `level`.
+    /// log2 of the largest modulus among a key's parts for all levels up to `level`.
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
         let parts = KeyPart::ALL.map(|part| {
             let level = match part.one_digit {
@@ -321,8 +315,8 @@ impl Params {
         self.transform(self.special_from())
     }
 
-    /// The subring of degree n/16 over which bytes leave by a bridge (crate `homaes-bridge`): of the sets in which
-    /// AES-128 can leave a multiplication on bytes, which reading their bits takes.
+    /// The subring of degree n/16 in which bytes leave through a bridge (crate `homaes-bridge`). Only sets in which
+    /// AES-128 can leave a multiplication on bytes have one, because reading their bits takes one.
     pub fn bridge_ring(&self) -> Option<Ring> {
         let leaves = |&layout: &Layout| self.levels_left(layout, KeySize::Aes128) > Some(0);
         let crosses = self.has_bytes() && self.set().layouts.iter().any(leaves);
@@ -341,13 +335,11 @@ impl Params {
         self.rns.count()
     }
 
-    /// Primes of `level`, 1 to the top.
     pub(crate) fn basis(&self, level: usize) -> &[usize] {
         &self.levels[level]
     }
 
-    /// Numbers of the primes of all levels up to `level` that have the tail of `part`, and of its special primes; none
-    /// for level 0.
+    /// Primes of all levels up to `level` with the tail of `part`, and the part's special primes; empty for level 0.
     pub(crate) fn key_primes(&self, level: usize, part: KeyPart) -> Vec<usize> {
         let (steps, tail) = (self.set.chain.steps, part.tail);
         let base = match (steps, tail) {
@@ -370,8 +362,8 @@ impl Params {
             .collect()
     }
 
-    /// Highest level at which slots can be rotated in users' circuits: that of AES-128's output, at most 12; 0 for a
-    /// chain of ten rounds, which leaves no level.
+    /// Highest level at which users' circuits can rotate slots: that of AES-128's output, at most 12. 0 if the chain
+    /// has no levels beyond ten rounds, or four levels a round.
     pub fn rotation_level(&self) -> usize {
         if self.set.chain.steps == Steps::Four {
             return 0;
@@ -393,17 +385,15 @@ impl Params {
         (0..3).flat_map(steps).collect()
     }
 
-    /// Numbers of all primes: what the secret is held over.
+    /// Numbers of all primes, over which the secret is held.
     pub(crate) fn all_primes(&self) -> Vec<usize> {
         (0..self.prime_count()).collect()
     }
 
-    /// log2 of the product of the primes numbered `range`.
     pub(crate) fn log2_primes(&self, range: std::ops::RangeFrom<usize>) -> f64 {
         self.log2(range.start..self.prime_count())
     }
 
-    /// Whether prime `i` is one of the special ones.
     pub(crate) fn is_special(&self, i: usize) -> bool {
         i >= self.special_from()
     }
@@ -412,12 +402,12 @@ impl Params {
         &self.frobenius[k]
     }
 
-    /// Whether keys are made for `layout`.
+    /// Whether the set has keys for `layout`.
     pub fn offers(&self, layout: Layout) -> bool {
         self.set.layouts.contains(&layout)
     }
 
-    /// Key switching that also drops to the level below (at level 1: stays).
+    /// Key switching that also drops to the level below, except at level 1.
     pub(crate) fn switching(&self, level: usize) -> &SwitchPlan {
         &self.switching[level]
     }

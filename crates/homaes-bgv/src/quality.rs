@@ -8,22 +8,17 @@ use crate::params::{Params, Steps};
 use homaes_aes::Layout;
 use homaes_rns::noise::SwitchedBits;
 
-/// log2 of the bound on a batch's failure probability that every accepted key meets.
-///
-/// The random keys of the tests meet it; the set's card states this number,
-/// because it is what holds for every key in use.
+/// log2 of the bound on a batch's failure probability under every accepted key; cards of sets state it.
 pub const LOG2_P_FAIL: f64 = -64.0;
 
-/// Most AES rounds of any key size.
 const MOST_ROUNDS: usize = 14;
 /// Polynomials that a product switches: those under σ(s) and under s·σ(s).
 const PRODUCT_POLYS: usize = 2;
-/// Polynomials whose switching noise enters one output of the linear layer unswitched: two of the
-/// product `x^127`, one of its conjugates, one of the rotations in the packed layout.
+/// Polynomials whose switching noise enters one output of the linear layer unswitched: two of the product `x^127`, one
+/// of its conjugates, one of the rotations in the packed layout.
 const UNSWITCHED_POLYS: usize = 4;
 
-/// The runaway models of a set's byte layouts, one for every circuit that its ring offers; none for a set of bits
-/// alone.
+/// The runaway models of a set's byte layouts, one per circuit that its ring supports; empty for a set of bits alone.
 pub fn models(params: &Params) -> Vec<RunawayModel> {
     if !params.has_bytes() {
         return Vec::new();
@@ -36,8 +31,7 @@ pub fn models(params: &Params) -> Vec<RunawayModel> {
     circuits.map(|c| model.clone().with_circuit(c)).collect()
 }
 
-/// The model of sliced encryption: the set's drops, gains and key-switching noise, and as many
-/// rounds as its chain carries, at most 14.
+/// The model of sliced encryption: the set's drops, gains, key-switching noise, and its chain's rounds, at most 14.
 pub fn model(params: &Params) -> RunawayModel {
     let top = params.top_level();
     let drops = [0, 1, 2].map(|i| {
@@ -46,7 +40,7 @@ pub fn model(params: &Params) -> RunawayModel {
     });
     let noise = params.noise();
     let gains = LinearGains::of(params.slots());
-    // variance over `unit`², with a spread of the key's errors
+    // variance over `unit`², spread over the key's errors
     let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread| {
         let plan = params.switching(level);
         let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
@@ -72,12 +66,12 @@ pub fn model(params: &Params) -> RunawayModel {
         })
     };
     let unswitched = |l, of: Spread| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
-    // each division by P alone rounds once, by ρ
+    // each division by P alone adds one rounding ρ
     let rounding = 2.0 * (-2.0 * rho).exp2();
     RunawayModel {
         ks_switched: switched(key_spread),
         ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
-        // each round further up has a base prime more, 46 bits, for at most a few bits of noise
+        // each round further up has one more base prime, 46 bits, for at most a few bits of noise
         ks_last: unswitched(1, key_spread) + rounding,
         ks_worst: (
             switched(worst_key_switch_spread),
@@ -92,15 +86,15 @@ pub fn model(params: &Params) -> RunawayModel {
     }
 }
 
-/// The runaway model of the bit layout, if the set offers it: the set's drops, the smallest of any round, and the
-/// largest key-switching noise, where a key's errors are largest.
+/// The runaway model of the bit layout, if the set offers it: the smallest drops of any round, and the largest
+/// key-switching noise at a key's worst errors.
 pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     if !params.offers(Layout::Bits) {
         return None;
     }
     let (top, noise) = (params.top_level(), params.noise());
     let step = match params.set().chain.steps {
-        // every level comes at every place of a round
+        // every level occurs at every place of a round
         Steps::Three => 1,
         Steps::Four => 4,
     };
@@ -122,15 +116,15 @@ pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     })
 }
 
-/// Of the errors of a key: from the shares of its digits to a factor on the variance.
+/// Maps the shares of a key's digits to a factor on the variance.
 type Spread = fn(&[f64]) -> f64;
 
-/// By how much the key-switching noise at one embedding may exceed its mean over keys, in variance.
+/// Factor by which the variance of key-switching noise at one embedding may exceed its mean over keys.
 ///
-/// A key's errors are drawn once, so that its noise has the same size at an embedding in every round: `S = Σ w_i E_i`,
-/// with exponentially distributed `E_i`, one for every digit and polynomial, and behind x^127 for every tap of the
-/// linear layer, of weights w_i. The bound uses moments of degree up to 32 in `S`, and the norm of order 32 is the
-/// largest of them, hence `(E S^32)^(1/32) / E S`; `E S^m = m! h_m(w)` with the complete symmetric polynomial `h_m`.
+/// A key's errors are drawn once, so its noise has the same size at an embedding in every round: `S = Σ w_i E_i` with
+/// weights w_i and exponentially distributed `E_i`, one for every digit and polynomial, and behind x^127 for every tap
+/// of the linear layer. The bound uses moments of degree up to 32 in `S`. The norm of order 32 is the largest, hence
+/// `(E S^32)^(1/32) / E S`, with `E S^m = m! h_m(w)` and the complete symmetric polynomial `h_m`.
 pub(crate) fn key_spread(weights: &[f64]) -> f64 {
     let sum: f64 = weights.iter().sum();
     let mut symmetric = [0.0; ORDERS + 1];
@@ -144,9 +138,9 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
     (symmetric[ORDERS] * factorial).powf(1.0 / ORDERS as f64)
 }
 
-/// Whether the failure probability of a batch under this secret is at most 2^[`LOG2_P_FAIL`],
-/// whichever circuit of the byte layouts evaluates it, and that of the bit layout if the set offers it, and no
-/// embedding of the secret is larger than the bounds of users' circuits allow ([`KEY_PEAK`]).
+/// Whether this secret meets the limits: every circuit of the byte layouts, and the bit layout if the set offers it,
+/// fails on a batch with a probability of at most 2^[`LOG2_P_FAIL`], and no embedding of the secret exceeds the
+/// assumption of users' circuits ([`KEY_PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
@@ -169,7 +163,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// Draws until a key passes; how many did not.
+    /// Draws until a key passes; returns the number of refusals.
     fn refused(set: &crate::ParamSet, seed: u8) -> usize {
         let params = Params::new(set).unwrap();
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
@@ -187,14 +181,14 @@ mod tests {
 
     #[test]
     fn random_keys_are_accepted() {
-        // of `bgv/aes128` and the other toys, tests of AES draw keys; the other secure sets have fewer rounds or digits
-        // than these. The bytes of a column may meet at conjugate embeddings in the last
+        // tests of AES draw keys of `bgv/aes128` and the other toys; the other secure sets have fewer rounds or digits
+        // than these. In the last one, a column's bytes may meet at conjugate embeddings
         for set in [&sets::AES256_2, &sets::BITS128, &sets::TOY_21845] {
             refused(set, 11);
         }
     }
 
-    /// How often a drawn key is refused, over 64 accepted keys of every chain.
+    /// How often keys are refused, over 64 accepted keys of every chain.
     #[test]
     #[ignore = "half an hour; run with --ignored --nocapture"]
     fn keys_refused_in_64() {
@@ -217,12 +211,12 @@ mod tests {
         // one exponential variable: the 32nd root of 32!
         let factorial = |n: u32| (1..=n).map(f64::from).product::<f64>();
         assert!(close(key_spread(&[3.0]), factorial(32).powf(1.0 / 32.0)));
-        // the mean of two, which is Gamma distributed: (33!)^(1/32) / 2
+        // the mean of two is Gamma distributed: (33!)^(1/32) / 2
         assert!(close(
             key_spread(&[5.0, 5.0]),
             factorial(33).powf(1.0 / 32.0) / 2.0
         ));
-        // weights that do not count do not matter, and many equal ones leave little
+        // weights of 0 do not matter, and many equal ones leave little spread
         assert!(close(key_spread(&[1.0, 0.0]), key_spread(&[1.0])));
         let many = [100, 1000].map(|n| key_spread(&vec![1.0; n]));
         assert!(many[0] < 1.2 && many[1] < many[0] && many[1] > 1.0);
@@ -230,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_lopsided_key_is_refused() {
-        // neighbouring powers with equal signs: embeddings near 1 add them all up
+        // neighbouring powers with equal signs add up at embeddings near 1
         let params = Params::new(&sets::AES128).unwrap();
         let ring = params.ring();
         let near = |k: u64| k % 257 <= 64 && k % 17 <= 4 && k % 15 == 1;

@@ -1,19 +1,19 @@
-//! Searching encrypted messages for public patterns, at every byte offset.
+//! Search in encrypted messages for public patterns, at every byte offset.
 //!
 //! Byte i of block b is in slot b of ciphertext i. A window that starts at byte o of block b reads bytes o, o + 1, … of
-//! a stream whose byte n, from the start of the block, is ciphertext n mod 16 moved n div 16 blocks along a run of
-//! slots. For public random α_{j,p} in GF(2^8), shared by all patterns,
+//! a stream. Byte n of the stream, counted from the start of the block, is ciphertext n mod 16 moved n div 16 blocks
+//! along a run of slots. For public random α_{j,p} in GF(2^8), shared by all patterns,
 //!
 //! ```text
 //! z_j = Σ_p α_{j,p} (x_{o+p} - s_p),  j < t          no level: constants and sums
 //! e   = Π_j (1 - z_j^255)                            three levels, and ⌈log2 t⌉
 //! ```
 //!
-//! is 1 where the window is the pattern s, and where it is not, with probability 2^-8t. Sixteen offsets are packed in
-//! two ciphertexts: bit i of slot b of ciphertext h says that a window at byte 8h + i of block b matches.
+//! is 1 if the window equals the pattern s, and also, with probability 2^-8t, if it does not. Sixteen offsets are
+//! packed in two ciphertexts: bit i of slot b of ciphertext h says whether a window at byte 8h + i of block b matches.
 //!
-//! Slots move cyclically within runs, so a run holds some blocks twice: those its last windows reach over into the next
-//! run, of the same batch or of the next one. The server chooses which block goes to which slot; nothing is masked.
+//! Slots move cyclically within runs, so the blocks that a run's last windows reach are stored twice: in that run and
+//! in the next one, of the same batch or of the next. The server places blocks in slots; nothing is masked.
 
 use crate::aes::state::State;
 use crate::ciphertext::Ciphertext;
@@ -22,20 +22,19 @@ use crate::error::{Error, Result};
 use crate::params::Params;
 use rayon::prelude::*;
 
-/// Bytes of a block.
 const BLOCK: usize = 16;
 
-/// Which block is in which slot.
+/// The assignment of blocks to slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     run_len: usize,
     runs: usize,
-    /// blocks at the end of a run that the next run holds too
+    /// blocks at the end of a run that the next run repeats
     overlap: usize,
 }
 
 impl Placement {
-    /// For patterns of up to `longest` bytes; nothing if their windows reach over more than a run of slots.
+    /// Placement for patterns of up to `longest` bytes; `None` if their windows exceed a run of slots.
     pub fn new(params: &Params, longest: usize) -> Option<Self> {
         let slots = params.slots();
         let out = Self {
@@ -46,37 +45,35 @@ impl Placement {
         (out.overlap < out.run_len).then_some(out)
     }
 
-    /// Bytes of the longest pattern of which there are placements.
+    /// Bytes of the longest pattern that has a placement.
     pub fn longest(params: &Params) -> usize {
         BLOCK * params.slots().run_len() - (BLOCK - 1)
     }
 
-    /// Blocks of a run whose windows it answers for.
+    /// Blocks per run whose windows are tested there.
     fn own(&self) -> usize {
         self.run_len - self.overlap
     }
 
-    /// Blocks whose windows a batch answers for.
+    /// Blocks per batch whose windows are tested.
     pub fn blocks_per_batch(&self) -> usize {
         self.runs * self.own()
     }
 
-    /// Number of the block in a slot, where slots are counted on from batch to batch. It may be past the end of the
-    /// message.
+    /// Number of the block in a slot, with slots numbered across batches. It may be past the end of the message.
     pub fn block_of(&self, slot: usize) -> usize {
         slot / self.run_len * self.own() + slot % self.run_len
     }
 
-    /// Byte of the message at which the window begins that bit `offset`, 0 to 15, of a slot answers for; nothing if the
-    /// next run answers for it. Slots are counted on from batch to batch.
+    /// Byte of the message where the window of bit `offset`, 0 to 15, of a slot begins; `None` if the next run tests
+    /// it. Slots are numbered across batches.
     pub fn start(&self, slot: usize, offset: usize) -> Option<usize> {
         let own = slot % self.run_len < self.own();
         own.then(|| BLOCK * self.block_of(slot) + offset)
     }
 }
 
-/// The encrypted answer for a pattern: bit i of slot b of ciphertext h says whether a match begins at byte 8h + i of
-/// the block in slot b.
+/// The encrypted answer for a pattern: bit i of slot b of ciphertext h is 1 if a match begins at byte 8h + i there.
 pub type Verdict = [Ciphertext; 2];
 
 /// Compares all windows of a batch with patterns.
@@ -95,12 +92,12 @@ impl<'c> Scanner<'c> {
     /// The answers for `patterns`, from a sliced state whose blocks are placed by [`Placement`].
     ///
     /// Level: below by three and ⌈log2 t⌉, and one for the noise of AES and of sums. Cost: a rotation for each byte
-    /// beyond the first block that a window reads, 16·t sums, and for each pattern 16 times t comparisons and a product
-    /// of them.
+    /// beyond the first block that a window reads, 16·t sums, and for each pattern 16 times t comparisons and their
+    /// product.
     ///
     /// # Errors
-    /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state is not of sixteen ciphertexts, or a pattern
-    /// is empty or longer than the rows of coefficients.
+    /// As [`Evaluator::multiply`] and [`Evaluator::rotate`]; if the state does not have sixteen ciphertexts, or a
+    /// pattern is empty or longer than the rows of coefficients.
     pub fn scan(&self, state: &State, patterns: &[&[u8]]) -> Result<Vec<Verdict>> {
         let bytes = state.ciphertexts().len();
         if bytes != BLOCK {
@@ -122,13 +119,12 @@ impl<'c> Scanner<'c> {
         patterns.iter().map(verdict).collect()
     }
 
-    /// Bytes 0, 1, …, `count` - 1 from the start of each block: rotations by one block for every sixteen, at a level
-    /// that has keys for them.
+    /// Bytes 0 … `count` - 1 from the start of each block, by rotations by one block at a level with rotation keys.
     fn stream(&self, state: &State, count: usize) -> Result<Vec<Ciphertext>> {
         let (eval, level) = (self.eval, self.eval.params().rotation_level());
         let bytes = state.ciphertexts().par_iter();
         let mut out: Vec<Ciphertext> = match level {
-            // the first rotation says that there are none
+            // the first rotation reports the missing keys
             0 => state.ciphertexts().to_vec(),
             _ => bytes
                 .map(|x| eval.lowered(&eval.with_bound(x)?, level))
@@ -150,7 +146,7 @@ impl<'c> Scanner<'c> {
     /// \[length\]\[o\]\[j\].
     fn sums(&self, stream: &[Ciphertext], lengths: &[usize]) -> Result<Vec<Vec<Vec<Ciphertext>>>> {
         let t = self.alphas.len();
-        // prefix sums: a longer pattern continues where the shorter one ended
+        // prefix sums: a longer pattern continues a shorter one
         let sums: Vec<Vec<Ciphertext>> = (0..BLOCK * t)
             .into_par_iter()
             .map(|k| self.prefix_sums(&stream[k / t..], &self.alphas[k % t], lengths))
@@ -184,7 +180,7 @@ impl<'c> Scanner<'c> {
         Ok(out)
     }
 
-    /// 1 where the window at one offset is `pattern`, from its sums.
+    /// 1 where the window at one offset equals `pattern`, from its sums.
     fn matches(&self, sums: &[Ciphertext], pattern: &[u8]) -> Result<Ciphertext> {
         let zeros: Vec<Ciphertext> = sums
             .par_iter()
@@ -218,7 +214,7 @@ fn inner(alpha: &[u8], s: &[u8]) -> u8 {
     products.fold(0, |sum, x| sum ^ x)
 }
 
-/// The lengths of `patterns`, ascending, each once.
+/// The distinct lengths of `patterns`, ascending.
 fn lengths(patterns: &[&[u8]]) -> Vec<usize> {
     let mut out: Vec<usize> = patterns.iter().map(|pattern| pattern.len()).collect();
     out.sort_unstable();

@@ -1,4 +1,4 @@
-//! BGV: leveled, in batches of as many blocks as a ciphertext has slots, or a sixteenth of that packed.
+//! BGV, a levelled scheme. A batch has one block per slot of a ciphertext, or a sixteenth of that packed.
 
 use crate::codec::{decode_value, value_bytes};
 use crate::device::Device;
@@ -22,23 +22,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Bits that a residue has in files at most, at the length of its prime.
+/// Most bits of a residue in files, the length of its prime.
 const RESIDUE_BITS: u64 = 47;
-/// Bits of a residue in memory, and of one of an evaluation key.
+/// Bits of a residue in memory, and in an evaluation key in memory.
 const WORD_BITS: u64 = 64;
 const KEY_BITS: u64 = 48;
 
-/// States that evaluation holds at once, at least: what enters a round and what leaves it, each with a copy in the
+/// Least number of states that evaluation holds at once: those that enter and leave a round, each with a copy in the
 /// larger basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
 
-/// Batches in flight on a GPU: what the host does for one, and its copies, while kernels of the other run.
+/// Batches in flight on a GPU: the host works for one and copies it while kernels run for the other.
 const ON_A_GPU: usize = 2;
-/// States that a batch in flight holds there: the arrays of a product of all its ciphertexts at the top level of
-/// `bgv/aes128` (`homaes-cuda/src/pass.rs`) are eight, and four more are operands and results.
+/// States of one batch on a GPU: eight for the arrays of a product of all ciphertexts at the top level of `bgv/aes128`
+/// (`homaes-cuda/src/pass.rs`), and four for operands and results.
 const GPU_STATES: u64 = 12;
 
-/// Bytes in memory, at `bits` for a residue, of those in a file.
+/// Bytes in memory, with `bits` per residue, of residues that take `packed` bytes in a file.
 const fn in_memory(packed: u64, bits: u64) -> u64 {
     (packed / RESIDUE_BITS).saturating_mul(bits)
 }
@@ -53,8 +53,7 @@ pub static SCHEME: SchemeEntry = SchemeEntry {
     },
     reference_op: ReferenceOp::Transform,
     has_levels: true,
-    // one batch keeps sixteen threads busy, and threads that work on the same batch share what they fetch of the keys;
-    // only beyond that does another batch help
+    // one batch keeps sixteen threads busy, and they share key words in the cache; only more threads need another batch
     batches_in_flight: |threads| threads.div_ceil(16),
     memory_of_key,
     ..SchemeEntry::new("bgv", names, params)
@@ -69,7 +68,7 @@ fn params(name: &str) -> Option<Result<Arc<dyn traits::Params>, ParamsError>> {
     Some(params.map(|p| p as _).map_err(ParamsError::of))
 }
 
-/// The file holds seeds for the uniform halves of all polynomials.
+/// Counts twice the file, which holds the uniform halves as seeds.
 fn memory_of_key(kind: Kind, file_bytes: u64) -> u64 {
     match kind {
         Kind::EvalKey => in_memory(file_bytes, KEY_BITS).saturating_mul(2),
@@ -91,7 +90,7 @@ impl traits::Params for Params {
         self.set().layouts
     }
 
-    /// A batch that has fewer is filled up, at the cost of a full one.
+    /// A partial batch costs as much as a full one.
     fn blocks_per_batch(&self, layout: Layout) -> u64 {
         self.blocks_per_batch(layout) as u64
     }
@@ -123,9 +122,9 @@ impl traits::Params for Params {
         in_memory(state, WORD_BITS).saturating_mul(STATES)
     }
 
-    /// Keys, half as much for the keys that constants are folded into, round keys, and batches in flight.
+    /// Keys, half as much again for folded constants, round keys, and batches in flight.
     fn gpu_memory(&self, layout: Layout) -> Option<u64> {
-        // rings that there are kernels for
+        // the rings with kernels
         let has_kernels = matches!(self.ring().m(), 255 | 65535) && layout != Layout::Bits;
         if !has_kernels || !self.set().layouts.contains(&layout) {
             return None;
@@ -197,7 +196,7 @@ impl ValueCodec for Params {
 }
 
 impl traits::SecretKey for SecretKey {
-    /// Places without a block of the message follow.
+    /// Places without a block of the message come last.
     fn decrypt(&self, state: &dyn Any) -> Result<Decrypted> {
         Ok(self.decrypt_blocks(traits::own(state))?)
     }
@@ -219,7 +218,7 @@ impl traits::SecretKey for SecretKey {
         wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>> {
-        // there is no circuit for the key schedule
+        // no circuit computes the key schedule
         wrapping.client_expands(self.params().set().name.as_str())?;
         let wrapping = crate::WrapOptions {
             direction: wrapping.direction,
@@ -256,7 +255,7 @@ struct Running<'k> {
     /// on the processor
     aes: Aes<'k>,
     gpus: Vec<OnGpu<'k>>,
-    /// of each GPU, batches in flight
+    /// batches in flight on each GPU
     busy: Mutex<Vec<usize>>,
     /// whether a GPU failed and the processor took over
     failed: AtomicBool,
@@ -264,7 +263,7 @@ struct Running<'k> {
     warn: Warn<'k>,
 }
 
-/// The same on a GPU.
+/// The same AES on a GPU.
 struct OnGpu<'k> {
     gpu: Arc<Gpu>,
     aes: Aes<'k>,
@@ -292,7 +291,7 @@ impl<'k> Running<'k> {
         }
     }
 
-    /// Leaves the rest to the processor, and says so once.
+    /// Leaves the rest to the processor and warns once.
     fn give_up(&self, fault: &dyn core::fmt::Display) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             (self.warn)(&format!("{fault}; the processor goes on"));
@@ -303,7 +302,7 @@ impl<'k> Running<'k> {
         with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs `work` on the GPU with fewest batches, unless there is none any more.
+    /// Runs `work` on the GPU with the fewest batches, unless GPUs were given up or there is none.
     fn on_gpu<T>(&self, work: impl FnOnce(&OnGpu<'k>) -> T) -> Option<T> {
         if self.failed.load(Ordering::Relaxed) {
             return None;

@@ -1,24 +1,24 @@
 //! The declared parameter sets.
 //!
-//! All use chains of primes below 2^47, so that the fastest transform serves everywhere, each 1 modulo
-//! 65535·256. There are two sizes of rounds. A round costs one base prime, which fixes d1 + d2 + dL, the bits that its
-//! three levels drop; D = 2^d/ρ is what holds noise together, and ρ grows with the weight h of the secret:
+//! All use chains of primes below 2^47, each 1 modulo 65535·256, so the fastest transform serves everywhere. A round
+//! costs one base prime, which fixes d1 + d2 + dL, the bits that its three levels drop. D = 2^d/ρ keeps noise from
+//! growing, and ρ grows with the weight h of the secret, so there are two sizes of rounds:
 //!
 //! | h | last, low, middle, base (log2) | d1, d2, dL | D | sets |
 //! |---|---|---|---|---|
 //! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
 //!
-//! How the sizes came about: the split is the one with the smallest failure bound ([`crate::noise::runaway`]); the last
-//! prime must hold the output noise under that bound; a digit may exceed the special modulus by 6.25 bits
-//! (`params::DIGIT_EXCESS_BITS`), and by less where all digits do so, because their noise stays behind x^127.
-//! Decrypting multiplies noise by 2^4.54 in the linear layer, encrypting by 2^4.03.
+//! The split has the smallest failure bound ([`crate::noise::runaway`]), and the last prime holds the output noise
+//! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
+//! where all digits do so, because their noise stays behind x^127. Decrypting multiplies noise by 2^4.54 in the linear
+//! layer, encrypting by 2^4.03.
 //!
-//! A set with T base primes and one more carries T + 1 times three levels. A cipher of R rounds that
-//! starts at 3t ends at 3(t - R), or at 1 for t = R. The largest modulus under which anything is published is QP: last,
-//! low, base and special primes, the middle prime standing in keys of their own (module `params`). Fewer special primes
-//! mean more digits and slower, larger keys. Parts of keys for the last seven rounds have so many special primes that
-//! one digit holds these rounds ([`OneDigit`]); log2 of all their primes is less than QP:
+//! A set with T base primes has 3(T + 1) levels. A cipher of R rounds that starts at 3t ends at 3(t - R), or at 1 for
+//! t = R. The largest published modulus QP consists of last, low, base and special primes; the middle prime is in keys
+//! of its own (module `params`). Fewer special primes mean more digits and slower, larger keys. Key parts for the last
+//! seven rounds have enough special primes to hold these rounds in one digit ([`OneDigit`]); log2 of all their primes
+//! is less than QP:
 //!
 //! | set | base primes and tail | further special primes | log2 of all |
 //! |---|---|---|---|
@@ -27,8 +27,8 @@
 //! | aes256, aes192+5 | 337.7 | 5 × 47.0 | 709.5 |
 //! | aes256+2 | 337.7 | 6 × 47.0 | 709.9 |
 //!
-//! For an eighth round, 379 bits, they would need 755 bits in all, which is more than QP of aes128 and eight bits of
-//! its security.
+//! For an eighth round, 379 bits, they would need 755 bits in all, which is more than QP of aes128 and costs eight bits
+//! of its security.
 //!
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
 //! |---|---|---|---|---|---|
@@ -37,20 +37,19 @@
 //! | aes128+8 | 256 | 39 | 1, 3, 3, 3, 2 | 3 × 44.5 | 743.7 |
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
-//!
 //! | bits128 | 640 | 41, four a round | 0, then 2 each | 2 × 34.0 | 834.5 |
 //!
-//! **Bits.** The chain of `bits128` is made for the four levels of a bit-sliced round ([`crate::Steps::Four`]): last
-//! 24.00, middle 41.13, low 44.63, base primes of 38.5 and 35.76 bits by turns, so that the switches behind the four
-//! levels of conjunctions drop 18.61, 17.13, 17.86 and 20.63 bits: D = 2^7.24, 2^5.76, 2^6.49 and 2^9.26. The last is
-//! behind sums of up to 40 products, the first behind sums of state bits. In all they exceed four times ρ by 28.75 bits
-//! a round; [`SwitchedBits`](homaes_rns::noise::SwitchedBits) bounds the failure probability by 2^-64 from 26.25 bits
-//! on, for a key whose largest embedding is 11 times the usual one (`splits_of_the_drops`), so that 2.5 bits a round
-//! are to spare. The weight 640 costs 0.65 bits a level over 256, 26 in all, and moves the modulus at which 128 bits
-//! end from 790 to 842.
+//! **Bits.** The chain of `bits128` has the four levels of a bit-sliced round ([`crate::Steps::Four`]): last 24.00,
+//! middle 41.13, low 44.63, base primes of 38.5 and 35.76 bits in turn. The switches behind the four levels of
+//! conjunctions drop 18.61, 17.13, 17.86 and 20.63 bits: D = 2^7.24, 2^5.76, 2^6.49 and 2^9.26. The last is behind sums
+//! of up to 40 products, the first behind sums of state bits. Together they exceed four times ρ by 28.75 bits a round;
+//! [`SwitchedBits`](homaes_rns::noise::SwitchedBits) bounds the failure probability by 2^-64 from 26.25 bits on, for a
+//! key whose largest embedding is 11 times the usual one (`nightly_splits_of_the_drops`), so 2.5 bits a round are
+//! spare. The weight 640 costs 0.65 bits a level over 256, 26 in all, and raises the modulus at which 128 bits end from
+//! 790 to 842.
 //!
 //! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted (`tools/estimate`).
-//! At h = 256 such a chain is 13 bits shorter, 790 bits, and that is where 128 bits end; at h = 384 they end at 818. A
+//! At h = 256 such a chain has 13 bits less, 790 bits, which is where 128 bits end; at h = 384 they end at 818. A
 //! larger weight would need base primes above 2^47 for the same D.
 
 use crate::circuit::lift::LIFT_LEVEL;
@@ -121,8 +120,7 @@ const SPECIAL_45_1: [u64; 2] = [37_709_572_992_001, 37_709_203_898_881];
 /// The largest primes below 2^44.5.
 const SPECIAL_44_5: [u64; 3] = [24_879_057_292_801, 24_878_973_408_001, 24_878_939_854_081];
 
-/// By turns the largest primes below 2^38.5, dropped behind the third conjunctions of a round, and below 2^35.76,
-/// dropped behind the first.
+/// In turn, the largest primes below 2^38.5 and 2^35.76, dropped behind a round's third and first conjunctions.
 const BASE_BITS: [u64; 20] = [
     388_487_285_761,
     58_148_943_361,
@@ -164,8 +162,7 @@ const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit
     }
 }
 
-/// The same with parts of keys for the last seven rounds, whose only digit has up to 333 bits, 338 for weight
-/// [`HEAVY`].
+/// Adds key parts for the last seven rounds, whose only digit has up to 333 bits, 338 for weight [`HEAVY`].
 const fn with_one_digit(chain: Chain, special: &'static [u64]) -> Chain {
     let rounds = 7;
     Chain {
@@ -187,7 +184,7 @@ const fn heavy(rounds: usize, special: &'static [u64], first_digit: usize, digit
 /// Weight of the secret in the sets with the longest chains.
 const HEAVY: usize = 384;
 
-/// What all secure sets share.
+/// The base of all secure sets.
 const SECURE: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes128"),
     paper: PAPER,
@@ -224,7 +221,7 @@ pub const AES192: ParamSet = ParamSet {
     ..SECURE
 };
 
-/// AES-128 with the five multiplications left that lift its bits to modulo 32, for a bridge to TFHE.
+/// AES-128 with the five multiplications left that lifting its bits to modulo 32 takes, for a bridge to TFHE.
 pub const BRIDGE128: ParamSet = ParamSet {
     name: SetName::from_static("bgv/bridge128"),
     spare: LIFT_LEVEL - 1,
@@ -238,7 +235,7 @@ pub const AES192_5: ParamSet = ParamSet {
     ..AES256
 };
 
-/// AES-256 with two multiplications left: what the ring has room for at 128 bits, with many small digits.
+/// AES-256 with two multiplications left, the most that the ring allows at 128 bits; with many small digits.
 pub const AES256_2: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256+2"),
     weight: HEAVY,
@@ -274,8 +271,7 @@ pub const BITS128: ParamSet = ParamSet {
     ..SECURE
 };
 
-/// The smallest ring with 16 slots of GF(2^8): every key size sliced and bit-sliced, for tests and
-/// demonstrations, no security.
+/// The smallest ring with 16 slots of GF(2^8), for tests: every key size sliced and bit-sliced, no security.
 pub const TOY_255: ParamSet = ParamSet {
     name: SetName::from_static("bgv/toy-255"),
     purpose: Purpose::Toy,

@@ -1,4 +1,4 @@
-//! Encrypted runs on toy sets: every verb and every AES round against the clear.
+//! Encrypted runs on toy sets: every operation and every AES round against the clear.
 
 use super::*;
 use crate::aes::bits::Bits;
@@ -44,12 +44,10 @@ impl Fixture {
         }
     }
 
-    /// Random bytes for all slots.
     fn bytes(&mut self) -> Vec<u8> {
         random_bytes(&mut self.rng, self.params.slots().count())
     }
 
-    /// As many random blocks as a batch has.
     fn blocks(&mut self, layout: Layout) -> Vec<Block> {
         let mut block = |_| random_bytes(&mut self.rng, 16).try_into().unwrap();
         (0..self.params.blocks_per_batch(layout))
@@ -74,7 +72,7 @@ impl Fixture {
         Evaluator::new(&self.eval).lowered(c, level).unwrap()
     }
 
-    /// An encryption at `level`: the same one for the same bytes.
+    /// An encryption at `level`, the same for the same bytes.
     fn at_level(&self, bytes: &[u8], level: usize) -> Ciphertext {
         let mut rng = self.rng.clone();
         let stream = bytes.iter().map(|&b| u64::from(b));
@@ -91,11 +89,11 @@ pub(crate) fn toy(seed: u8) -> Fixture {
     fixture(&sets::TOY_255, seed)
 }
 
-/// The larger toy, with keys that are made once: the test of a secret takes long there.
+/// The larger toy, whose keys are made once because their quality test is slow.
 fn toy_4369(seed: u8) -> Fixture {
     static KEYS: LazyLock<Fixture> = LazyLock::new(|| fixture(&sets::TOY_4369, 4));
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-    // not the stream of the keys
+    // differs from the keys' stream
     rng.set_stream(1);
     Fixture {
         params: KEYS.params.clone(),
@@ -127,8 +125,8 @@ fn zip(x: &[u8], y: &[u8], f: impl Fn(u8, u8) -> u8) -> Vec<u8> {
     x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }
 
-/// Decrypts to `want`, with no more noise than its bound and no less room than it promises; returns by how many bits
-/// the noise is below the bound.
+/// Checks that `c` decrypts to `want`, with no more noise than its bound and at least the promised room. Returns how
+/// many bits the noise is below the bound.
 fn sound(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) -> f64 {
     let line = c.summary(&f.params);
     let (got, margin) = f.secret.decrypt(c).unwrap();
@@ -142,7 +140,7 @@ fn sound(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) -> f64 {
     line.bound_bits - largest
 }
 
-/// The same, with a mean square of the noise that is close to the estimate carried along.
+/// As [`sound`], and the mean square of the noise must be close to the carried estimate.
 fn check(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) {
     sound(f, c, want, what);
     let (_, margin) = f.secret.decrypt(c).unwrap();
@@ -152,7 +150,7 @@ fn check(f: &Fixture, c: &Ciphertext, want: &[u8], what: &str) {
     assert!(close, "{what}: {rms} for {carried:?}");
 }
 
-/// At every level: products and Frobenius maps, with measured noise, whichever part of their keys they read.
+/// Products and Frobenius maps at every level, with measured noise, for both kinds of key parts.
 #[test]
 fn keys_switch_in_one_digit_with_the_noise_that_is_stated() {
     let mut f = toy_4369(4);
@@ -197,13 +195,13 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
         let want = map(&x, |x| gf256::mul(x, c));
         is(eval.multiply_byte(&a, c), &want, "times a byte");
     }
-    // levels are kept, whether signs are 0 and 1 or random
+    // levels are kept with both lifts
     for lift in [Lift::ZeroOne, Lift::Signs([7; 32])] {
         let out = eval.multiply_public(&f.lowered(&a, 12), &y, lift).unwrap();
         assert_eq!(out.level(), 12);
         sound(&f, &out, &zip(&x, &y, gf256::mul), "times public bytes");
     }
-    // one below the lower
+    // one level below the lower
     let factors = [(&a, 12), (&b, 10)].map(|(c, level)| f.lowered(c, level));
     let out = eval.multiply(&factors[0], &factors[1]).unwrap();
     assert_eq!(out.level(), 9);
@@ -221,7 +219,7 @@ fn every_verb_agrees_with_the_clear_and_stays_below_its_noise_bound() {
         is(eval.relinearize(&twice), &vec![0; n], "sum of products");
     }
     assert!(eval.mul_frobenius(&a, &b, 4).is_err());
-    // down the whole chain, products at every level, operands at different levels
+    // down the whole chain: products at every level, operands at different levels
     let (mut c, mut value) = (a.clone(), x.clone());
     while c.level() > 1 {
         c = eval.relinearize(&eval.mul(&c, &b).unwrap()).unwrap();
@@ -299,7 +297,6 @@ fn threads_and_backends_do_not_change_a_bit() {
     assert!(outputs.windows(2).all(|w| w[0] == w[1]));
 }
 
-/// The file of a key.
 pub(crate) fn written(key: &impl Records) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), key.header().unwrap()).unwrap();
     homaes_scheme::file::write(key, &mut w).unwrap();
@@ -314,7 +311,7 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let rng = f.rng.clone();
     let [s, k] = [written(&*f.secret), written(&wrapped)];
     let e = written(&EvalKeyFile::generate(&f.secret, &mut rng.clone()));
-    // the card states the size for AES-256
+    // the card states the sizes for AES-256
     let long = written(&f.wrap(&[1; 32], WrapOptions::default()));
     let card = f.params.card();
     let sizes = [
@@ -328,7 +325,7 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let secret = SecretKey::read(p, open(&s, Kind::SecretKey)).unwrap();
     let eval = EvalKey::read(p, open(&e, Kind::EvalKey)).unwrap();
     let wrapped = WrappedKey::read(p, open(&k, Kind::WrappedKey)).unwrap();
-    // made anew from the same randomness, in memory: the same key
+    // the same randomness gives the same key in memory
     let made = EvalKey::generate(&f.secret, &mut rng.clone());
     let [aes, in_memory] =
         [&eval, &made].map(|eval| Aes::new(eval, &wrapped, Layout::Sliced).unwrap());

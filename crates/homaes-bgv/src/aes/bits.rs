@@ -1,17 +1,14 @@
 //! Bit-sliced AES (GHS12 §4.2): 128 ciphertexts of one bit per slot, by [`homaes_aes::FoldedBits`].
 //!
-//! Bits are the bytes 0 and 1. An S-box is inversion through a tower of fields ([`tower::DEPTH_4`]): 36 conjunctions at
-//! depth four. Each relinearisation is merged with the switch to the level below, so a round takes four levels, and
-//! four passes: 64, 32 and 64 products for the inversions of the 16 bytes, then the 128 sums that the linear layer
-//! makes of the last 288 conjunctions. A pass is one parallel loop over its products: threads work on the same key at
-//! the same time, so that what one has fetched the others find in the shared cache.
+//! Bits are the bytes 0 and 1. An S-box is inversion in a tower of fields ([`tower::DEPTH_4`]): 36 conjunctions at
+//! depth four. Each relinearisation is merged with the switch to the level below, so a round takes four levels and four
+//! passes: 64, 32 and 64 products for the inversions of 16 bytes, then 128 sums, by the linear layer, of the last 288
+//! conjunctions. A pass is one parallel loop over its products, so threads share key words in the cache.
 //!
-//! An operand that is several levels higher than the other comes down in one switch. Linear forms of the inputs of an
-//! inversion are summed first and then brought down, so that the rounding noises of different conjunctions are
-//! independent.
+//! An operand several levels above the other comes down in one switch. The linear forms at the inputs of an inversion
+//! are summed before they come down, so different conjunctions have independent rounding noise.
 //!
-//! Why depth 4 and not [`tower::DEPTH_3`]: 2880 relinearisations of AES-128 in place of 3520, and forty levels fit
-//! (`sets`).
+//! [`tower::DEPTH_3`] would take 3520 relinearisations for AES-128 in place of 2880, and forty levels fit (`sets`).
 
 use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
@@ -26,22 +23,20 @@ use homaes_rns::Stage;
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 
-/// The coordinates of states and keys.
 pub(crate) fn folding() -> Folding {
     Folding::new(&tower::DEPTH_4)
 }
 
-/// Sums cannot fail, so their operands are where the processor is.
+/// [`BitEval`] sums cannot fail, so their operands must be in memory.
 const IN_MEMORY: &str = "the processor switches what is in memory";
 
-/// A relinearised bit, in memory: sums and products are made there.
+/// Brings a relinearised bit to memory, where sums and products are computed.
 fn fetched(bit: Ciphertext) -> Result<Ciphertext> {
     bit.fetch()?;
     Ok(bit)
 }
 
-/// The view of bits under one evaluation key. All bits are in memory, whatever the device: it relinearises them. Cheap
-/// to clone.
+/// Bits under one evaluation key, always in memory: a device only relinearises them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
 
@@ -86,7 +81,7 @@ impl BitEval for Bits<'_> {
         a.history = History::AES;
     }
 
-    /// Adds the constant polynomial 1, which is 1 in every slot and takes the same value at every embedding.
+    /// Adds the constant polynomial 1, which is 1 in every slot and at every embedding.
     fn not(&self, mut a: Ciphertext) -> Ciphertext {
         let params = self.0.params();
         for (limb, &i) in a.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
@@ -110,7 +105,7 @@ impl BitEval for Bits<'_> {
             .expect("products of one depth are at one level")
     }
 
-    /// Limb by limb: each limb of a product is read from memory once for all rows.
+    /// Goes limb by limb, so each limb of a product is read from memory once for all rows.
     fn sums(&self, products: &[&Product], rows: &[Vec<u16>]) -> Vec<Product> {
         let (params, n) = (self.0.params(), self.0.params().ring().n());
         let (level, parts) = (products[0].level, products[0].parts.len());
@@ -183,7 +178,6 @@ impl BitEval for Bits<'_> {
     }
 }
 
-/// The bit-sliced circuit under one evaluation key. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct BitsAes<'k>(pub(crate) Bits<'k>);
 

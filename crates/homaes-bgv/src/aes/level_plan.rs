@@ -1,34 +1,29 @@
-//! Which levels an AES evaluation runs through.
+//! The levels that an AES evaluation runs through.
 
 use crate::error::{Error, Result};
 use crate::params::Params;
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::Mismatch;
 
-/// The way of one cipher through the chain of moduli.
+/// The path of one cipher through the chain of moduli.
 ///
 /// | layout | levels per round | starts at | round key r ≥ 1 | ends at |
 /// |---|---|---|---|---|
 /// | sliced, packed | 3 | 3t, t ≥ R | 3(t - r + 1) - 2 | 3(t - R), or 1 for t = R |
 /// | bits | 4 | 4R + e | 4(R - r) + e | e |
 ///
-/// R is the number of rounds, t the number of the first round's three levels in the chain, e the level of the output.
+/// R is the number of rounds, 3t the level of the first round, e the output level.
 ///
-/// Bytes: the key is added inside the linear layer of its round, before the switch that ends it.
+/// For bytes, the round key is added inside the linear layer, before the switch that ends the round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlan {
     pub(crate) layout: Layout,
     pub(crate) size: KeySize,
-    /// level of the input
     pub(crate) start: usize,
 }
 
 impl LevelPlan {
-    /// The plan of least start that leaves `spare` multiplications, or by default as many as the
-    /// set declares and the chain has.
-    ///
-    /// # Errors
-    /// If the set does not offer the layout, or the chain is too short.
+    /// The plan of least start that leaves `spare` multiplications, by default the declared ones if the chain has them.
     pub(crate) fn new(
         params: &Params,
         layout: Layout,
@@ -62,9 +57,6 @@ impl LevelPlan {
     }
 
     /// The plan that starts at `start`, as read from a file.
-    ///
-    /// # Errors
-    /// If the set does not offer the layout or no such plan exists.
     pub(crate) fn at(params: &Params, layout: Layout, size: KeySize, start: usize) -> Result<Self> {
         offered(params, layout)?;
         let least = Self::least_start(layout, size);
@@ -79,11 +71,7 @@ impl LevelPlan {
         })
     }
 
-    /// Most multiplications that this set can leave after AES; nothing if the chain is too short for
-    /// AES itself.
-    ///
-    /// # Errors
-    /// If the set does not offer the layout.
+    /// The most multiplications this set can leave after AES; `None` if the chain is too short for AES itself.
     pub(crate) fn most_spare(
         params: &Params,
         layout: Layout,
@@ -104,7 +92,6 @@ impl LevelPlan {
         }
     }
 
-    /// Level of round key `r`.
     pub(crate) fn key_level(&self, r: usize) -> usize {
         match (self.layout, r) {
             (_, 0) => self.start,
@@ -113,7 +100,6 @@ impl LevelPlan {
         }
     }
 
-    /// Level of the result.
     pub(crate) fn output_level(&self) -> usize {
         let rounds = self.size.rounds();
         match self.layout {
@@ -124,8 +110,7 @@ impl LevelPlan {
 }
 
 impl Params {
-    /// The plan of the largest AES key for which the set keeps its promise of levels left, in its first
-    /// layout.
+    /// The plan of the largest AES key that still leaves the declared levels, in the set's first layout.
     pub(crate) fn first_plan(&self) -> Option<LevelPlan> {
         let layout = *self.set().layouts.first()?;
         let spare = self.set().spare;
@@ -137,8 +122,8 @@ impl Params {
         LevelPlan::new(self, layout, size, None).ok()
     }
 
-    /// Most multiplications that AES with keys of `size` can leave on an output in `layout`; none if the
-    /// set does not carry it.
+    /// The most multiplications that AES with keys of `size` can leave on an output in `layout`; `None` if the set does
+    /// not support that combination.
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
         LevelPlan::most_spare(self, layout, size).ok().flatten()
     }
@@ -164,7 +149,6 @@ mod tests {
     fn levels_of_the_declared_sets() {
         use KeySize::{Aes128, Aes192, Aes256};
         use Layout::{Bits, Packed, Sliced};
-        // set, layout, key size, most and default multiplications left
         let table = [
             (&sets::AES128, Sliced, Aes128, Some((0, 0))),
             (&sets::AES128, Packed, Aes128, Some((0, 0))),

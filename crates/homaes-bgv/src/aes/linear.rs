@@ -6,18 +6,18 @@
 //! out_r = Σ_j c_j S(b_{r+j}),      S(b) = Σ_k γ_k σ^(k+1)(b),      c = (2, 3, 1, 1)
 //! ```
 //!
-//! and 0x63, with Σ_k γ_k x^(2^k) the linear part A of the affine map. Decrypting, the state between rounds is the
+//! plus 0x63, where Σ_k γ_k x^(2^k) is the linear part A of the affine map. Decrypting, the state between rounds is the
 //! argument of the next inversion, so A⁻¹ comes after InvMixColumns:
 //!
 //! ```text
 //! out_r = Σ_k λ_k σ^(k+1)(Σ_j c'_j b_{r+j}),      c'_j² = (14, 11, 13, 9)_j
 //! ```
 //!
-//! with Σ_k λ_k x^(2^k) = A⁻¹: the constants of InvMixColumns move before σ, under which they are square
-//! roots. Either way one set of seven key switches per byte serves all four rows.
+//! where Σ_k λ_k x^(2^k) = A⁻¹. The constants of InvMixColumns move before σ, where they become square roots. Either
+//! way, one set of seven key switches per byte serves all four rows.
 //!
-//! Encrypting, 2S is computed as "2"·S and 3S as 2S + S, so MixColumns needs
-//! no second set of inner products; this costs 0.4 bits of noise against separate sums.
+//! Encrypting, 2S is "2"·S and 3S is 2S + S, so MixColumns needs no second set of inner products. This costs 0.4 bits
+//! of noise against separate sums.
 
 use crate::params::row_constant;
 use homaes_aes::state::circulant;
@@ -28,11 +28,9 @@ use homaes_math::slots::Slots;
 #[derive(Clone, Debug)]
 pub(crate) struct LinearLayer {
     pub(crate) direction: Direction,
-    /// γ_k or λ_k, with σ^(k+1)
+    /// γ_k or λ_k, used with σ^(k+1)
     pub(crate) gamma: [Vec<u8>; 8],
-    /// c_j or c'_j
     pub(crate) mix: [Vec<u8>; 4],
-    /// see [`mean_powers`](Self::mean_powers)
     powers: [f64; 3],
 }
 
@@ -61,7 +59,7 @@ impl LinearLayer {
         }
     }
 
-    /// Mean over rows of the noise power of the sums over k alone, over j alone, and of both.
+    /// Noise power of the sums over k alone, over j alone, and of both; the mean over rows.
     pub(crate) fn mean_powers(&self) -> [f64; 3] {
         self.powers
     }
@@ -77,7 +75,7 @@ fn mean_powers(direction: Direction, gamma: &[Vec<u8>], mix: &[Vec<u8>]) -> [f64
         }
     }
     if direction == Direction::Decrypt {
-        // σ^(k+1) carries the mixing constants to other rows
+        // σ^(k+1) moves the mixing constants to other rows
         out[2] = out[0] * out[1];
     }
     out
@@ -92,7 +90,6 @@ mod tests {
     #[test]
     fn second_class_is_the_best() {
         let ring = Ring::new(255).unwrap();
-        // mean noise power of a MixColumns output
         let power = |second_class: usize| {
             let slots = Slots::new(&ring, second_class).unwrap();
             LinearLayer::new(&slots, Direction::Encrypt).mean_powers()[2]

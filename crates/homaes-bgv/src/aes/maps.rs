@@ -1,4 +1,4 @@
-//! The linear layer of AES as sums of automorphic images: of bytes, and of packed columns.
+//! The linear layer of AES as sums of automorphic images, for bytes and for packed columns.
 
 use super::linear::LinearLayer;
 use crate::circuit::images::Image;
@@ -7,10 +7,7 @@ use crate::keys::{EvalKey, Target};
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 
-/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded side by side.
-///
-/// # Errors
-/// If a key is missing, or `cancel` is thrown.
+/// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded in parallel.
 pub(crate) fn column_maps<'k>(
     key: &'k EvalKey,
     linear: &LinearLayer,
@@ -39,10 +36,7 @@ pub(crate) fn column_maps<'k>(
     }))
 }
 
-/// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map: γ_7 goes with σ^8, the identity on bytes.
-///
-/// # Errors
-/// If a key is missing, or `cancel` is thrown.
+/// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map; γ_7 belongs to σ^8, the identity on bytes.
 pub(crate) fn byte_map<'k>(
     key: &'k EvalKey,
     linear: &LinearLayer,

@@ -1,8 +1,8 @@
 //! Packed AES (GHS12 §4.1): whole blocks in one ciphertext, bytes moved by automorphisms.
 //!
-//! ShiftRows costs nothing: instead of moving bytes the reading of the slots changes, and the four bytes of a
-//! column stay one step of an automorphism τ_t apart ([`crate::aes::placement`]; t counts the ShiftRows so
-//! far). With c127 = x^127 at level S2 ([`crate::aes::subbytes`]), a round is two hoisted sums and no masks:
+//! ShiftRows is free: the reading of the slots changes instead of the bytes, and the four bytes of a column stay one
+//! step of an automorphism τ_t apart ([`crate::aes::placement`]; t counts the ShiftRows so far). With c127 = x^127 at
+//! level S2 ([`crate::aes::subbytes`]), a round is two hoisted sums without masks:
 //!
 //! ```text
 //! encrypting    S   = Σ_k γ_k σ^(k+1)(c127)       S2           seven key switches
@@ -11,8 +11,8 @@
 //!               out = Σ_k λ_k σ^(k+1)(M) + key    S2 -> S0     seven key switches
 //! ```
 //!
-//! The same three levels as byte-sliced: the round keys, placed like the state, are added before the
-//! switch that ends the round. GHS12 permute bytes by masked rotations, with a fourth level and more noise.
+//! These are the three levels of the byte-sliced circuit: round keys are placed like the state and added before the
+//! switch that ends the round. GHS12 permute bytes by masked rotations, which take a fourth level and add more noise.
 
 use crate::aes::linear::LinearLayer;
 use crate::aes::maps::{byte_map, column_maps};
@@ -26,7 +26,6 @@ use crate::keyswitch::Post;
 use homaes_aes::{Direction, Rounds};
 use homaes_scheme::Cancel;
 
-/// The packed circuit under one evaluation key. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct PackedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
@@ -35,15 +34,12 @@ pub(crate) struct PackedAes<'k> {
     bytes: Vec<Image<'k>>,
     /// Σ c_j τ_t^j for each slope t
     columns: [Vec<Image<'k>>; 4],
-    /// σ: all that the last decrypting round does to x^127
+    /// σ, all that the last decrypting round applies to x^127
     square: [Image<'k>; 1],
 }
 
 impl<'k> PackedAes<'k> {
-    /// Folds the constants into keys: the memory of 10 keys encrypting, of 19 decrypting.
-    ///
-    /// # Errors
-    /// If a key is missing, or `cancel` is thrown.
+    /// Folds the constants into keys, which takes the memory of 10 keys encrypting and of 19 decrypting.
     pub(crate) fn new(key: &'k EvalKey, direction: Direction, cancel: &Cancel) -> Result<Self> {
         let linear = LinearLayer::new(key.params.slots(), direction);
         Ok(Self {
@@ -57,8 +53,7 @@ impl<'k> PackedAes<'k> {
 }
 
 impl PackedAes<'_> {
-    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their
-    /// inverses.
+    /// One round or its inverse, with MixColumns if `mix`; the key is added before the division that ends the round.
     fn fused_round(
         &self,
         dir: Direction,

@@ -1,17 +1,17 @@
 //! Where the bytes of blocks lie in slots, for each [`Layout`].
 //!
-//! A slot has coordinates (class, e3, e5, e257); adding to e5 or e257 is an automorphism that moves slots and does
-//! nothing else ([`homaes_math::slots`]). Packed blocks use this: with C slots to a run (half of the axis e257, 128 at
-//! full size), byte (row r, column c) of block b lies at
+//! A slot has coordinates (class, e3, e5, e257). Adding to e5 or e257 is an automorphism that only moves slots
+//! ([`homaes_math::slots`]). In the packed layout, with C slots to a run (half of the axis e257, 128 at full size),
+//! byte (row r, column c) of block b lies at
 //!
 //! ```text
 //! (class, e3) = b div (C/4)      e5 = r      e257 = b mod (C/4) + C/4 · ((c + t r) mod 4)
 //! ```
 //!
-//! where t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns: instead of moving
-//! anything, the slope grows by one (falls by one for InvShiftRows). In a column of slope t the byte
-//! one row further down is always one step of τ_t = (e5 + 1, e257 + t·C/4) away, from the last row
-//! to the first too, since 4t = 0 modulo four columns; so MixColumns is Σ_j c_j τ_t^j, without a mask.
+//! where t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns; instead, the slope grows
+//! by one (falls by one for InvShiftRows). In a column of slope t the next row is one step of τ_t = (e5 + 1, e257 +
+//! t·C/4) away, also from the last row to the first, since 4t = 0 modulo four columns. So MixColumns is Σ_j c_j τ_t^j,
+//! without a mask.
 
 use crate::aes::level_plan::offered;
 use crate::error::Result;
@@ -20,10 +20,8 @@ use homaes_aes::{Block, Layout};
 use homaes_scheme::mismatch;
 use zeroize::Zeroizing;
 
-/// One byte per slot of a ciphertext.
 type SlotBytes = Zeroizing<Vec<u8>>;
 
-/// Slot of byte `i` of block `b`, packed with slope `slope`.
 pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> usize {
     let slots = params.slots();
     let quarter = slots.run_len() / 4;
@@ -34,10 +32,7 @@ pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> 
     slots.slot(class, [e3, row, within + quarter * column])
 }
 
-/// Slot bytes of every ciphertext of a batch of `blocks`; missing blocks are zero.
-///
-/// # Errors
-/// If there are more blocks than the batch holds, or the set does not offer the layout.
+/// Slot bytes of every ciphertext of a batch; missing blocks are zero.
 pub(crate) fn to_slots(
     params: &Params,
     layout: Layout,
@@ -53,7 +48,7 @@ pub(crate) fn to_slots(
         .collect())
 }
 
-/// Slot bytes of ciphertext `at` of a batch; the layout is offered, and the blocks fit.
+/// Slot bytes of ciphertext `at` of a batch; the caller checks the layout and the number of blocks.
 pub(crate) fn slots_of(
     params: &Params,
     layout: Layout,
@@ -76,9 +71,7 @@ pub(crate) fn slots_of(
     out
 }
 
-/// The blocks of a batch from its slot bytes: inverse of [`to_slots`].
-///
-/// `None` if a slot of the bit layout holds neither 0 nor 1.
+/// The blocks in a batch's slot bytes; `None` if a slot of the bit layout is neither 0 nor 1.
 pub(crate) fn from_slots(
     params: &Params,
     layout: Layout,
@@ -115,7 +108,6 @@ mod tests {
             .collect()
     }
 
-    /// The slots after the automorphism that adds `step`.
     fn moved(params: &Params, slots: &[u8], step: [usize; 3]) -> Vec<u8> {
         let mut bits = vec![0; params.ring().n()];
         params.slots().encode(slots, &mut bits);

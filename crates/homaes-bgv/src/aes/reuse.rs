@@ -1,35 +1,34 @@
-//! Results of the first rounds that batches of one counter run have in common.
+//! Reuse of first-round results between batches of one counter run.
 //!
-//! The blocks of a counter run differ in their last bytes alone. A batch of a multiple of 256 blocks has the values of
-//! byte 15 that the batch before has, in the same slots, and the bytes before 14 seldom change: so all inversions of
-//! round 1 but one and three of its columns were computed before, and the inversions of these columns in round 2.
-//! Deeper states depend on all bytes.
+//! The blocks of a counter run differ only in their last bytes. If a batch holds a multiple of 256 blocks, its byte 15
+//! equals that of the batch before it, slot by slot, and bytes 0 to 13 seldom change. So 15 of the 16 inversions of
+//! round 1, three of its columns and the inversions of these columns in round 2 are already known. Deeper states depend
+//! on all bytes.
 //!
-//! Ciphertexts are told apart by where they come from: two are equal, bit for bit, if they were made of the same public
-//! bytes by the same steps under the same keys.
+//! Ciphertexts are identified by their origin: the same steps on the same public bytes under the same keys give the
+//! same ciphertext, bit for bit.
 
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;
 use homaes_aes::Block;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Rounds whose inversions are kept.
+/// Rounds whose inversions are cached.
 const ROUNDS: usize = 2;
 
-/// Names what a ciphertext was made of.
+/// Identifies the origin of a ciphertext.
 type Id = blake3::Hash;
 
-/// What the sixteen bytes of a state were made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
-    /// rounds that are done
+    /// completed rounds
     round: usize,
     ids: [Id; 16],
 }
 
 impl Origin {
-    /// Of public `blocks`, if most of their bytes seldom change from block to block: those of other batches may then be
-    /// the same.
+    /// The origin of public `blocks`, if most of their bytes seldom change from block to block: other batches may then
+    /// share them.
     pub(crate) fn of_counter(blocks: &[Block]) -> Option<Self> {
         let seldom = |i: &usize| {
             let pairs = blocks.windows(2);
@@ -45,7 +44,7 @@ impl Origin {
         })
     }
 
-    /// Names the columns that the next round makes, column `c` of the bytes at `sources(c)`.
+    /// Identifies the next round's columns; column `c` depends on the bytes at `sources(c)`.
     fn columns(&self, sources: impl Fn(usize) -> [usize; 4]) -> [Id; 4] {
         core::array::from_fn(|column| {
             let mut hasher = blake3::Hasher::new();
@@ -56,21 +55,19 @@ impl Origin {
         })
     }
 
-    /// Of the state after the next round; nothing if no later round is kept.
+    /// The origin of the state after the next round; `None` if no later round is cached.
     fn after(&self, columns: [Id; 4]) -> Option<Self> {
         let round = self.round + 1;
         (round < ROUNDS).then(|| Self {
             round,
-            // the place within a column is that in the state
             ids: core::array::from_fn(|i| columns[i / 4]),
         })
     }
 }
 
-/// What was made last at a place, with the name of its origin.
+/// The latest result at a place, with its origin.
 type Made<T> = Option<(Id, Arc<T>)>;
 
-/// What was made last at each of N places.
 #[derive(Debug)]
 struct Last<T, const N: usize>([Mutex<Made<T>>; N]);
 
@@ -81,7 +78,7 @@ impl<T, const N: usize> Default for Last<T, N> {
 }
 
 impl<T, const N: usize> Last<T, N> {
-    /// What is named by `ids`: what is here, and what `make` makes of the other places.
+    /// The results of origins `ids`: cached ones, and those of `make` for the other places.
     fn complete(
         &self,
         ids: [Id; N],
@@ -103,10 +100,10 @@ impl<T, const N: usize> Last<T, N> {
     }
 }
 
-/// The last results of rounds 1 and 2 of one AES key: x^127 of the bytes that enter either, and the columns that round
-/// 1 makes.
+/// The latest results of rounds 1 and 2 under one AES key: x^127 of the bytes that enter either round, and the columns
+/// that leave round 1.
 ///
-/// Memory: three states of sixteen ciphertexts, at the levels below the first.
+/// Memory: three states of sixteen ciphertexts, below the first level.
 #[derive(Debug, Default)]
 pub(crate) struct Reuse {
     inversions: [Last<Ciphertext, 16>; ROUNDS],
@@ -114,7 +111,7 @@ pub(crate) struct Reuse {
 }
 
 impl Reuse {
-    /// One result for each byte of a state: what is here, and what `make` makes of the bytes at the other places.
+    /// One result per byte of a state: cached ones, and those of `make` for the other places.
     pub(crate) fn inversions(
         &self,
         origin: Option<&Origin>,
@@ -126,7 +123,7 @@ impl Reuse {
         }
     }
 
-    /// The four columns that a round makes, column `c` of the bytes at `sources(c)`, with the origin of the new state.
+    /// The four columns of a round, with the origin of the new state; column `c` depends on the bytes at `sources(c)`.
     pub(crate) fn columns(
         &self,
         origin: Option<&Origin>,
@@ -145,5 +142,4 @@ impl Reuse {
     }
 }
 
-/// The places of a state.
 const ALL: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];

@@ -1,28 +1,26 @@
 //! Byte-sliced AES (GHS12 §4.2): one round fused from the parts of [`crate::keyswitch`].
 //!
-//! Sixteen ciphertexts hold the state, byte i of block b in slot b of ciphertext i. One round, with c127 =
-//! x^127 of each byte at level S2 ([`crate::aes::subbytes`]), encrypting:
+//! Sixteen ciphertexts hold the state: byte i of block b is in slot b of ciphertext i. With c127 = x^127 of each byte
+//! at level S2 ([`crate::aes::subbytes`]), one round is, encrypting,
 //!
 //! ```text
 //! S    = Σ_k γ_k σ^(k+1)(c127)       S2, times P   seven hoisted key switches, σ^8 = id on bytes
 //! out  = MixColumns(S) + key         S2, times P   -> S0 of the next round in one switch
 //! ```
 //!
-//! and decrypting, where InvMixColumns comes first and the affine map of the next inversion last
-//! ([`crate::aes::linear`]):
+//! and, decrypting, with InvMixColumns first and the affine map of the next inversion last ([`crate::aes::linear`]),
 //!
 //! ```text
 //! M    = Σ_j c'_j c127_j             S2            four products by constants
 //! out  = Σ_k λ_k σ^(k+1)(M) + key    S2, times P   -> S0 of the next round in one switch
 //! ```
 //!
-//! The constants γ_k or λ_k are folded into the keys when an evaluation starts, so a sum is one inner
-//! product of 7d + 9 terms per word, for d digits: 7d with keys, 8 first parts and 1 second part.
+//! The constants γ_k or λ_k are folded into the keys once, so a sum is one inner product of 7d + 9 terms per word, for
+//! d digits: 7d with keys, 8 first parts and 1 second part.
 //!
-//! Products are one rayon task per byte, the linear layer one per output column, whose four bytes share
-//! every pass over its keys, or one for all columns where the device takes them together; more threads than that share
-//! the primes of a pass. All threads go through the steps together, so that the keys of a step are read from memory
-//! once for all of them.
+//! Products are one rayon task per byte. The linear layer is one task per output column, whose four bytes share every
+//! pass over its keys, or a single task where the device prefers that; further threads share the primes of a pass. All
+//! threads go through the steps together, so the keys of a step are read from memory once.
 
 use crate::aes::linear::LinearLayer;
 use crate::aes::maps::byte_map;
@@ -41,24 +39,20 @@ use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The byte-sliced circuit under one evaluation key, for one AES key. Cheap to clone; clones share what batches have in
-/// common.
+/// The byte-sliced circuit under one evaluation key and one AES key. Cheap to clone; clones share cached rounds.
 #[derive(Clone)]
 pub(crate) struct SlicedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
     linear: LinearLayer,
     /// Σ γ_k σ^(k+1)
     bytes: Vec<Image<'k>>,
-    /// σ: all that the last decrypting round does to x^127
+    /// σ, all that the last decrypting round applies to x^127
     square: [Image<'k>; 1],
     pub(crate) reuse: Arc<Reuse>,
 }
 
 impl<'k> SlicedAes<'k> {
-    /// Folds the constants into keys: the memory of 6 keys encrypting (one γ is 1), of 7 decrypting.
-    ///
-    /// # Errors
-    /// If a key is missing, or `cancel` is thrown.
+    /// Folds the constants into keys, which takes the memory of 6 keys encrypting (one γ is 1) and of 7 decrypting.
     pub(crate) fn new(key: &'k EvalKey, direction: Direction, cancel: &Cancel) -> Result<Self> {
         let linear = LinearLayer::new(key.params.slots(), direction);
         Ok(Self {
@@ -124,8 +118,7 @@ impl<'k> SlicedAes<'k> {
 }
 
 impl SlicedAes<'_> {
-    /// SubBytes, ShiftRows, MixColumns if `mix`, AddRoundKey before the division that ends the round, or their
-    /// inverses.
+    /// One round or its inverse, with MixColumns if `mix`; the key is added before the division that ends the round.
     fn fused_round(
         &self,
         dir: Direction,

@@ -20,11 +20,11 @@ use zeroize::Zeroizing;
 pub struct State {
     pub(crate) layout: Layout,
     pub(crate) ciphertexts: Vec<Ciphertext>,
-    /// how far ShiftRows has moved the reading of packed bytes; 0 in finished states
+    /// number of ShiftRows in the placement of packed bytes, modulo 4; 0 in finished states
     pub(crate) slope: usize,
-    /// whether it is the result of AES, not a state between rounds
+    /// whether this is a result of AES, not a state between rounds
     pub(crate) finished: bool,
-    /// what it was made from, if the first rounds of other batches may have the same bytes
+    /// its origin, if other batches may share it
     pub(crate) origin: Option<Origin>,
 }
 
@@ -39,11 +39,10 @@ impl State {
         &self.ciphertexts
     }
 
-    /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it. Of states of bytes that are
-    /// results of AES.
+    /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it.
     ///
     /// # Errors
-    /// If it is a state of bits, or one between rounds.
+    /// In the bit layout, and for a state between rounds.
     pub fn place(&self, params: &Params, block: usize, byte: usize) -> Result<(usize, usize)> {
         match self.layout {
             _ if !self.finished => Err(Error::NotFinished),
@@ -70,11 +69,7 @@ impl State {
         bits.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Public `blocks` without key and error; missing ones are zero. Each first part is added to one of `onto`, if
-    /// there are any.
-    ///
-    /// # Errors
-    /// If there are more blocks than the batch holds, or the device fails.
+    /// Trivial encryptions of public `blocks`, missing ones zero, each added to one of `onto` unless that is empty.
     pub(crate) fn public(
         device: &dyn Device,
         params: &Params,
@@ -97,17 +92,16 @@ impl State {
         })
     }
 
-    /// Adds public blocks: turns an encrypted key stream into encrypted data (CTR), or adds the previous
-    /// ciphertext blocks (CBC). Missing blocks are zero.
+    /// Adds public blocks: turns an encrypted key stream into encrypted data (CTR), or adds the previous ciphertext
+    /// blocks (CBC). Missing blocks are zero.
     ///
     /// # Errors
     /// If there are more blocks than the batch holds, or the ciphertexts are at different levels; [`Error::TooNoisy`]
-    /// if the result would be closer to failure than AES may hand on.
+    /// if the result could decrypt wrongly with a probability above 2^-64.
     pub fn xor_public(&mut self, params: &Params, blocks: &[Block]) -> Result<()> {
         self.xor_public_on(&Processor, params, blocks)
     }
 
-    /// [`State::xor_public`], on a device.
     pub(crate) fn xor_public_on(
         &mut self,
         device: &dyn Device,
@@ -125,7 +119,7 @@ impl State {
         let parts: Vec<&Poly> = parts.collect();
         let at = (level, self.slope);
         let sums = Self::public(device, params, self.layout, blocks, at, &parts)?;
-        // the failure probability of AES covers the public blocks of a mode; of more, the bound of circuits decides
+        // the failure probability of AES covers a mode's public blocks; beyond these, the bound of circuits decides
         let covered = self.ciphertexts.iter().all(
             |c| matches!(c.history, History::Aes { summands, .. } if summands < MODE_SUMMANDS),
         );
@@ -142,11 +136,11 @@ impl State {
         Ok(())
     }
 
-    /// Takes the first parts of its sums with public blocks.
+    /// Takes over the sums of the first parts with public blocks.
     fn become_sums(&mut self, params: &Params, sums: Self) {
         for (s, sum) in self.ciphertexts.iter_mut().zip(sums.ciphertexts) {
             [s.parts[0], _] = sum.parts;
-            // the same blocks can be added again
+            // noises add as bounds, because the same blocks can be added again
             s.noise = s.noise.plus_public(sum.noise);
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
@@ -159,9 +153,6 @@ impl State {
     }
 
     /// Sum with a round key of the same shape.
-    ///
-    /// # Errors
-    /// If the device fails.
     pub(crate) fn plus(&self, eval: &Evaluator<'_>, key: &[Ciphertext]) -> Result<Self> {
         let sums = self.ciphertexts.iter().zip(key);
         let sums = sums.map(|(a, b)| eval.sum(a, b)).collect::<Result<_>>()?;
@@ -171,7 +162,7 @@ impl State {
         })
     }
 
-    /// The next state, which other batches have no part of.
+    /// A state with these ciphertexts, which no other batch shares.
     pub(crate) fn with(&self, ciphertexts: Vec<Ciphertext>) -> Self {
         Self {
             ciphertexts,
@@ -181,7 +172,6 @@ impl State {
     }
 }
 
-/// A round key must be at the level of the linear layer it is added in.
 pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
     match keys.iter().find(|k| k.level != level) {
         None => Ok(()),
@@ -190,11 +180,11 @@ pub(crate) fn check_level(level: usize, keys: &[&Ciphertext]) -> Result<()> {
 }
 
 impl SecretKey {
-    /// The blocks of a state: of a finished one, or of one that [`Aes::evaluate_with`](crate::Aes::evaluate_with)
-    /// shows, in the form that it names.
+    /// The blocks of a state. A state between rounds decrypts to the form that
+    /// [`Aes::evaluate_with`](crate::Aes::evaluate_with) describes.
     ///
     /// # Errors
-    /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of a bit holds something else.
+    /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of the bit layout is neither 0 nor 1.
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
         let mut margin_bits = f64::INFINITY;
         let slots = state.ciphertexts.iter().map(|c| {

@@ -8,15 +8,15 @@
 //! c127 = c7 · σ³(c15)           S2            x^127, only P is divided out
 //! ```
 //!
-//! Products never relinearise a Frobenius image first: x·σ(y) is switched directly from σ(s) and
-//! s·σ(s), which saves two switches per product.
+//! Frobenius images are not relinearised first: x·σ(y) is switched directly from σ(s) and s·σ(s), which saves two key
+//! switches per product.
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
 use crate::error::Result;
 
 impl Evaluator<'_> {
-    /// x^127 of every slot; from level 3r to level 3r - 2, with product noise.
+    /// x^127 of every slot, from level 3r to level 3r - 2; the last product is not switched down.
     pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         if c.is_empty() {
             return Ok(Vec::new());

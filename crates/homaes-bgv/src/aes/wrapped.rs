@@ -1,12 +1,11 @@
-//! The AES key under FHE: the bytes of every round key where the state has them, at the level of their use.
+//! The AES key under FHE: every round key, in the layout of the state and at the level where it is added.
 //!
-//! Round key 0 meets the input. Round key r is added inside round r, to the sums of the linear layer
-//! before their modulus switch, where its own noise is divided away with everything else ([`LevelPlan`]).
-//! The affine constant 0x63 of SubBytes is the same after MixColumns (2 + 3 + 1 + 1 = 1), so when
-//! encrypting it is added to round keys 1 … R here, once. Decrypting bytes, the state between rounds is
-//! A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map: the round keys of
-//! the equivalent inverse cipher but the last go through the same map. The bit layout folds the linear layer into sums
-//! of products, and takes its keys in the coordinates of [`homaes_aes::Folding`], 0x63 included.
+//! Round key 0 is added to the input. Round key r is added inside round r to the sums of the linear layer, before their
+//! modulus switch, which also divides the key's own noise ([`LevelPlan`]). The affine constant 0x63 of SubBytes is
+//! unchanged by MixColumns (2 + 3 + 1 + 1 = 1), so encryption keys 1 … R contain it. Decrypting bytes, the state
+//! between rounds is A⁻¹(s + 0x63), the argument of the next inversion, with A the linear part of the affine map; so
+//! all round keys of the equivalent inverse cipher but the last go through the same map. The bit layout folds the
+//! linear layer into sums of products, so its keys, 0x63 included, are in the coordinates of [`homaes_aes::Folding`].
 
 use crate::aes::bits;
 use crate::aes::level_plan::LevelPlan;
@@ -34,22 +33,21 @@ pub struct WrappedKey {
     pub(crate) parts: Vec<Part>,
 }
 
-/// The round keys for one layout.
 pub(crate) struct Part {
     pub(crate) plan: LevelPlan,
     pub(crate) seed: Seed,
-    /// round keys 0 … R, as many ciphertexts each as the layout has
+    /// round keys 0 … R, each with one ciphertext per part of the layout
     pub(crate) rounds: Vec<Vec<Ciphertext>>,
 }
 
-/// What to make of an AES key.
+/// How to wrap an AES key.
 #[derive(Clone, Copy, Debug)]
 pub struct WrapOptions<'a> {
-    /// which cipher the server is to run: [`Direction::Decrypt`] for ECB and CBC
+    /// cipher that the server runs: [`Direction::Decrypt`] for ECB and CBC
     pub direction: Direction,
     /// layouts the server may choose from
     pub layouts: &'a [Layout],
-    /// multiplications to be left on the output, rounded up to the next number that the chain of moduli has after a
+    /// multiplications that the output must allow, rounded up to the next number that the chain of moduli has after a
     /// round (2, 5, 8 …); by default 8 in `bgv/aes128+8` and so on, and 0 in sets without a number in their name
     pub levels_left: Option<usize>,
 }
@@ -90,12 +88,12 @@ impl WrappedKey {
         self.direction
     }
 
-    /// The layouts there are round keys for.
+    /// The layouts with round keys.
     pub fn layouts(&self) -> Vec<Layout> {
         self.parts.iter().map(|p| p.plan.layout).collect()
     }
 
-    /// Level of the output of AES in `layout`, if there are keys for it; multiplications left are one fewer.
+    /// Level of AES's output in `layout`, if there are keys for it; one more than the multiplications left.
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
         Some(self.part(layout).ok()?.plan.output_level())
     }
@@ -116,7 +114,7 @@ impl WrappedKey {
     }
 }
 
-/// The file of a wrapped key, made ciphertext by ciphertext.
+/// The file of a wrapped key, computed ciphertext by ciphertext.
 pub struct WrappedKeyFile<'s> {
     pub(crate) secret: &'s SecretKey,
     pub(crate) size: KeySize,
@@ -124,21 +122,17 @@ pub struct WrappedKeyFile<'s> {
     pub(crate) parts: Vec<PartFile>,
 }
 
-/// The round keys for one layout, in the clear.
 pub(crate) struct PartFile {
     pub(crate) plan: LevelPlan,
-    /// of the uniform halves
+    /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
-    /// the round keys of every block: block b has those of `schedules[b % len]`
+    /// round keys; block b has those of `schedules[b % len]`
     schedules: Vec<Zeroizing<Vec<Block>>>,
 }
 
 impl<'s> WrappedKeyFile<'s> {
-    /// The file of what [`WrappedKey::encrypt`] makes.
-    ///
-    /// # Errors
-    /// As there.
+    /// The file of the key that [`WrappedKey::encrypt`] returns.
     pub fn generate(
         secret: &'s SecretKey,
         keys: &RoundKeys,
@@ -176,10 +170,7 @@ impl<'s> WrappedKeyFile<'s> {
         self.secret.id()
     }
 
-    /// Ciphertext `index` of the file.
-    ///
-    /// # Panics
-    /// If there is none.
+    /// Ciphertext `index` of the file, which must exist.
     pub(crate) fn ciphertext(&self, mut index: usize) -> Ciphertext {
         for part in &self.parts {
             if index < part.len() {
@@ -190,7 +181,6 @@ impl<'s> WrappedKeyFile<'s> {
         unreachable!("the file has fewer ciphertexts")
     }
 
-    /// All of it in memory.
     fn all(&self) -> WrappedKey {
         let parts = self.parts.iter();
         let parts = parts.map(|part| part.all(self.secret, self.direction));
@@ -205,7 +195,6 @@ impl<'s> WrappedKeyFile<'s> {
 }
 
 impl PartFile {
-    /// Draws the seeds.
     pub(crate) fn new(
         plan: LevelPlan,
         schedules: Vec<Zeroizing<Vec<Block>>>,
@@ -222,12 +211,10 @@ impl PartFile {
         }
     }
 
-    /// Number of ciphertexts.
     fn len(&self) -> usize {
         (self.plan.size.rounds() + 1) * self.plan.layout.ciphertexts()
     }
 
-    /// All of it in memory.
     pub(crate) fn all(&self, secret: &SecretKey, direction: Direction) -> Part {
         let mut made: Vec<_> = (0..self.len())
             .into_par_iter()
@@ -245,7 +232,7 @@ impl PartFile {
         }
     }
 
-    /// Ciphertext `index` of the layout, round by round.
+    /// Ciphertext `index` of the layout, in order of rounds.
     fn ciphertext(&self, secret: &SecretKey, direction: Direction, index: usize) -> Ciphertext {
         let (params, layout) = (secret.params(), self.plan.layout);
         let (r, i) = (index / layout.ciphertexts(), index % layout.ciphertexts());
@@ -253,7 +240,7 @@ impl PartFile {
         rng.set_stream(index as u64);
         let stream = (&self.seed, stream(layout, r, i));
         let slope = slope(&self.plan, direction, r);
-        // not by `vec!`, which looks whether all bytes are zero
+        // `vec!` would branch on whether all bytes are zero
         let blocks = params.blocks_per_batch(layout);
         let mut keys = Zeroizing::new(Vec::with_capacity(blocks));
         let schedules = self.schedules.iter().cycle();
@@ -263,7 +250,7 @@ impl PartFile {
     }
 }
 
-/// The round keys as the circuit of `layout` wants them: see the module's text.
+/// The round keys in the form that the circuit of `layout` adds; see the module's text.
 pub(crate) fn wrapped_schedule(schedule: &Schedule, layout: Layout) -> Zeroizing<Vec<Block>> {
     if layout == Layout::Bits {
         return bits::folding().keys(schedule);
@@ -284,16 +271,16 @@ pub(crate) fn wrapped_schedule(schedule: &Schedule, layout: Layout) -> Zeroizing
     keys
 }
 
-/// A⁻¹(x + 0x63): what InvSubBytes inverts.
+/// A⁻¹(x + 0x63), the argument of the inversion in InvSubBytes.
 pub(crate) fn before_inversion(x: u8) -> u8 {
     gf256::affine_linear_inv(x ^ gf256::AFFINE_CONSTANT)
 }
 
-/// Slope of the packed state that round key `r` is added to: 0 at the end, and always for other layouts.
+/// Slope of the packed state when round key `r` is added: 0 at the end; always 0 in other layouts.
 pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
     let left = plan.size.rounds() - r;
     match (plan.layout, direction) {
-        // every ShiftRows adds one, every inverse takes one away
+        // ShiftRows adds one, its inverse takes one away
         (Layout::Packed, Direction::Encrypt) => (4 - left % 4) % 4,
         (Layout::Packed, Direction::Decrypt) => left % 4,
         _ => 0,
@@ -311,7 +298,6 @@ impl core::fmt::Debug for WrappedKey {
     }
 }
 
-/// Stream of the uniform half of ciphertext `i` of round key `r`.
 pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
     (r * layout.ciphertexts() + i) as u64
 }

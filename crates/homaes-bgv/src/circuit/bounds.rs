@@ -1,10 +1,10 @@
-//! The bounds of the operations of [`crate::Evaluator`], and the names of the noises they add.
+//! The bounds of the operations of [`crate::Evaluator`], and the names of the noises that they add.
 
 use crate::noise::bound::{Bound, Form, Fresh, hash, worst_key_switch_spread};
 use crate::params::Params;
 use homaes_rns::{Digit, SwitchPlan};
 
-/// Kinds of operations, to tell their noises apart.
+/// Kinds of operations, which keep their noises apart.
 #[derive(Hash)]
 enum Kind {
     Switch,
@@ -13,10 +13,10 @@ enum Kind {
     Relinearized,
 }
 
-/// What determines the noise of one operation on c1 of `form`; none if that is not known, or c1 is 0 and so has none.
+/// Names the noise of one operation on c1 of `form`; `None` if the form is unknown, or c1 is 0 and adds no noise.
 ///
-/// No level enters: multiples a·c1 and b·c1 have the same rounding errors at two levels if the moduli are as b to a,
-/// and a digit may vanish.
+/// The level is no part of the name: a·c1 and b·c1 have the same rounding errors at two levels whose moduli are as b to
+/// a, and a digit may vanish.
 fn name(kind: Kind, form: Form) -> Option<u64> {
     let family = form.family().filter(|_| !form.is_trivial());
     family.map(|f| hash(&(kind, f)))
@@ -32,7 +32,6 @@ pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64) -> Bound {
     b.divided(drop, &fresh, params.noise().bounds())
 }
 
-/// Of the product of three, before its key switch.
 pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(y, bounds).times(z, bounds);
@@ -43,7 +42,7 @@ pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
     )
 }
 
-/// Of x·σ_k(y), before its key switch.
+/// The bound of x·σ_k(y), before its key switch.
 pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
     let bounds = params.noise().bounds();
     let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
@@ -56,8 +55,7 @@ fn frobenius(params: &Params, k: usize) -> u64 {
     (0..k).fold(1, |t, _| 2 * t % params.ring().m())
 }
 
-/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after the
-/// division.
+/// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after division.
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
     let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
@@ -69,7 +67,7 @@ pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, piece
     2.0 * (mean - drop) + worst_key_switch_spread(&shares.collect::<Vec<_>>()).log2()
 }
 
-/// After the key switch of a product by `plan`.
+/// The bound after a product's key switch by `plan`.
 pub(crate) fn relinearized_bound(
     params: &Params,
     plan: &SwitchPlan,
@@ -82,7 +80,7 @@ pub(crate) fn relinearized_bound(
     let fresh = Fresh {
         key_switch_log2: key_switch_variance_log2(params, plan, pieces),
         digits: vec![(name(Kind::Digits, b.form), 1)],
-        // as that of a switch after the key switch, which the division does as well
+        // the division rounds like a switch after the key switch
         rounding: name(Kind::Switch, form),
     };
     let drop = plan.log2_drop();
@@ -90,7 +88,7 @@ pub(crate) fn relinearized_bound(
         .with_form(form, 0.0)
 }
 
-/// Of σ_t(x), with the key switch by `plan`.
+/// The bound of σ_t(x), with its key switch by `plan`.
 pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois: u64) -> Bound {
     let (bounds, m) = (params.noise().bounds(), params.ring().m());
     let form = b.form.switched(galois, hash(&Kind::Image), m);

@@ -1,7 +1,7 @@
-//! The homomorphic verbs, one ciphertext at a time.
+//! The homomorphic operations.
 //!
-//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' own circuits.
-//! The rounds of [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
+//! [`Evaluator`] is the set of operations under one evaluation key, for AES in all layouts and for users' circuits. The
+//! rounds of [`crate::aes::sliced`] fuse several of them into one pass of [`crate::keyswitch`].
 
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
@@ -21,25 +21,28 @@ use homaes_wire::KeyId;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Least capacity that a product of the bit-sliced AES may be left with: sixteen standard deviations.
+/// Least capacity of a product in the bit-sliced AES: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
-/// An evaluation key with the verbs that need it. Results do not depend on the number of threads. Cheap to clone;
+/// The homomorphic operations under one evaluation key. Results do not depend on the number of threads. Cheap to clone;
 /// clones share their counters.
+///
+/// Operations fail for operands of another set or key, for more public bytes than slots, and if a key is missing or
+/// does not reach the level ([`Error::NoKey`]). They also fail if the result might decrypt wrongly with a probability
+/// above 2^-64 ([`Error::TooNoisy`], [`Error::TooDeep`]).
 #[derive(Clone)]
 pub struct Evaluator<'k> {
     key: &'k EvalKey,
     meter: Arc<Meter>,
     device: Arc<dyn Device>,
-    /// looked at before every product of AES (of bits: before each is relinearised), before every column of its linear
+    /// checked before every product of AES (of bits: before each relinearisation), before every column of its linear
     /// layer, and at every operand of users' circuits
     pub(crate) cancel: Cancel,
-    /// see [`Pass::spread`]
     spread: bool,
 }
 
 impl<'k> Evaluator<'k> {
-    /// The verbs under `key`.
+    /// The operations under `key`.
     pub fn new(key: &'k EvalKey) -> Self {
         Self {
             key,
@@ -50,21 +53,21 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// The same, unless `cancel` is thrown: operations of users' circuits then return [`Error::Cancelled`], after one
-    /// key switch at most.
+    /// The same with cancellation: after `cancel`, operations of users' circuits return [`Error::Cancelled`], at the
+    /// latest after one key switch.
     #[must_use]
     pub fn until(self, cancel: &Cancel) -> Self {
         let cancel = cancel.clone();
         Self { cancel, ..self }
     }
 
-    /// The same, on another device than the processor.
+    /// The same on another device.
     #[must_use]
     pub fn on(self, device: Arc<dyn Device>) -> Self {
         Self { device, ..self }
     }
 
-    /// The same, for one of `count` tasks side by side. If these keep all threads busy, none spreads its passes.
+    /// The same for one of `count` parallel tasks. If these keep all threads busy, none spreads its passes.
     pub(crate) fn beside(&self, count: usize) -> Self {
         let spread = count < rayon::current_num_threads();
         Self {
@@ -73,7 +76,6 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// The same, on the processor.
     pub(crate) fn on_cpu(&self) -> Self {
         self.clone().on(Arc::new(Processor))
     }
@@ -87,7 +89,6 @@ impl<'k> Evaluator<'k> {
         &self.key.params
     }
 
-    /// The evaluation key.
     pub(crate) fn key(&self) -> &'k EvalKey {
         self.key
     }
@@ -107,9 +108,6 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Public bytes, one per slot, as a ciphertext without error at the top level.
-    ///
-    /// # Errors
-    /// If there are more bytes than slots.
     pub fn public(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
         let bytes = padded(params, bytes)?;
@@ -120,7 +118,7 @@ impl<'k> Evaluator<'k> {
         })
     }
 
-    /// `a` with its bound.
+    /// `a` with its bound, after checks of cancellation, set and key.
     pub(crate) fn with_bound(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.cancel.check()?;
         a.check(self.params(), self.key.id)?;
@@ -130,7 +128,7 @@ impl<'k> Evaluator<'k> {
         })
     }
 
-    /// `c`, if it decrypts rightly but for a probability of 2^-64.
+    /// `c`, unless it may decrypt wrongly with a probability above 2^-64.
     pub(crate) fn checked(&self, what: &'static str, c: Ciphertext) -> Result<Ciphertext> {
         c.checked(self.params(), what)?;
         Ok(c)
@@ -138,17 +136,13 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise sum. Operands at different levels meet at the lower one.
     ///
-    /// Noise: bounds add. Cost: one addition per word (plus switches).
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if an operand belongs to another set or key.
+    /// Noise: bounds add. Cost: one addition per word, plus switches.
     pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let sum = self.sum(&self.with_bound(a)?, &self.with_bound(b)?)?;
         self.checked("sum", sum)
     }
 
-    /// [`Evaluator::add`] without looking at the result. No bound is made up for operands that come from AES, and the
-    /// sum has none then.
+    /// [`Evaluator::add`] without a check of the result. If an operand is from AES, the sum has no bound.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let [a, b] = self.align_levels(a, b)?;
         let params = self.params();
@@ -176,11 +170,8 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
     ///
-    /// Noise: plus the largest embedding of the plaintext, which is computed. Cost: one encoding, an embedding in
-    /// double precision (15 ms at n = 32768).
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if there are more bytes than slots, or `a` belongs to another set or key.
+    /// Noise: grows by the largest embedding of the plaintext, which is computed. Cost: one encoding and one
+    /// double-precision embedding (15 ms at n = 32768).
     pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
         let mut out = self.with_bound(a)?;
@@ -195,11 +186,8 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise product with one public byte.
     ///
-    /// Noise: times the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound takes
-    /// the largest of its sixteen values.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if `a` belongs to another set or key.
+    /// Noise: multiplied by the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound
+    /// takes the largest of its sixteen values.
     pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
         let params = self.params();
         let exponents = params.slots().constant(c);
@@ -227,10 +215,10 @@ impl<'k> Evaluator<'k> {
         self.checked("product with a byte", out)
     }
 
-    /// `a` at `level` if its own is higher, in one switch, or one for every [`Params::hop`] levels.
+    /// `a` at `level` if its own is higher, in as few switches as [`Params::hop`] allows.
     ///
-    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per prime dropped and per prime of the target, for each
-    /// part and switch.
+    /// Noise: as [`Evaluator::mod_switch`]. Cost: one transform per part and switch for every prime dropped and every
+    /// prime of the target.
     pub(crate) fn lowered(&self, a: &Ciphertext, level: usize) -> Result<Ciphertext> {
         if a.level <= level {
             return Ok(a.clone());
@@ -244,7 +232,6 @@ impl<'k> Evaluator<'k> {
         Ok(out.pop().expect("one in, one out"))
     }
 
-    /// One switch to `level` of ciphertexts of one level.
     fn down(&self, all: &[&Ciphertext], level: usize) -> Result<Vec<Ciphertext>> {
         let Some(first) = all.first() else {
             return Ok(Vec::new());
@@ -265,20 +252,17 @@ impl<'k> Evaluator<'k> {
         Ok(switched.collect())
     }
 
-    /// To the level below.
+    /// Switches to the level below; fails at level 1.
     ///
-    /// Noise: divided by the factor dropped, plus the rounding noise ρ. Cost: one transform per prime
-    /// dropped and per prime of the target, for each part.
-    ///
-    /// # Errors
-    /// At level 1; [`Error::TooNoisy`]; if `a` belongs to another set or key.
+    /// Noise: divided by the dropped factor, plus the rounding noise ρ. Cost: one transform per part for every prime
+    /// dropped and every prime of the target.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let mut out = self.mod_switch_all(&[&self.with_bound(a)?])?;
         let out = out.pop().expect("one in, one out");
         self.checked("modulus switch", out)
     }
 
-    /// [`Evaluator::mod_switch`] without looking at the result, as [`Evaluator::sum`].
+    /// [`Evaluator::mod_switch`] of several, without a check of the results.
     pub(crate) fn mod_switch_all(&self, all: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         match all.first() {
             Some(a) if a.level <= 1 => Err(out_of_depth(1, 0)),
@@ -287,7 +271,6 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// Both operands at the lower of their levels.
     fn align_levels<'c>(
         &self,
         a: &'c Ciphertext,
@@ -297,7 +280,6 @@ impl<'k> Evaluator<'k> {
         Ok([self.at_most(a, level)?, self.at_most(b, level)?])
     }
 
-    /// [`Evaluator::lowered`], without a copy if nothing is to be done.
     pub(crate) fn at_most<'c>(
         &self,
         c: &'c Ciphertext,
@@ -312,15 +294,12 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise product x·y^(2^k), unrelinearised, at the lower level of the two; k at most 3.
     ///
-    /// Noise: that of the factors multiplied. Cost: four products per word.
-    ///
-    /// # Errors
-    /// If there is no key for this k, or a factor belongs to another set or key.
+    /// Noise: the product of the factors' noises. Cost: four products per word.
     pub fn mul_frobenius(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.raw_product(&self.with_bound(x)?, &self.with_bound(y)?, k)
     }
 
-    /// [`Evaluator::mul_frobenius`] of operands as they are: no bound is made up for those that come from AES.
+    /// [`Evaluator::mul_frobenius`] of unchecked operands; those from AES get no bound.
     pub(crate) fn raw_product(&self, x: &Ciphertext, y: &Ciphertext, k: usize) -> Result<Product> {
         self.key.key(Target::Product(k))?;
         let [x, y] = self.align_levels(x, y)?;
@@ -328,15 +307,12 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Slot-wise product, unrelinearised. See [`Evaluator::mul_frobenius`].
-    ///
-    /// # Errors
-    /// If there is no relinearisation key.
     pub fn mul(&self, x: &Ciphertext, y: &Ciphertext) -> Result<Product> {
         self.mul_frobenius(x, y, 0)
     }
 
-    /// The tensor product of two ciphertexts at the source level of `plan`: the parts to be switched carry its scale,
-    /// in products that go on to [`Evaluator::relinearize`] that of the plan of their level.
+    /// The tensor product of two ciphertexts at the source level of `plan`; the parts to be key-switched carry its
+    /// scale. [`Evaluator::relinearize`] expects the plan of their level.
     pub(crate) fn tensor(
         &self,
         x: &Ciphertext,
@@ -381,7 +357,7 @@ impl<'k> Evaluator<'k> {
     /// Sum of two products with the same automorphism and level. Noise: bounds add.
     ///
     /// # Errors
-    /// If they differ in either, or belong to another set or key.
+    /// If level or automorphism differ, or a product belongs to another set or key.
     pub fn add_product(&self, mut a: Product, b: &Product) -> Result<Product> {
         for p in [&a, b] {
             p.check(self.params(), self.key.id)?;
@@ -405,11 +381,7 @@ impl<'k> Evaluator<'k> {
         Ok(a)
     }
 
-    /// Key-switches a product back to (1, s) and, except at level 1, switches to the level below in the
-    /// same division.
-    ///
-    /// # Errors
-    /// If the key is missing, or the noise no longer fits, or the product belongs to another set or key.
+    /// Key-switches a product back to (1, s) and, except at level 1, switches to the level below in the same division.
     pub fn relinearize(&self, p: &Product) -> Result<Ciphertext> {
         let params = self.params();
         p.check(params, self.key.id)?;
@@ -431,7 +403,7 @@ impl<'k> Evaluator<'k> {
             .one(|b| relinearized_bound(params, plan, b, pieces));
         match c.history {
             History::Known(_) => self.checked("product", c),
-            // bits of AES: their bookkeeping is an estimate
+            // for bits of AES the bookkeeping is an estimate
             History::Aes { .. } if c.capacity_bits(params) < MIN_CAPACITY_BITS => {
                 Err(out_of_depth(1, 0))
             }
@@ -439,8 +411,7 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// The products x_i·σ_k(y_i) of ciphertexts of one level, k at least 1, relinearised with or without
-    /// the switch to the level below.
+    /// The relinearised products x_i·σ_k(y_i) of ciphertexts of one level, k ≥ 1; `switch` drops to the level below.
     pub(crate) fn multiply_many(
         &self,
         x: &[&Ciphertext],
@@ -469,7 +440,7 @@ impl<'k> Evaluator<'k> {
         Ok(self.finish(plan, parts, &noises, products.keys.len()))
     }
 
-    /// The last parts of a product are switched from `targets`, the first two added.
+    /// The shape of a product: the last parts are switched from `targets`, the first two added.
     pub(crate) fn product_shape<'a>(
         &'a self,
         targets: &[Target],
@@ -504,7 +475,6 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// The sums of a pass.
     pub(crate) fn sums(
         &self,
         plan: &SwitchPlan,
@@ -529,8 +499,7 @@ impl<'k> Evaluator<'k> {
             .collect()
     }
 
-    /// The ciphertexts of a pass, with their noise: `noises` before key switching, to which the noise of `pieces`
-    /// switched polynomials comes.
+    /// The ciphertexts of a pass. `noises` are those before the key switch of `pieces` polynomials.
     pub(crate) fn finish(
         &self,
         plan: &SwitchPlan,
@@ -554,12 +523,12 @@ impl<'k> Evaluator<'k> {
 
     /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
     ///
-    /// Noise: key switching and the rounding ρ are added; where a digit exceeds the special
-    /// modulus (`bgv/aes128`: levels 12 to 30 that are divisible by 3) key switching dominates, with up to 2^22 at n =
-    /// 32768, and a modulus switch or a product should follow. Cost: one key switching.
+    /// Noise: a key switch and the rounding ρ. Where a digit exceeds the special modulus (`bgv/aes128`: levels 12 to 30
+    /// that are divisible by 3) the key switch dominates, with up to 2^22 at n = 32768; a modulus switch or a product
+    /// should follow. Cost: one key switch.
     ///
     /// # Errors
-    /// [`Error::TooNoisy`]; if the key is missing, or holds no level with the middle prime as high as this one
+    /// [`Error::TooNoisy`]; if the key is missing, or does not reach this level with its middle prime
     /// ([`Error::NoKey`]), or `a` belongs to another set or key.
     pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
         let a = self.with_bound(a)?;
@@ -571,18 +540,12 @@ impl<'k> Evaluator<'k> {
     }
 
     /// Slot-wise square by the Frobenius map, with the switch to the level below in the same division.
-    ///
-    /// # Errors
-    /// As [`Evaluator::frobenius`].
     pub(crate) fn square(&self, a: &Ciphertext) -> Result<Ciphertext> {
         let plan = self.params().switching(a.level);
         self.image(&self.with_bound(a)?, Target::Frobenius(1), plan)
     }
 
-    /// Slots moved by a translation, at the level of `a`.
-    ///
-    /// # Errors
-    /// If there is no key for the step, or not at this level.
+    /// Moves slots by a translation, at the level of `a`.
     pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
         let a = self.with_bound(a)?;
         let target = match self.key.key(Target::Translate(step)) {
@@ -593,7 +556,7 @@ impl<'k> Evaluator<'k> {
     }
 }
 
-/// What key switching `pieces` polynomials by `plan`, and its division, make of `noise`.
+/// `noise` after key switching `pieces` polynomials by `plan`, with its division.
 pub(crate) fn noise_after(
     params: &Params,
     plan: &SwitchPlan,

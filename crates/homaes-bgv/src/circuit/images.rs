@@ -1,8 +1,7 @@
 //! Hoisted sums of automorphic images: Σ_i c_i σ_i(x) with constants c_i of Z\[ζ_17\], in one key switch.
 //!
-//! The digits of x are computed once for all σ_i (GHS12 §4 and appendix: commuting automorphisms with
-//! constants, summing before switching down), and a constant is folded into the key of its σ_i, so
-//! that a word of the sum is one inner product.
+//! The digits of x are computed once for all σ_i (GHS12 §4 and appendix: automorphisms commuted with constants, sums
+//! before the switch down). Each constant is folded into the key of its σ_i, so a word of the sum is one inner product.
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::bounds::image_bound;
@@ -17,7 +16,7 @@ use homaes_rns::SwitchPlan;
 use homaes_scheme::Cancel;
 use std::sync::Arc;
 
-/// c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
+/// A term c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
 #[derive(Clone)]
 pub(crate) struct Image<'k> {
     map: GaloisMap,
@@ -26,7 +25,6 @@ pub(crate) struct Image<'k> {
     key: Key<'k>,
 }
 
-/// c times the key.
 #[derive(Clone)]
 enum Key<'k> {
     /// σ is the identity
@@ -47,10 +45,7 @@ impl Key<'_> {
 }
 
 impl<'k> Image<'k> {
-    /// c·σ for the σ of `target`; c = 1 (`[0]`) uses the key as it is, others a copy times c.
-    ///
-    /// # Errors
-    /// If the key is missing, or `cancel` is thrown.
+    /// c·σ for the σ of `target`. c = 1 (`[0]`) borrows the key; other constants multiply a copy.
     pub(crate) fn new(
         key: &'k EvalKey,
         target: Target,
@@ -81,7 +76,6 @@ impl<'k> Image<'k> {
 }
 
 impl Evaluator<'_> {
-    /// The image of one ciphertext under the automorphism of `target`.
     pub(crate) fn image(
         &self,
         a: &Ciphertext,
@@ -98,10 +92,10 @@ impl Evaluator<'_> {
         self.checked("automorphism", out)
     }
 
-    /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the
-    /// keys. `post` is done to the sums, which are P_l times the result, before the division.
+    /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the keys. `post` is
+    /// applied to the sums, which are P_l times the result, before the division.
     ///
-    /// Noise: times `power`, the mean of Σ|c_i|² (and of what `post` does); plus key switching. Cost: see
+    /// Noise: multiplied by `power`, the mean of Σ|c_i|² (and of `post`); plus the key switch. Cost: see
     /// `keyswitch/pass.rs`.
     pub(crate) fn sum_of_images(
         &self,
@@ -140,16 +134,13 @@ impl Evaluator<'_> {
             .collect();
         let parts = self.sums(plan, &shape, &outputs, post)?;
         let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
-        // every switched image is multiplied by its constant, by `power` in all: as much noise as that many pieces
-        // without constants
+        // constants multiply the noise of the switched images by `power` in all, as if there were so many pieces
         Ok(self.finish(plan, parts, &noises, power.ceil() as usize))
     }
 }
 
-/// The constant c times a switching key, row by row: the parts for S0 and S2, where all sums with constants stand.
-///
-/// # Errors
-/// If `cancel` is thrown, which is looked at before every digit.
+/// The constant c times a switching key, row by row; only the parts for S0 and S2, the levels of all sums with
+/// constants.
 fn fold(params: &Params, key: &SwitchKey, constant: &[u8], cancel: &Cancel) -> Result<SwitchKey> {
     let row_len = params.ring().row_len();
     let fold_poly = |poly: &KeyPoly| {

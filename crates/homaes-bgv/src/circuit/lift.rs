@@ -1,40 +1,40 @@
 //! Bits lifted from modulo 2 to modulo 2^k, for programs that compute with integers.
 //!
-//! If x ≡ b (mod t) with a bit b and t = 2^j, then x² ≡ b (mod 2t): x² = b² + 2t·(…) since x = b + t·y. So k - 1
-//! squarings of the *decrypted polynomial*, which homomorphic multiplication performs exactly, take the bits of all
+//! If x ≡ b (mod t) for a bit b and t = 2^j, then x² ≡ b (mod 2t), because x = b + t·y gives x² = b² + 2t·(…). So k - 1
+//! squarings of the *decrypted polynomial*, which homomorphic multiplication computes exactly, lift the bits of all
 //! slots from modulo 2 to modulo 2^k.
 //!
 //! # Normalised ciphertexts
 //!
-//! A ciphertext modulo t decrypts to ν = m + t·e. Here its (t/2)^-1 multiple modulo Q is kept, whose phase times t/2 is
-//! ν. Then everything that is made for t = 2 serves every t:
+//! A ciphertext modulo t decrypts to ν = m + t·e. The stored ciphertext is (t/2)^-1 times it modulo Q, so t/2 times its
+//! phase is ν. Then everything built for t = 2 works for every t:
 //!
-//! - a key-switching key adds 2e to the phase, which is t·e of ν;
-//! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X of ν. It divides the message
+//! - a key-switching key adds 2e to the phase, which is t·e in ν;
+//! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X in ν. It divides the message
 //!   by X/Y, which is 1 modulo t, because all primes are 1 modulo 256;
-//! - a sum of ciphertexts modulo t and t/2 is Σ of ν_1 and 2ν_2, modulo t: two bits beside each other for nothing.
+//! - a sum of ciphertexts modulo t and t/2 is ν_1 + 2ν_2 modulo t: two adjacent bits at no cost.
 //!
-//! A squaring multiplies one factor by t/4, the other by 1. With μ = 2ν/t, the noise in the units of t = 2, it takes μ
-//! to μ²·t/4.
+//! A squaring multiplies one factor by t/4 and the other by 1. It takes μ = 2ν/t, the noise in units of t = 2, to
+//! μ²·t/4.
 //!
-//! # Where it happens
+//! # Levels
 //!
 //! ```text
 //! level 6   bytes x              Tr(β_i x) = Σ_k β_i^(2^k) x^(2^k), seven images, β the dual basis
 //!           │  switch
 //! level 5   eight bits, t = 2    ─ square ─► level 4, t = 4  ─ square ─► level 3, t = 8  ─ square ─► level 2, t = 16
-//! level 2                        those of even places once more, without a switch: t = 32; and sums of two, b_0 + 2 b_1 modulo 32
+//! level 2                        even places once more, without a switch: t = 32; sums of two, b_0 + 2 b_1 modulo 32
 //! ```
 //!
-//! The switch before the squarings is needed. It leaves a rounding noise, whose embeddings are close to normal and
-//! independent of each other; the sums of images have tails that squarings would raise to the sixteenth power.
+//! The switch before the squarings is necessary. It leaves a rounding noise, whose embeddings are close to normal and
+//! independent; the sums of images have tails that squarings would raise to the sixteenth power.
 //!
 //! # Noise
 //!
 //! With κ = (1 + |s_j|²)/(1 + h) at embedding j and ρ² = n(1 + h)/3, μ at j is X_0 = B + R_0, then X_{i+1} = c_i X_i² +
-//! R_{i+1}, c_i = t/4 over the factor of the switch. R_i are circular normal of variance κρ² and independent, B is what
-//! the first switch hands on. [`LiftNoise`] has the moments of X_i of all even orders, in closed form, under that
-//! description. Source: none; the lift is not in the papers.
+//! R_{i+1}, where c_i is t/4 over the factor of the switch. The R_i are independent circular normals of variance κρ²,
+//! and B is the noise that the first switch carries over. [`LiftNoise`] has all even moments of X_i under this model,
+//! in closed form. The lift is not in the papers.
 
 use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, History};
@@ -60,20 +60,18 @@ mod noise;
 
 pub use noise::LiftNoise;
 
-/// Level of bytes whose bits are to be lifted to modulo 32.
+/// Level of bytes whose bits are lifted to modulo 32.
 pub const LIFT_LEVEL: usize = 6;
 /// log2 of the largest t.
 const MOST: u32 = 5;
-/// Bits of a byte.
 const BITS: usize = 8;
 
-/// A ciphertext modulo 2^k, normalised: a small number, often a bit, in every slot.
+/// A normalised ciphertext modulo 2^k: a small number, often a bit, in every slot.
 #[derive(Clone, Debug)]
 pub struct Lifted {
     ciphertext: Ciphertext,
     log2_t: u32,
-    /// log2 of the sup norm over embeddings, outside an event of probability 2^-100, of what was handed on to the bit
-    /// by the switch to its level
+    /// log2 of the largest embedding carried over to the bit's level, outside an event of probability 2^-100
     carried_log2: f64,
 }
 
@@ -88,23 +86,21 @@ impl Lifted {
         self.ciphertext.level
     }
 
-    /// log2 of the largest embedding of the noise that the bit had before any rounding of its level, outside an event
-    /// of probability 2^-100: what [`LiftNoise::pairs`] asks for.
+    /// log2 of the largest embedding of the bit's noise before the rounding at its level, outside an event of
+    /// probability 2^-100; an argument of [`LiftNoise::pairs`].
     pub fn carried_log2(&self) -> f64 {
         self.carried_log2
     }
 }
 
 impl Evaluator<'_> {
-    /// The eight bits of every byte, the lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one
-    /// hoisted set of images, at the level below that of `a`, which is brought down to [`LIFT_LEVEL`] first if it is
-    /// above.
+    /// The eight bits of every byte, lowest first, each as 0 or 1 in the byte's slot: traces Tr(β_i·x) by one hoisted
+    /// set of images. They are one level below `a`, which first comes down to [`LIFT_LEVEL`] if it is above.
     ///
-    /// Noise: that of seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key
-    /// switches.
+    /// Noise: seven images times constants of Z\[ζ_17\], divided by the switch, plus ρ. Cost: seven key switches.
     ///
     /// # Errors
-    /// At level 1; if keys are missing, or not for this level; if `a` belongs to another set or key.
+    /// At level 1; if keys are missing or do not reach this level; if `a` belongs to another set or key.
     pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
         let params = self.params();
         let a = &self.lowered(&self.with_bound(a)?, a.level.min(LIFT_LEVEL))?;
@@ -156,8 +152,8 @@ impl Evaluator<'_> {
         planes.collect()
     }
 
-    /// log2 of what no embedding of the planes' noise exceeds, after the switch and without its rounding, but for an
-    /// event of probability 2^-100.
+    /// log2 of a bound on the planes' embeddings after the switch, without its rounding, but for a probability of
+    /// 2^-100.
     fn carried(&self, a: &Ciphertext, plan: &SwitchPlan, constants: &[Vec<Vec<u8>>; BITS]) -> f64 {
         let params = self.params();
         let own = a.bound(params);
@@ -187,7 +183,7 @@ impl Evaluator<'_> {
         Bound::combination(&terms, model).largest_log2(model) - drop
     }
 
-    /// The squares of numbers modulo t as numbers modulo 2t, by `plan`.
+    /// Squares of numbers modulo t as numbers modulo 2t, by `plan`.
     fn squares(&self, inputs: &[Lifted], plan: &SwitchPlan) -> Result<Vec<Lifted>> {
         let Some(first) = inputs.first() else {
             return Ok(Vec::new());
@@ -238,7 +234,7 @@ impl Evaluator<'_> {
 
     /// Bits 2i and 2i + 1 of every byte as b_{2i} + 2·b_{2i+1} modulo 32, at level 2, for i < 4.
     ///
-    /// Noise: [`LiftNoise`]. Cost: that of [`Evaluator::bit_planes`], 28 relinearisations at levels 2 to 5.
+    /// Noise: [`LiftNoise`]. Cost: [`Evaluator::bit_planes`] and 28 relinearisations at levels 2 to 5.
     ///
     /// # Errors
     /// Below level [`LIFT_LEVEL`]; as [`Evaluator::bit_planes`].
@@ -266,10 +262,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// From a lifted ciphertext to one prime: the step before a change of rings.
+/// Switches a lifted ciphertext to one prime: the step before a change of rings.
 ///
-/// The phase of the result over that prime is minus the number over t, on the torus. The prime is the first special
-/// one, so that the result has room for digits, and the change of rings no larger modulus than every ciphertext's key.
+/// Over that prime, the phase of the result is minus the number over t, on the torus. The prime is the first special
+/// one: it leaves room for digits, and the change of rings needs no larger modulus than the keys of ciphertexts.
 pub struct Descent<'p> {
     params: &'p Params,
     level: usize,
@@ -277,7 +273,7 @@ pub struct Descent<'p> {
 }
 
 impl<'p> Descent<'p> {
-    /// From `level`.
+    /// Descent from `level`.
     pub fn new(params: &'p Params, level: usize) -> Self {
         let prime = params.special_from();
         Self {
@@ -297,11 +293,9 @@ impl<'p> Descent<'p> {
         -self.down.log2_drop()
     }
 
-    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, where μ is the noise in units of t =
-    /// 2.
+    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, with the noise μ in units of t = 2.
     ///
-    /// Noise: of μ, times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, two
-    /// more.
+    /// Noise: μ times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, plus two.
     ///
     /// # Errors
     /// If `a` is of another level or set.
@@ -329,8 +323,7 @@ impl<'p> Descent<'p> {
 }
 
 impl SecretKey {
-    /// The polynomial μ·t/2 = ν of a lifted ciphertext: the number in its slots modulo t, plus t·e, in the normal
-    /// basis.
+    /// The polynomial μ·t/2 = ν of a lifted ciphertext in the normal basis: the number in its slots modulo t, plus t·e.
     ///
     /// # Errors
     /// If `a` is of another set or key.

@@ -1,4 +1,4 @@
-//! Comparisons, and logic on their results: masks hold 0 or 1 in every slot.
+//! Comparisons, and logic on their results: masks with 0 or 1 in every slot.
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
@@ -7,14 +7,11 @@ use homaes_aes::Block;
 use rayon::prelude::*;
 
 impl Evaluator<'_> {
-    /// x^255 of every slot: 0 for 0 and 1 for everything else.
+    /// x^255 of every slot: 0 for 0, otherwise 1.
     ///
-    /// As x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15) with s squaring. Level: three below, plus those that
-    /// noise asks for. Noise: that of a product. Cost: three products and, as there is no key for s·s⁴(s), one
-    /// Frobenius map.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
+    /// With s the squaring map: x^3 = x·s(x), x^15 = x^3·s²(x^3), x^255 = x^15·s⁴(x^15). Level: three below, plus those
+    /// that the noise requires. Noise: a product's. Cost: three products, and one Frobenius map because there is no key
+    /// for s·s⁴(s).
     pub fn is_nonzero(&self, x: &Ciphertext) -> Result<Ciphertext> {
         let left = x.level.saturating_sub(1).min(2);
         let deep = |e| match e {
@@ -26,37 +23,25 @@ impl Evaluator<'_> {
         self.multiply_frobenius(&x15, &x15, 4).map_err(deep)
     }
 
-    /// 1 where x is 0, else 0: 1 - x^255. Level, noise, cost and errors: as [`Evaluator::is_nonzero`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
+    /// 1 where x is 0, else 0: 1 - x^255. Level, noise and cost: as [`Evaluator::is_nonzero`].
     pub fn is_zero(&self, x: &Ciphertext) -> Result<Ciphertext> {
         self.not(&self.is_nonzero(x)?)
     }
 
     /// 1 where x is the public byte `b`, else 0: 1 - (x - b)^255. Level, noise and cost: as [`Evaluator::is_nonzero`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
     pub fn equals_byte(&self, x: &Ciphertext, b: u8) -> Result<Ciphertext> {
         self.is_zero(&self.add_byte(x, b)?)
     }
 
     /// 1 where x is the public byte of that slot, else 0; missing bytes are zero.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`]; if there are more bytes than slots.
     pub fn equals_public(&self, x: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         self.is_zero(&self.add_public(x, bytes)?)
     }
 
-    /// 1 where all sixteen bytes of a block are those of the public `block`, else 0. `bytes` are the ciphertexts of a
-    /// sliced state, byte i of every block in ciphertext i.
+    /// 1 where all sixteen bytes of a block equal the public `block`, else 0. `bytes` are the sixteen ciphertexts of a
+    /// sliced state: byte i of every block is in ciphertext i.
     ///
     /// Level: seven below. Cost: sixteen comparisons and fifteen products, on all threads.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`]; if there are not sixteen ciphertexts.
     pub fn equals_block(&self, bytes: &[Ciphertext], block: &Block) -> Result<Ciphertext> {
         if bytes.len() != block.len() {
             let what = "ciphertexts of a sliced state";
@@ -79,37 +64,24 @@ impl Evaluator<'_> {
         self.all(&masks.iter().collect::<Vec<_>>()).map_err(deep)
     }
 
-    /// 1 - a of a mask. Level and noise: kept. Cost: one addition per word.
-    ///
-    /// # Errors
-    /// If `a` belongs to another set or key.
+    /// 1 - a of a mask. Keeps level and noise. Cost: one addition per word.
     pub fn not(&self, a: &Ciphertext) -> Result<Ciphertext> {
         self.add_byte(a, 1)
     }
 
     /// a·b of masks: [`Evaluator::multiply`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
     pub fn and(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.multiply(a, b)
     }
 
     /// 1 - (1 - a)(1 - b) of masks. Level, noise and cost: as [`Evaluator::multiply`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`].
     pub fn or(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         self.not(&self.multiply(&self.not(a)?, &self.not(b)?)?)
     }
 
-    /// The product of all masks, 1 where every one is 1, as a balanced tree: ⌈log2 k⌉ levels.
+    /// The product of all masks, at least one: 1 where every mask is 1. A balanced tree of ⌈log2 k⌉ levels.
     ///
-    /// Three factors (so also the last three of 5 or 6) go through one three-way product where there is a key; an odd
-    /// one out waits for the next row.
-    ///
-    /// # Errors
-    /// As [`Evaluator::multiply`]; [`Error::NoOperands`] for none.
+    /// The last three factors share a three-way product where there is a key. An odd factor waits for the next row.
     pub fn all(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
         let mut row: Vec<Ciphertext> = masks.iter().map(|&m| m.clone()).collect();
         let start = self.common_level(masks)?;
@@ -124,16 +96,13 @@ impl Evaluator<'_> {
     }
 
     /// 1 where at least one mask is 1: [`Evaluator::all`] of the complements, complemented.
-    ///
-    /// # Errors
-    /// As [`Evaluator::all`].
     pub fn any(&self, masks: &[&Ciphertext]) -> Result<Ciphertext> {
         let complements: Vec<Ciphertext> =
             masks.iter().map(|m| self.not(m)).collect::<Result<_>>()?;
         self.not(&self.all(&complements.iter().collect::<Vec<_>>())?)
     }
 
-    /// Products of neighbours; three at once where just three are left.
+    /// Products of neighbours; if exactly three are left, their product.
     fn halved(&self, row: &[Ciphertext]) -> Result<Vec<Ciphertext>> {
         if let [a, b, c] = row {
             let level = a.level.min(b.level).min(c.level);

@@ -1,9 +1,9 @@
 //! Moving slots, and sums and products over them.
 //!
 //! Automorphisms move slots along the axes e3, e5 and e257 ([`homaes_math::slots`]): a byte at (class, e3, e5, e257)
-//! can get to any slot of its class. The two classes cannot be exchanged, so what is summed over "all" slots is summed
-//! over each class. Keys exist for steps that are powers of two (GHS12 appendix A: generators instead of all
-//! automorphisms); other steps take a key switch per bit.
+//! can reach any slot of its class. The two classes cannot be exchanged, so sums over "all" slots are sums over each
+//! class. Keys exist for steps that are powers of two (GHS12 appendix A: generators instead of all automorphisms);
+//! other steps take a key switch per bit.
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 /// An axis of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// of the prime 3: two places, or one where 3 does not divide m
+    /// along the prime 3: two places, or one where 3 does not divide m
     E3,
-    /// of the prime 5: four places, or one
+    /// along the prime 5: four places, or one
     E5,
-    /// of the prime 257: the 128 consecutive slots of a run, or one
+    /// along the prime 257: the 128 consecutive slots of a run, or one
     E257,
 }
 
@@ -31,13 +31,10 @@ impl Evaluator<'_> {
         self.params().slots().axes()[axis as usize]
     }
 
-    /// Slots moved cyclically along `axis`: the slot at e holds what was at e + `steps`.
+    /// Moves slots cyclically along `axis`: the slot at e gets the byte at e + `steps`.
     ///
-    /// Level: kept. Noise: per key switch, key switching and ρ. Cost: one key switch per bit of `steps` modulo the
-    /// axis's length.
-    ///
-    /// # Errors
-    /// [`Error::NoKey`] above [`Params::rotation_level`](crate::Params::rotation_level).
+    /// Level: kept; keys reach [`Params::rotation_level`](crate::Params::rotation_level). Noise: a key switch and ρ per
+    /// step taken. Cost: one key switch per bit of `steps` modulo the axis's length.
     pub fn rotate(&self, a: &Ciphertext, axis: Axis, steps: usize) -> Result<Ciphertext> {
         self.common_level(&[a])?;
         let mut left = steps % self.places(axis);
@@ -50,32 +47,23 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// The sum (XOR) over all places of each of `axes`, in every one of them.
+    /// The sum (XOR) over each of `axes`, in all of its places.
     ///
-    /// Level: kept. Noise: one bit of bound per doubling, plus key switching. Cost: log2 of the length of each axis in
-    /// key switches, 10 for all slots of a class at m = 65535.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate`].
+    /// Level: kept. Noise: one bit of bound and one key switch per doubling. Cost: log2 of each axis's length in key
+    /// switches, 10 for all slots of a class at m = 65535.
     pub fn sum_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.doubled(a, axes, |x, y| self.add(x, y))
     }
 
-    /// The product of a mask over all places of each of `axes`: 1 if all hold 1.
+    /// The product of a mask over each of `axes`: 1 if all places hold 1.
     ///
-    /// Level: one below for every doubling: 7 along a run, 10 for all slots of a class at m = 65535. Cost: a rotation
-    /// and a product for each.
-    ///
-    /// # Errors
-    /// As [`Evaluator::rotate`] and [`Evaluator::multiply`].
+    /// Level: one below per doubling: 7 along a run, 10 for all slots of a class at m = 65535. Cost: as many rotations
+    /// and products.
     pub fn all_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.doubled(a, axes, |x, y| self.multiply(x, y))
     }
 
     /// 1 if at least one place holds 1: see [`Evaluator::all_slots`].
-    ///
-    /// # Errors
-    /// As [`Evaluator::all_slots`].
     pub fn any_slots(&self, a: &Ciphertext, axes: &[Axis]) -> Result<Ciphertext> {
         self.not(&self.all_slots(&self.not(a)?, axes)?)
     }
@@ -99,7 +87,7 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// Moved by a power of two below the axis's length.
+    /// Moves by a power of two below the axis's length.
     fn step(&self, a: &Ciphertext, axis: Axis, step: usize) -> Result<Ciphertext> {
         let mut by = [0; 3];
         by[axis as usize] = step;

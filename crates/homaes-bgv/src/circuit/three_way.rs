@@ -4,12 +4,9 @@
 //! (x0 + x1 s)(y0 + y1 s)(z0 + z1 s) = r0 + r1 s + r2 s² + r3 s³
 //! ```
 //!
-//! r2 and r3 are switched to (1, s) in the same pass, from keys for s² and s³, and the division that ends it also drops
-//! two levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Saved against
-//! those: the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
-//!
-//! The key for s³ covers the levels of users' circuits only
-//! ([`Params::rotation_level`](crate::Params::rotation_level)).
+//! r2 and r3 are switched to (1, s) in one pass, from keys for s² and s³, and the division that ends it drops two
+//! levels. Three noises ρ make ρ³, which two drops bring back to ρ, as two products in turn would. Against those, this
+//! saves the division of one product and the switch that brings z to the other factor's level; see docs/papers.md.
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::{cubic_bound, relinearized_bound};
@@ -22,17 +19,15 @@ use crate::params::Params;
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::{Poly, Stage, SwitchPlan};
 
-/// Polynomials that are key-switched: those under s² and s³.
+/// Key-switched polynomials, those under s² and s³.
 const PIECES: usize = 2;
 
 impl Evaluator<'_> {
-    /// Slot-wise product of three ciphertexts, at the lowest of their levels; two levels below, as far as there are.
+    /// Slot-wise product of three ciphertexts, two levels below the lowest of theirs, but at least at level 1. The key
+    /// for s³ reaches [`Params::rotation_level`](crate::Params::rotation_level).
     ///
-    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switching
-    /// of two polynomials.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if there is no key for s³, or not at this level, or a factor belongs to another set or key.
+    /// Noise: the product of the three, divided by both drops, plus ρ. Cost: 12 products per word and one key switch of
+    /// two polynomials.
     pub fn three_way(&self, x: &Ciphertext, y: &Ciphertext, z: &Ciphertext) -> Result<Ciphertext> {
         let params = self.params();
         let level = x.level.min(y.level).min(z.level);
@@ -104,12 +99,11 @@ impl Evaluator<'_> {
     }
 }
 
-/// Key switching at `level` with the switch down by two levels, as far as there are.
+/// Key switching at `level` with the switch down by two levels, but at least to level 1.
 fn three_way_plan(params: &Params, level: usize) -> SwitchPlan {
     params.switch_plan(level, level.saturating_sub(2).max(1))
 }
 
-/// Level and noise of a three-way product at `level`.
 pub(crate) fn three_way_outcome(params: &Params, level: usize, x: [&Bound; 3]) -> (usize, Bound) {
     let plan = three_way_plan(params, level);
     (plan.to_level, three_way_bound(params, &plan, x))

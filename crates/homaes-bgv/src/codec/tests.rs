@@ -1,4 +1,4 @@
-//! Every damage to a file has a name.
+//! Every damage to a file has its own error.
 use super::wrapped::round_key;
 use super::*;
 use crate::aes::wrapped::WrappedKey;
@@ -16,7 +16,7 @@ fn read_wrapped(params: &Arc<Params>, bytes: &[u8]) -> Result<WrappedKey> {
     WrappedKey::read(params, Reader::from_slice(bytes, Kind::WrappedKey)?)
 }
 
-/// What is wrong with a field, what was found there and expected.
+/// Name, found and expected value of a field error.
 fn field_error<T>(read: Result<T>) -> (&'static str, u64, u64) {
     match read.map(drop).unwrap_err() {
         Error::Field(FieldError {
@@ -75,7 +75,7 @@ fn an_evaluation_key_cut_or_changed() {
     }
 }
 
-/// Streams of keys have the names of what they encrypt, in one set.
+/// The streams of keys have distinct names within a set.
 #[test]
 fn streams_of_keys_have_names() {
     for set in sets::ALL {
@@ -98,7 +98,7 @@ fn streams_of_keys_have_names() {
     let coefficients = f.secret.coefficients().to_vec();
     let same = SecretKey::from_coefficients(&other, f.secret.id(), coefficients);
     let [file, renamed] = [&*f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
-    // by `docs/FORMAT.md`, computed with OpenSSL and the package `blake3` of Python
+    // by `docs/FORMAT.md`, computed with OpenSSL and Python's package `blake3`
     let words = &file.pair(&file.digits[0])[1].limbs[0];
     assert_eq!(words[..2], [0xdb1_80b3, 0x2f7_f504]);
     for (target, expected) in [
@@ -207,7 +207,7 @@ fn batches_with_wrong_level_noise_or_length() {
     let found = read(&[&good[..], &[0]].concat());
     assert!(matches!(found, Err(Error::Wire(_))), "{found:?}");
 
-    // states between rounds are not written, nor those at several levels
+    // states between rounds or at several levels are not written
     for layout in [Layout::Sliced, Layout::Bits] {
         let how = WrapOptions {
             layouts: &[layout],
@@ -226,14 +226,13 @@ fn batches_with_wrong_level_noise_or_length() {
     assert_eq!(field_error(encode_batch(&params, &mixed)).0, "level");
 }
 
-/// A batch has the bound of AES, which a computed ciphertext has not.
+/// A batch has the bound of AES, a computed ciphertext does not.
 #[test]
 fn values_are_not_read_as_batches() {
     let mut f = toy(41);
     let c = f.secret.encrypt(&[7, 8], &mut f.rng).unwrap();
     let c = Evaluator::new(&f.eval).multiply(&c, &c).unwrap();
     let record = encode_value(&f.params, f.secret.id(), &c).unwrap();
-    // as many as a batch has
     let batch = record.repeat(Layout::Sliced.ciphertexts());
     let found = decode_batch(&f.params, None, Layout::Sliced, c.level(), &batch);
     assert_eq!(field_error(found).0, "level");

@@ -1,4 +1,4 @@
-//! Wrapped keys as records: the table is in the module above.
+//! Wrapped keys as records; the parent module has the table.
 
 use super::{LIMBS, META};
 use crate::aes::level_plan::LevelPlan;
@@ -17,15 +17,12 @@ use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireE
 use std::io::Read;
 use std::sync::Arc;
 
-/// Bytes of a wrapped key's first record: fixed, and per layout.
+/// Bytes of a wrapped key's first record: a fixed part, and one per layout.
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
 
 impl WrappedKey {
-    /// What a file of `params` holds, by its first record and its length.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
+    /// Describes a file of `params` by its first record and its length.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let head = read_head(params, &mut r)?;
         read::check_length::<Error>(params.id(), r.header(), head.contents(params))?;
@@ -33,9 +30,6 @@ impl WrappedKey {
     }
 
     /// Reads a wrapped key of `params` and expands its second halves.
-    ///
-    /// # Errors
-    /// Names what is wrong with the file.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         let id = r.header().key_id();
         let Head {
@@ -63,7 +57,7 @@ impl WrappedKey {
 struct Head {
     size: KeySize,
     direction: Direction,
-    /// of each layout, with the seed of its uniform halves
+    /// plan of each layout, with the seed of its uniform halves
     parts: Vec<(LevelPlan, Seed)>,
 }
 
@@ -96,7 +90,6 @@ impl Head {
     }
 }
 
-/// What a file with these layouts holds.
 pub(super) fn wrapped_contents(
     params: &Params,
     plans: impl ExactSizeIterator<Item = LevelPlan>,
@@ -141,7 +134,6 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     })
 }
 
-/// The record of one ciphertext of a round key.
 pub(super) fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
     let basis = params.basis(c.level);
     let body = Encoder::with_capacity(poly_bytes(params, basis) as usize);
@@ -218,7 +210,6 @@ impl WrappedFile for WrappedKeyFile<'_> {
     }
 }
 
-/// The round keys of one layout.
 fn read_part<R: Read>(
     params: &Params,
     id: KeyId,
@@ -250,7 +241,6 @@ fn read_part<R: Read>(
     Ok(Part { plan, seed, rounds })
 }
 
-/// The number of a layout in files.
 fn layout_code(layout: Layout) -> u8 {
     match layout {
         Layout::Sliced => 0,

@@ -5,16 +5,16 @@ use homaes_math::{KeyLimb, Words};
 use homaes_rns::{Copies, Poly, Resident, SwitchPlan};
 use std::sync::{Mutex, PoisonError};
 
-/// One half of a digit of a key: a canonical limb for each prime of the set, empty for those that the key does not
-/// hold. Every device can have a copy.
+/// One half of a key's digit: a canonical limb for each prime of the set, empty for primes that the key does not hold.
+/// Every device can have a copy.
 pub struct KeyPoly {
     limbs: Vec<KeyLimb>,
-    /// held while limbs are copied to the device, so that this happens once
+    /// locked while limbs are copied to a device, so that each device gets one copy
     resident: Mutex<Copies>,
 }
 
 impl KeyPoly {
-    /// From the limbs of `poly`, canonical ones modulo `primes`, out of `count` primes.
+    /// From the canonical limbs of `poly` modulo `primes`, out of `count` primes.
     pub(crate) fn new(count: usize, primes: &[usize], poly: Poly) -> Self {
         let mut limbs: Vec<KeyLimb> = (0..count).map(|_| KeyLimb::new(&[])).collect();
         for (limb, &i) in poly.limbs.into_iter().zip(primes) {
@@ -28,16 +28,13 @@ impl KeyPoly {
         Self { limbs, resident }
     }
 
-    /// Its limbs.
+    /// The limbs, one per prime of the set.
     pub fn limbs(&self) -> &[KeyLimb] {
         &self.limbs
     }
 
-    /// The copy on the device that is of this kind and `own`; `upload` makes one if there is none. Both are called
-    /// under a lock, and must not ask for it again.
-    ///
-    /// # Errors
-    /// That of `upload`.
+    /// The device copy of this kind for which `own` is true; if there is none, `upload` makes one. Both run under a
+    /// lock and must not call this method.
     pub fn resident<R: Resident + Clone, E>(
         &self,
         own: impl Fn(&R) -> bool,
@@ -47,7 +44,7 @@ impl KeyPoly {
         resident.own(own, |_| upload(&self.limbs))
     }
 
-    /// What `change` makes of the words of each limb, with the number of its prime; they must be canonical.
+    /// A copy in which `change` was applied to the canonical words of each limb, with the number of its prime.
     pub(crate) fn map(&self, change: impl Fn(usize, &mut Words)) -> Self {
         let limbs = self.limbs.iter().enumerate().map(|(i, limb)| {
             let mut words = limb.words();
@@ -60,13 +57,13 @@ impl KeyPoly {
     }
 }
 
-/// By part, pairs (b_i, a_i) for the digits i.
+/// Pairs (b_i, a_i) for the digits i, by part.
 pub struct SwitchKey {
     pub(crate) parts: [Vec<[KeyPoly; 2]>; KeyPart::ALL.len()],
 }
 
 impl SwitchKey {
-    /// The pairs that `plan` reads, per digit of the gadget.
+    /// The pairs that `plan` reads, one per digit of the gadget.
     pub fn digits(&self, plan: &SwitchPlan) -> &[[KeyPoly; 2]] {
         &self.parts[plan.part]
     }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 impl Pass<'_> {
-    /// Words of the coefficients of `source`, a piece's limb modulo the `at`-th source prime.
+    /// Coefficients of `source`, a piece's limb modulo the `at`-th source prime.
     pub(super) fn words(&self, at: usize, source: Source<'_>) -> Words {
         let (rns, plan) = (self.params.rns(), self.plan);
         let mut words = Words::scratch(rns.ring().n());
@@ -19,18 +19,16 @@ impl Pass<'_> {
     }
 }
 
-/// What products and sums do in their own ways: where pieces come from, and how digits meet keys.
+/// The differences between products and sums: the source of pieces, and how digits meet keys.
 pub(super) trait Work: Sync {
     /// Axes of the transform that digits go through before they meet the keys.
     const AXES: Axes;
 
-    /// How many there are.
     fn outputs(&self) -> usize;
 
-    /// Pieces of each output.
     fn pieces(&self) -> usize;
 
-    /// Words of the coefficients of a piece modulo the `at`-th source prime.
+    /// Coefficients of a piece modulo the `at`-th source prime.
     fn words(&self, pass: &Pass<'_>, output: usize, piece: usize, at: usize) -> Words;
 
     /// The sums of all outputs modulo the `at`-th prime of the extended basis, from their digits modulo that prime.
@@ -47,19 +45,17 @@ pub(super) trait Work: Sync {
 pub(super) struct Group<'a, W> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) work: &'a W,
-    /// whether to spread the primes over threads
     pub(super) spread: bool,
 }
 
-/// Working memory of a pass, reused from prime to prime.
+/// Working memory of a pass, reused for every prime.
 struct Buffers {
     /// per prime of a group and output: one limb per piece and digit
     digits: Vec<Vec<Vec<Words>>>,
-    /// both sums of every output, one after the other
+    /// both sums of every output, in turn
     sums: Vec<Words>,
 }
 
-/// Both sums of every output.
 pub(super) fn pairs(sums: &mut [Words]) -> Vec<[&mut [u64]; 2]> {
     let pairs = sums.as_chunks_mut().0.iter_mut();
     pairs
@@ -70,17 +66,17 @@ pub(super) fn pairs(sums: &mut [Words]) -> Vec<[&mut [u64]; 2]> {
 impl<W: Work> Group<'_, W> {
     /// Makes all outputs.
     ///
-    /// The primes that the division drops come first: only their limbs are kept. Every other limb goes
-    /// from its sum to its final value while it is in the cache.
+    /// The primes that the division drops come first, and only their limbs are kept. Every other limb goes from its sum
+    /// to its final value while it is in the cache.
     ///
-    /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + target) for the division, for
-    /// L source and K special primes, with the numbers of primes that are dropped and of those of the target.
+    /// Cost per output: digits·(L + K) transforms per piece and 2(K + dropped + target) for the division, for L source
+    /// and K special primes, with the numbers of dropped and target primes.
     pub(super) fn run(&self) -> Vec<[Poly; 2]> {
         let (params, meter, down) = (self.pass.params, self.pass.meter, &self.pass.plan.down);
         let (n, count) = (params.ring().n(), self.work.outputs());
         let prepared: Vec<Vec<Coefficients>> =
             (0..count).map(|output| self.prepare(output)).collect();
-        // of all outputs, first and second parts alternating
+        // first and second parts alternate
         let residues = self.each(down.dropped().len(), |buffers, group| {
             let places = &down.dropped()[group.clone()];
             self.extend(places, &prepared, buffers);
@@ -133,8 +129,8 @@ impl<W: Work> Group<'_, W> {
             .collect()
     }
 
-    /// The results of `task` for `0..count` in groups, whose primes share the reading of what is extended; on all
-    /// threads if the pass is spread.
+    /// The results of `task` for `0..count` in groups, whose primes share each reading of the source; on all threads if
+    /// the pass is spread.
     fn each<T: Send>(
         &self,
         count: usize,
@@ -144,7 +140,7 @@ impl<W: Work> Group<'_, W> {
             true => rayon::current_num_threads(),
             false => 1,
         };
-        // as many groups for every thread, rather than large ones and threads that wait
+        // equal numbers of groups per thread keep all threads busy
         let rounds = count.div_ceil(AT_ONCE * threads).max(1);
         let at_once = count.div_ceil(rounds * threads).max(1);
         let groups: Vec<Range<usize>> = (0..count)
@@ -173,7 +169,7 @@ impl<W: Work> Group<'_, W> {
         }
     }
 
-    /// Coefficients of an output's pieces, as the conversions of all digits want them.
+    /// The coefficients of an output's pieces, prepared for the conversions of all digits.
     fn prepare(&self, output: usize) -> Vec<Coefficients> {
         let (rns, plan) = (self.pass.params.rns(), self.pass.plan);
         let (pieces, count) = (self.work.pieces(), plan.from.len());
@@ -186,7 +182,7 @@ impl<W: Work> Group<'_, W> {
             let pieces = (0..pieces).map(|_| coefficients(all.by_ref().take(count).collect()));
             return pieces.collect();
         }
-        // the quotients of a piece are made while its last limbs are in the cache
+        // quotients are computed while the last limbs of a piece are in the cache
         let pieces = (0..pieces).map(|piece| {
             let words = (0..count).map(|at| words(piece, at));
             coefficients(words.collect())
@@ -194,8 +190,8 @@ impl<W: Work> Group<'_, W> {
         pieces.collect()
     }
 
-    /// All digits of all outputs modulo the primes at some places of the extended basis, as far transformed as they
-    /// meet the keys. A digit that owns a prime is left out there: its piece is read itself.
+    /// All digits of all outputs modulo the primes at some places of the extended basis, transformed as far as needed
+    /// before they meet the keys. A digit that owns the prime is skipped: its piece is read directly.
     fn extend(&self, places: &[usize], prepared: &[Vec<Coefficients>], buffers: &mut Buffers) {
         let (rns, plan) = (self.pass.params.rns(), self.pass.plan);
         for (output, prepared) in prepared.iter().enumerate() {

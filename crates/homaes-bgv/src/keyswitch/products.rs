@@ -1,4 +1,4 @@
-//! Products x·σ(y), computed prime by prime, twice, rather than written to memory and read back.
+//! Products x·σ(y), computed twice prime by prime rather than written to memory and read back.
 
 use super::pass::{Group, Work};
 use super::{Pass, SwitchKey};
@@ -20,24 +20,20 @@ pub struct Products<'a> {
     pub map: &'a GaloisMap,
     /// From σ(s) and from s·σ(s).
     pub keys: [&'a SwitchKey; 2],
-    /// P_l, stored, per source prime and row: the factor of what is added.
+    /// P_l, stored, per source prime and row; it multiplies the addends.
     pub by_row: &'a [Vec<u64>],
 }
 
 impl<'a> Products<'a> {
-    /// Brings the factors to memory.
     pub(crate) fn fetch(&self) -> Result<(), Fault> {
         let polys = self.factors.iter().flatten().copied().flatten();
         polys.into_iter().try_for_each(|p| p.limbs.fetch())
     }
 
     /// All products on the processor, key-switched and divided by P_l to the target basis.
-    ///
-    /// # Errors
-    /// If it is cancelled.
     pub(crate) fn run(&self, pass: &Pass<'_>) -> Result<Vec<[Poly; 2]>> {
-        // all groups at the same time: what one thread has fetched of a key the others find in the shared cache. Two
-        // products read each key once, where no thread does more for it.
+        // All groups run at the same time, so threads share key words in the cache. A group of two products reads each
+        // key once; it is used unless it makes a thread compute more products.
         let threads = rayon::current_num_threads();
         let groups = |size: usize| self.factors.len().div_ceil(size);
         let longest = |size: usize| size * groups(size).div_ceil(threads);
@@ -55,7 +51,6 @@ impl<'a> Products<'a> {
         Ok(products.into_iter().flatten().collect())
     }
 
-    /// Operands of a product modulo the `at`-th source prime.
     fn operands(&self, plan: &SwitchPlan, [x, y]: [&'a [Poly; 2]; 2], at: usize) -> Tensor<'a> {
         let [x, y] = [x, y].map(|parts| parts.each_ref().map(|p| &*p.limbs[at]));
         let (map, scale) = (self.map, plan.scale[at]);
@@ -64,7 +59,7 @@ impl<'a> Products<'a> {
 }
 
 impl Work for Products<'_> {
-    /// the kernel in which digits meet keys does the rest
+    /// the kernel where digits meet keys does the rest
     const AXES: Axes = Axes::First;
 
     fn outputs(&self) -> usize {
@@ -89,7 +84,7 @@ impl Work for Products<'_> {
     ) {
         let plan = pass.plan;
         let i = plan.extended[at];
-        // what digits meet, in their order
+        // the factors that meet the digits, in order
         let parts = [Factor::Third, Factor::Fourth].into_iter().zip(self.keys);
         let uses = parts.flat_map(|(part, key)| plan.digits.iter().map(move |d| (part, key, d)));
         let mut extended: Vec<Vec<&mut [u64]>> = digits

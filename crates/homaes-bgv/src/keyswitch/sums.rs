@@ -10,25 +10,25 @@ use homaes_rns::{Axes, Fault, Poly, Stage};
 /// Sums over the source basis of a plan.
 #[derive(Clone, Copy)]
 pub struct Sums<'a> {
-    /// What the sums have in common.
+    /// The common shape of the sums.
     pub shape: &'a Shape<'a>,
     /// The polynomials of each sum.
     pub outputs: &'a [Summands<'a>],
-    /// What is done to the sums.
+    /// Applied to the sums before the division.
     pub post: Post<'a>,
 }
 
-/// What all sums of one pass have in common: the keys their pieces meet, and how addends enter.
+/// The common shape of a pass's sums: the keys that pieces meet, and how addends enter.
 pub struct Shape<'a> {
     /// Per piece d, each (σ, key) of `Σ σ(d)·key`.
     pub uses: Vec<Vec<(&'a GaloisMap, &'a SwitchKey)>>,
-    /// How each addend enters.
+    /// The addends' maps and constants.
     pub addends: Vec<Addend<'a>>,
-    /// Whether pieces are still to be multiplied by the plan's `scale`.
+    /// Whether pieces must still be multiplied by the plan's `scale`.
     pub unscaled: bool,
 }
 
-/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]; nothing modulo special
+/// How a polynomial is added without a key: its image under `map` times a constant of Z\[ζ_17\]. It is 0 modulo special
 /// primes, because the constants contain P_l.
 #[derive(Clone, Copy)]
 pub struct Addend<'a> {
@@ -36,31 +36,30 @@ pub struct Addend<'a> {
     pub map: &'a GaloisMap,
     /// Stored constants per row, per prime of the source basis.
     pub by_row: &'a [Vec<u64>],
-    /// Whether to the second polynomial of the output.
+    /// Whether it is added to the second polynomial of the output.
     pub second: bool,
 }
 
 /// The polynomials of one sum, over the plan's source basis.
 pub struct Summands<'a> {
-    /// Key-switched; multiplied by the plan's `scale` unless the shape says that they are not.
+    /// Key-switched; already multiplied by the plan's `scale` unless the shape says otherwise.
     pub pieces: Vec<&'a Poly>,
-    /// Added times their constants.
+    /// Added, times their constants.
     pub addends: Vec<&'a Poly>,
 }
 
-/// What is done to the sums of a pass before its division.
+/// Last step on the sums of a pass, before the division.
 #[derive(Clone, Copy)]
 pub enum Post<'a> {
     /// Nothing.
     None,
     /// P_l times a ciphertext of the source level is added to each output.
     Keys(&'a [&'a [Poly; 2]]),
-    /// Each four outputs go through MixColumns, with these exponents of ζ_17 that sum to "2"; then as `Keys`.
+    /// Each four outputs go through MixColumns, where these exponents of ζ_17 sum to "2"; then as `Keys`.
     MixKeys(&'a [u8], &'a [&'a [Poly; 2]]),
 }
 
 impl Sums<'_> {
-    /// Brings all polynomials to memory.
     pub(crate) fn fetch(&self) -> Result<(), Fault> {
         let own = self
             .outputs
@@ -74,7 +73,6 @@ impl Sums<'_> {
         keys.into_iter().try_for_each(|p| p.limbs.fetch())
     }
 
-    /// All sums on the processor, key-switched and divided by P_l to the target basis.
     pub(crate) fn run(&self, pass: &Pass<'_>) -> Vec<[Poly; 2]> {
         if let Post::MixKeys(two, keys) = self.post
             && self.outputs.len() > 4
@@ -124,7 +122,7 @@ impl Sums<'_> {
         let (plan, shape) = (pass.plan, self.shape);
         let i = plan.extended[at];
         let digits = plan.digits.len();
-        // per piece and digit: the limb of every output
+        // per piece and digit: that limb of every output
         let sources: Vec<Vec<&[u64]>> = (0..shape.uses.len() * digits)
             .map(|k| {
                 let own = plan.digits[k % digits].owns(at);
@@ -174,7 +172,7 @@ impl Sums<'_> {
         let (ring, m) = (pass.params.ring(), pass.params.modulus(i));
         let (first, rest) = terms.split_at(terms.len().min(kernel::MAX_TERMS - rows.len()));
         kernel::inner_product(ring, m, first, &rows, out);
-        // keys of many digits: what one reduction cannot hold
+        // keys of many digits exceed one reduction
         for terms in rest.chunks(kernel::MAX_TERMS) {
             let mut more = Poly::scratch(ring.n(), 2 * out.len()).limbs;
             let mut sums = pairs(&mut more);
@@ -187,7 +185,6 @@ impl Sums<'_> {
 }
 
 impl Summands<'_> {
-    /// The pieces times the plan's scale.
     fn scaled(&self, pass: &Pass<'_>) -> Vec<Poly> {
         let (params, plan) = (pass.params, pass.plan);
         let scaled = |piece: &&Poly| {
@@ -238,7 +235,6 @@ impl Work for Sums<'_> {
     }
 }
 
-/// MixColumns of four sums.
 fn mix(pass: &Pass<'_>, at: usize, sums: &mut [[&mut [u64]; 2]], two: &[u8]) {
     let [s0, s1, s2, s3] = sums else { return };
     let t = pass.params.transform(pass.plan.extended[at]);
@@ -252,7 +248,7 @@ fn mix(pass: &Pass<'_>, at: usize, sums: &mut [[&mut [u64]; 2]], two: &[u8]) {
     }
 }
 
-/// Adds P_l times `keys` modulo primes of the source basis.
+/// Adds P_l times `keys` modulo a prime of the source basis.
 fn add_keys(pass: &Pass<'_>, at: usize, sums: &mut [[&mut [u64]; 2]], keys: &[&[Poly; 2]]) {
     let (params, plan) = (pass.params, pass.plan);
     if at >= plan.from.len() {

@@ -1,58 +1,57 @@
 //! Bound on the noise of users' circuits, for every sequence of operations.
 //!
 //! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every
-//! ciphertext carries a [`Bound`] along, and an operation is refused if its result could not be decrypted with
-//! certainty: if the bound on the probability that it decrypts wrongly would exceed 2^[`LOG2_P_FAIL`].
+//! ciphertext carries a [`Bound`], and an operation is refused if its result might decrypt wrongly with a probability
+//! above 2^[`LOG2_P_FAIL`].
 //!
 //! # What is bounded
 //!
 //! ν_j is the value of the noise polynomial at embedding j. Its sources are *atoms*: the noises R of fresh encryptions,
-//! of roundings and of key switches. An atom's values are taken as circular normal, of variance at most
+//! roundings and key switches. The values of an atom are modelled as circular normal, of variance at most
 //!
 //! - ρ²·[`KEY_PEAK`] for a rounding, ρ² = n(1+h)/3: key generation refuses keys with a larger max_j (1+|s_j|²)/(1+h);
 //! - 4nσ² for a fresh encryption;
-//! - the mean of the key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, w the shares of its digits: the
-//!   errors of a key are drawn once, the squares of their values at one embedding are exponential variables, and by
+//! - the mean key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, with w the shares of its digits. A
+//!   key's errors are drawn once, and the squares of their values at one embedding are exponential variables. By
 //!   Laurent and Massart's inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with
-//!   probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64 at key generation it holds at all embeddings of all
-//!   keys of a set.
+//!   probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64 at key generation the bound holds at all embeddings
+//!   of all keys of a set.
 //!
-//! Outside *truncations* (below) ν_j is a sum of monomials, each a number times values of different atoms, or of one
-//! atom at different embeddings, times factors that are bounded. Atoms enter as they are, not as complex conjugates. A
-//! bound is, for q = 1 … [`ORDERS`] and at the worst embedding,
+//! Outside *truncations* (below) ν_j is a sum of monomials. Each is a number times values of different atoms, or of one
+//! atom at different embeddings, times bounded factors. Atoms enter as they are, not as complex conjugates. For q = 1 …
+//! [`ORDERS`] and at the worst embedding, a bound holds
 //!
 //! - `clean`: a bound on the norm ‖C‖ = E\[|C|^2q\]^(1/2q) of the sum C of the monomials without bounded factors;
 //! - `rest`: a bound on the sum of the norms of the other monomials, their bounded factors at their largest;
-//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is that at
-//!   jt.
+//! - `atoms`: every atom that enters, and the Galois elements under which it does: after σ_t the value at j is the one
+//!   at jt.
 //!
 //! # The rules
 //!
 //! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent,
-//! with variances raised by the slack of [`atoms::Correlation`]. That is allowed: C is a holomorphic polynomial in the
-//! atoms, so |C|^2q is plurisubharmonic, and its mean can only grow if independent circular normal noise is added to
-//! them. The true covariance, plus some such noise, is the raised diagonal wherever `Correlation` admits the places;
-//! where it does not, the operation does as if nothing were known (*grounding*).
+//! with variances raised by the slack of [`atoms::Correlation`]. This is sound: C is a holomorphic polynomial in the
+//! atoms, so |C|^2q is plurisubharmonic, and independent circular normal noise added to them can only raise its mean.
+//! Wherever `Correlation` admits the places, the raised diagonal is the true covariance plus such noise; elsewhere the
+//! operation assumes nothing about the noise (*grounding*).
 //!
-//! - *Sum*: norms add (Minkowski's inequality), whether the terms depend on each other or not.
-//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the larger of sixteen
-//!   values. A public *summand* is a bounded factor: its largest embedding, computed; for an encrypted message the
-//!   largest of any 0/1 vector, n/π in good approximation, because bytes can be chosen.
-//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; the rest (C_x + rest_x)(C_y + rest_y) -
-//!   C_x·C_y likewise.
+//! - *Sum*: norms add (Minkowski's inequality), whether or not the terms depend on each other.
+//! - *Constant, public polynomial*: norms times its largest embedding, computed; for Z\[ζ_17\] the largest of sixteen
+//!   values. A public *summand* is a bounded factor with its largest embedding, computed. For an encrypted message it
+//!   is the largest of any 0/1 vector, about n/π, because bytes can be chosen.
+//! - *Product xy of disjoint atoms*: C_x·C_y has the product of the norms; likewise the rest (C_x + rest_x)(C_y +
+//!   rest_y) - C_x·C_y.
 //! - *Switch by X, adding a new atom R*: norms over X, then E|C + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|C|^2i, since R
-//!   is circular and independent of C; the rest does not change.
+//!   is circular and independent of C; the rest is only divided.
 //! - *Automorphism σ_t*: the Galois elements of the atoms times t.
 //! - *Truncation*: by Markov's inequality at the best q, |ν_j| ≤ B at all embeddings outside an event of probability
-//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. An event is counted in
-//!   `events`; it is done to one factor of a product whose atoms are not disjoint, where nothing else is known, and to
-//!   what a switch carries over as soon as it is small beside the new noise, so that later products need not ask where
-//!   it came from.
+//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. The event is counted in
+//!   `events`. A product whose atoms are not disjoint truncates one factor. A switch truncates the noise it carries
+//!   over once this is small beside the new noise, so later products need not ask for its source.
 //!
 //! # Which noises are the same
 //!
-//! Operations are deterministic. The same rounding done twice gives the same errors, and so does that of c1 plus a
-//! public polynomial, or of ζ·c1. Atoms are therefore named by what determines them: a rounding by the family of c1
+//! Operations are deterministic. A rounding has the same errors when repeated, after the addition of a public
+//! polynomial, or for ζ·c1. So atoms are named by what determines them: a rounding by the family of c1
 //! ([`form::Form`]), a key switch by the families of its operands. Levels are no part of a name: lowering the modulus
 //! in one step or in several leaves the same last rounding, in a division of its own or in that of a key switch, and
 //! suitable multiples have the same rounding at different levels.
@@ -60,27 +59,27 @@
 //! # Decryption
 //!
 //! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3
-//! for m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum: Markov's inequality once
-//! more, times n/2 embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each truncation in the history,
-//! of which 2^32 are counted at most (no evaluation makes more). Half of Q/2 stays in hand, because `decrypt` treats
-//! less than one bit as lost.
+//! for m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum. The probability of this is
+//! Markov's inequality once more, times n/2 embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each
+//! truncation in the history; at most 2^32 truncations are counted, which no evaluation reaches. Half of Q/2 stays in
+//! reserve, because `decrypt` treats less than one bit as lost.
 //!
 //! # What is proved and what is not
 //!
-//! The rules are proofs for the atoms as described. Approximations, as in [`crate::noise::runaway`]: noises at one
-//! embedding are normal; roundings and digits of different families are independent (they are uncorrelated, and sums of
-//! n terms); complex conjugates of an atom at other embeddings are independent of it (their correlations are at most
-//! 2^-7 for m = 65535). Public summands, constants, operands and their order may be any, but are chosen without a look
-//! at the ciphertexts: who knows c1 can compute the errors of its rounding, and choose the largest of many.
+//! The rules are proofs for the atoms as described. There are approximations, as in [`crate::noise::runaway`]: noises
+//! at one embedding are normal; roundings and digits of different families are independent (they are uncorrelated, and
+//! sums of n terms); complex conjugates of an atom at other embeddings are independent of it (their correlations are at
+//! most 2^-7 for m = 65535). Public summands, constants, operands and their order are arbitrary but must not depend on
+//! the ciphertexts: whoever knows c1 can compute the errors of its rounding, and choose the largest of many.
 //!
 //! # Outputs of AES
 //!
-//! An output of AES in a byte layout is Z' + R: the rounding of its last switch, and what the last round hands on. The
-//! norms of Z' are bounded by [`crate::noise::runaway`] for every accepted key ([`handed_on_limit`]; those of higher
-//! orders by a truncation). Z' is a bounded factor with norms of its own: those of different ciphertexts are
-//! independent, its values at different embeddings are not, so its atom counts as one at all places ([`atoms::WHOLE`]).
-//! A state between rounds is bounded, by a truncation of R and that text's [`CARRIED_LIMIT`]. The probability is one
-//! *given* that AES went right, which has its own bound.
+//! An output of AES in a byte layout is Z' + R: the noise that the last round hands on, and the rounding of its last
+//! switch. [`crate::noise::runaway`] bounds the norms of Z' for every accepted key ([`handed_on_limit`]; a truncation
+//! bounds those of higher orders). Z' is a bounded factor with norms of its own. It is independent between ciphertexts
+//! but not between embeddings, so its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is
+//! bounded by a truncation of R and by [`CARRIED_LIMIT`]. The probability is *given* that AES succeeded, which has its
+//! own bound.
 
 mod atoms;
 mod form;
@@ -101,20 +100,20 @@ use std::sync::OnceLock;
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;
 
 /// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation
-/// accepts: the variance of a rounding at embedding j, over its mean. Random keys of n = 32768 exceed it with a
+/// accepts: the variance of a rounding at embedding j over its mean. Random keys of n = 32768 exceed it with a
 /// probability of 3 %.
 pub const KEY_PEAK: f64 = 13.0;
 
-/// log2 of the probability of a truncation, negated.
+/// -log2 of the probability of a truncation.
 const EVENT_BITS: f64 = 100.0;
-/// Most truncations that are counted.
+/// Largest count of truncations.
 const MOST_EVENTS: f64 = 4_294_967_296.0;
-/// Nats of the event that a key's errors are larger than assumed at some embedding.
+/// -ln of the probability that a key's errors exceed the bound at one embedding.
 const KEY_NATS: f64 = 60.0;
-/// Half the highest order of norms.
+/// Number of norms: orders 2, 4, …, 128.
 const ORDERS: usize = 64;
-/// log2 of the largest noise, over ρ, that is truncated when a switch carries it over: so small that eight products in
-/// a row lose about a bit of room by it.
+/// log2, over ρ, of the largest carried noise that a switch truncates; eight products in a row lose about a bit of
+/// room.
 const SMALL_LOG2: f64 = 1.0;
 
 /// log2 of the norms of orders 2, 4, …, 2·[`ORDERS`].
@@ -122,7 +121,7 @@ type Norms = [f64; ORDERS];
 
 const NOTHING: f64 = f64::NEG_INFINITY;
 
-/// A number that tells values apart.
+/// A hash that identifies a value.
 pub(crate) fn hash(what: &impl Hash) -> u64 {
     let mut state = DefaultHasher::new();
     what.hash(&mut state);
@@ -150,7 +149,7 @@ pub(crate) struct BoundModel {
     rho_log2: f64,
     /// log2 of the largest embedding of a polynomial with coefficients 0 and 1
     message_log2: f64,
-    /// log2 of the sum of the dual basis's embeddings
+    /// log2 of the sum of the magnitudes of the dual basis's embeddings
     dual_log2: f64,
     within: Correlation,
 }
@@ -182,7 +181,7 @@ impl BoundModel {
         self.message_log2
     }
 
-    /// Norms of a normal variable of this variance's logarithm, raised by the slack.
+    /// Norms of a normal variable with this log2 of the variance, raised by the slack.
     fn normal(&self, variance_log2: f64) -> Norms {
         with_normal(&[NOTHING; ORDERS], variance_log2 + self.raise())
     }
@@ -196,7 +195,7 @@ impl BoundModel {
         2.0 * self.rho_log2 + KEY_PEAK.log2()
     }
 
-    /// The number that norms exceed at some embedding with probability at most 2^-`bits`.
+    /// A number that some embedding exceeds with a probability of at most 2^-`bits`.
     fn quantile(&self, norms: impl Fn(usize) -> f64, bits: f64) -> f64 {
         let bits = bits + (self.n / 2.0).log2();
         (0..ORDERS)
@@ -205,7 +204,7 @@ impl BoundModel {
     }
 }
 
-/// The largest |Σ_{k ∈ S} ζ^k| over sets S of units: those of a half plane.
+/// The largest |Σ_{k ∈ S} ζ^k| over sets S of units; half planes attain it.
 fn largest_subset_sum(ring: &Ring) -> f64 {
     let m = ring.m() as f64;
     let units = ring.units();
@@ -213,7 +212,7 @@ fn largest_subset_sum(ring: &Ring) -> f64 {
         .iter()
         .map(|&k| (TAU * k as f64 / m).sin_cos())
         .collect();
-    // a window of half a turn around the circle
+    // slides a window of half a turn around the circle
     let (mut end, mut sum, mut largest) = (0, (0.0, 0.0), 0.0f64);
     for start in 0..units.len() {
         let inside = |end: usize| {
@@ -268,23 +267,23 @@ fn with_normal(norms: &Norms, variance_log2: f64) -> Norms {
         if !lead.is_finite() {
             return lead;
         }
-        // terms below 2^-70 of the largest are lost in rounding anyway
+        // smaller terms are lost in rounding
         let terms = terms.iter().map(|t| t - lead).filter(|t| *t > -70.0);
         (lead + terms.map(f64::exp2).sum::<f64>().log2()) / (2 * q) as f64
     })
 }
 
-/// What a key switch or a rounding adds.
+/// The noise that a key switch or a rounding adds.
 pub(crate) struct Fresh {
-    /// log2 of the variance of key switching at the worst embedding, after the division; none if keys are not involved
+    /// log2 of the variance of key switching at the worst embedding, after the division; -∞ without keys
     pub(crate) key_switch_log2: f64,
-    /// what determines the digits, with the Galois element under which they enter
+    /// names of the digits, each with its Galois element
     pub(crate) digits: Vec<(Option<u64>, u64)>,
-    /// what determines the rounding
+    /// name of the rounding
     pub(crate) rounding: Option<u64>,
 }
 
-/// See the module's text. All numbers are logarithms to base 2.
+/// The bound of the module's text, in base-2 logarithms.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     clean: Norms,
@@ -310,7 +309,7 @@ impl Bound {
         }
     }
 
-    /// A fresh encryption by the secret key, told from others by `id`.
+    /// A fresh encryption under the secret key, identified by `id`.
     pub(crate) fn encrypted(model: &BoundModel, id: u64) -> Self {
         Self {
             clean: model.normal((model.n * 4.0 * SIGMA * SIGMA).log2()),
@@ -322,7 +321,7 @@ impl Bound {
         }
     }
 
-    /// A rounding noise, told from others by `id`, and an independent one of the given norms.
+    /// A rounding noise, identified by `id`, plus an independent noise of the given norms.
     fn rounded_with(model: &BoundModel, id: u64, carried: Norms) -> Self {
         Self {
             rest: carried,
@@ -330,7 +329,7 @@ impl Bound {
         }
     }
 
-    /// A rounding noise, told from others by `id`, and a carried noise with no embedding above 2^`carried_log2`.
+    /// A rounding noise, identified by `id`, plus a carried noise with no embedding above 2^`carried_log2`.
     pub(crate) fn rounded(model: &BoundModel, id: u64, carried_log2: f64) -> Self {
         Self {
             clean: model.normal(model.rounding_log2()),
@@ -339,17 +338,17 @@ impl Bound {
         }
     }
 
-    /// A ciphertext of AES, `output` if it is one of the outputs of a byte layout, with public blocks added this often.
+    /// A ciphertext of AES with `summands` public blocks added; `output` if it is an output of a byte layout.
     pub(crate) fn of_aes(model: &BoundModel, id: u64, output: bool, summands: u32) -> Self {
         let public = model.blocks_log2(summands);
         if !output {
             let carried = plus(CARRIED_LIMIT.log2() + model.rho_log2, public);
             let state = Self::rounded(model, id, carried);
-            // its rounding noise goes on into what the cipher hands on
+            // its rounding noise enters what the cipher hands on
             return state.truncated(model);
         }
         let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
-        // higher norms of what is truncated where it is exceeded with probability 2^-EVENT_BITS
+        // truncation with probability 2^-EVENT_BITS bounds higher norms
         let bits = EVENT_BITS + (model.n / 2.0).log2();
         let largest = (1..=runaway::ORDERS)
             .map(|m| known(m) + bits / (2 * m) as f64)
@@ -361,14 +360,13 @@ impl Bound {
         });
         Self {
             events: 1.0,
-            // c1 is that of the state before it was finished
+            // finishing a state does not change c1
             form: Form::root(id),
             ..Self::rounded_with(model, id | WHOLE, carried)
         }
     }
 
-    /// A noise with no embedding above 2^`largest_log2` but for a truncation, about which nothing else is known, and
-    /// public blocks added this often.
+    /// An otherwise unknown noise with no embedding above 2^`largest_log2` outside a truncation, plus public blocks.
     pub(crate) fn unknown(model: &BoundModel, id: u64, largest_log2: f64, summands: u32) -> Self {
         Self {
             events: 1.0,
@@ -381,7 +379,7 @@ impl Bound {
         Self { form, size, ..self }.named()
     }
 
-    /// Without a form that is too large to tell noises apart by it.
+    /// Drops a form that is too large to identify noises.
     fn named(self) -> Self {
         match self.size > LARGEST_LOG2 {
             true => Self {
@@ -396,7 +394,7 @@ impl Bound {
         plus(self.clean[at], self.rest[at])
     }
 
-    /// log2 of what no embedding exceeds outside an event of probability 2^-[`EVENT_BITS`].
+    /// log2 of a bound on all embeddings, outside an event of probability 2^-[`EVENT_BITS`].
     pub(crate) fn largest_log2(&self, model: &BoundModel) -> f64 {
         if self.atoms.is_empty() {
             return self.norm(0);
@@ -404,21 +402,20 @@ impl Bound {
         model.quantile(|at| self.norm(at), EVENT_BITS)
     }
 
-    /// log2 of the bound on the largest coefficient.
+    /// log2 of a bound on the largest coefficient.
     pub(crate) fn coefficient_log2(&self, model: &BoundModel) -> f64 {
         self.largest_log2(model) + model.dual_log2
     }
 
     /// log2 of the bound on the probability that a coefficient comes within a bit of half the modulus, or that the
-    /// bound does not hold.
+    /// noise bound fails.
     pub(crate) fn failure_log2(&self, model: &BoundModel, modulus_log2: f64) -> f64 {
         let limit = modulus_log2 - 2.0 - model.dual_log2;
         let largest = (0..ORDERS)
             .map(|at| (2 * (at + 1)) as f64 * (self.norm(at) - limit))
             .fold(0.0, f64::min);
         let embeddings = (model.n / 2.0).log2();
-        // a bounded noise below the limit does not fail
-        // without atoms the noise is bounded
+        // without atoms the noise is bounded, and below the limit it cannot fail
         let largest = match self.atoms.is_empty() && largest < 0.0 {
             true => NOTHING,
             false => largest + embeddings,
@@ -426,7 +423,7 @@ impl Bound {
         plus(largest, self.events.log2() - EVENT_BITS).min(0.0)
     }
 
-    /// The truncation of the module's text.
+    /// The truncation of the module's text, unless the noise is already bounded.
     fn grounded(&self, model: &BoundModel) -> Self {
         if self.atoms.is_empty() {
             return self.clone();
@@ -434,13 +431,11 @@ impl Bound {
         self.truncated(model)
     }
 
-    /// What names the form, if anything is known of it.
     #[cfg(test)]
     pub(crate) fn family(&self) -> Option<u64> {
         self.form.family()
     }
 
-    /// Truncations so far.
     #[cfg(test)]
     pub(crate) fn events(&self) -> f64 {
         self.events
@@ -450,7 +445,6 @@ impl Bound {
         (self.events + other.events).min(MOST_EVENTS)
     }
 
-    /// Of a sum.
     pub(crate) fn plus(&self, other: &Self, model: &BoundModel) -> Self {
         let sum = Self {
             clean: sum(&self.clean, &other.clean),
@@ -476,12 +470,12 @@ impl Bound {
         }
     }
 
-    /// Of Σ c_i x_i, from |c_i|² at each of the sixteen rows.
+    /// The bound of Σ c_i x_i, from |c_i|² at each of the sixteen rows.
     pub(crate) fn combination(terms: &[(&Self, [f64; 16], Scalar)], model: &BoundModel) -> Self {
         let Some((&(first, ..), _)) = terms.split_first() else {
             return Self::public(NOTHING);
         };
-        // in logarithms: norms differ by more than exponents of numbers can
+        // in logarithms: the range of norms exceeds that of `f64`
         let factors = terms.iter().map(|t| t.1.map(|c| c.log2() / 2.0));
         let factors: Vec<[f64; 16]> = factors.collect();
         let row_sum = |norm: &dyn Fn(&Self) -> f64| {
@@ -520,7 +514,7 @@ impl Bound {
         if known { out } else { out.truncated(model) }
     }
 
-    /// After multiplication by something of which no embedding exceeds 2^`largest_log2`.
+    /// After multiplication by a factor with no embedding above 2^`largest_log2`.
     pub(crate) fn scaled(&self, largest_log2: f64, by: Scalar) -> Self {
         Self {
             clean: self.clean.map(|x| x + largest_log2),
@@ -532,7 +526,7 @@ impl Bound {
         .named()
     }
 
-    /// With a public summand of which no embedding exceeds 2^`largest_log2`.
+    /// With a public summand with no embedding above 2^`largest_log2`.
     pub(crate) fn with_public(&self, largest_log2: f64) -> Self {
         Self {
             rest: sum(&self.rest, &[largest_log2; ORDERS]),
@@ -540,7 +534,7 @@ impl Bound {
         }
     }
 
-    /// The noise of a product, whose form is not yet that of a ciphertext.
+    /// The noise of a product; the caller sets its form.
     pub(crate) fn times(&self, other: &Self, model: &BoundModel) -> Self {
         let Some(atoms) = self.atoms.union(&other.atoms, true, &model.within) else {
             let smaller = self.largest_log2(model) < other.largest_log2(model);
@@ -590,10 +584,10 @@ impl Bound {
         let all = digits.chain([fresh.rounding.map(|id| (id, 1))]);
         let new: Option<Vec<(u64, u32)>> = all.collect();
         let Some(new) = new else {
-            // nothing is known of what is new: it is bounded
+            // unnamed new noise must be bounded
             let noise = model.normal(variance);
             let largest = model.quantile(|at| noise[at], EVENT_BITS);
-            // the rounding of a trivial encryption is whatever its plaintext makes it
+            // the plaintext determines the rounding of a trivial encryption
             let out = carried.with_public(largest.max(model.message_log2 + 1.0));
             return Self {
                 events: (out.events + 1.0).min(MOST_EVENTS),
@@ -619,12 +613,11 @@ impl Bound {
     }
 }
 
-/// The variance of a key switch at the worst embedding over its mean, at most, from the shares of its digits in that
-/// mean.
+/// A bound on the variance of a key switch at the worst embedding over its mean, from its digits' shares in the mean.
 ///
 /// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this
-/// bound with a probability of at most e^-60 (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1); so over n/2 =
-/// 2^14 embeddings and the keys of a set, with at most 2^-64.
+/// bound with a probability of at most e^-60 (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1), so over n/2 =
+/// 2^14 embeddings and the keys of a set with at most 2^-64.
 pub fn worst_key_switch_spread(shares: &[f64]) -> f64 {
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);

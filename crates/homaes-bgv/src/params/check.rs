@@ -1,4 +1,4 @@
-//! What a parameter set must satisfy.
+//! Checks of parameter sets.
 
 use super::{DIGIT_EXCESS_BITS, ParamSet, Params, TAIL};
 use crate::chain::{Chain, KeyPart, OneDigit, Steps, Tail};
@@ -6,17 +6,16 @@ use homaes_aes::Layout;
 use homaes_math::sample::LOT;
 use std::ops::RangeInclusive;
 
-/// Most digits of a key.
 const MAX_DIGITS: usize = 12;
-/// Sources of a base conversion: sixteen words are combined, one of them the quotient.
+/// Most source primes of a base conversion: it combines sixteen words, one of which is the quotient.
 const CONVERSION_SOURCES: usize = 15;
 const MAX_PRIMES: usize = 64;
 
-/// Why a [`ParamSet`] is not usable.
+/// Reason why a [`ParamSet`] is unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
-    /// The conductor is not a product of distinct primes 3, 5, 17, 257 that includes 17, or too small.
+    /// The conductor is too small, or not a product of distinct primes 3, 5, 17, 257 that includes 17.
     #[error(
         "conductor {m}: expected a product of distinct primes 3, 5, 17, 257 that includes 17, of a ring whose degree is \
          a multiple of {LOT}"
@@ -55,7 +54,7 @@ pub enum ParamsError {
         /// what is missing
         why: &'static str,
     },
-    /// The chain of moduli has a shape that no evaluation could use.
+    /// The chain of moduli has an unusable shape.
     #[error("{what}: found {found}, expected {expected:?}")]
     Chain {
         /// which number
@@ -98,7 +97,7 @@ impl Params {
     }
 }
 
-/// What the counts of a chain must satisfy before anything is computed from it.
+/// Checks the counts of a chain before anything is computed from it.
 pub(super) fn counts(c: &Chain) -> Result<(), ParamsError> {
     let within = |what, found, expected: RangeInclusive<usize>| {
         if expected.contains(&found) {
@@ -117,7 +116,7 @@ pub(super) fn counts(c: &Chain) -> Result<(), ParamsError> {
     within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
     within("base primes of the first digit", c.first_digit, 0..=base)?;
     within("base primes of a digit", c.digit, 1..=MAX_PRIMES)?;
-    // at most two tail primes stand in one level's basis
+    // a level's basis has at most two tail primes
     within(
         "primes of the first digit",
         2 + c.first_digit,
@@ -139,7 +138,7 @@ pub(super) fn counts(c: &Chain) -> Result<(), ParamsError> {
         within("special primes", special, 1..=CONVERSION_SOURCES - 2)?;
         within("primes in all", TAIL + base + special, 1..=MAX_PRIMES)?;
         let most = match c.steps {
-            // two tail primes and one base prime for each round but the last
+            // two tail primes, and one base prime for each round but the last
             Steps::Three => base.min(CONVERSION_SOURCES - 2) + 1,
             Steps::Four => 0,
         };
@@ -147,7 +146,6 @@ pub(super) fn counts(c: &Chain) -> Result<(), ParamsError> {
     }
     match c.steps {
         Steps::Three => Ok(()),
-        // two a round
         Steps::Four => within("base primes beyond pairs", base % 2, 0..=0),
     }
 }

@@ -17,8 +17,8 @@ impl Params {
         SwitchPlan::new(self.rns(), from, (to_level, to), &gadget)
     }
 
-    /// The part of every key that is read at `level`: in one digit where that saves others, above the levels of users'
-    /// circuits, at which some keys end.
+    /// The part of every key that is used at `level`. Parts in one digit are used if they save digits and `level` is
+    /// above those of users' circuits, where some keys end.
     pub(crate) fn part_of(&self, level: usize) -> KeyPart {
         let tail = Tail::of(self.basis(level));
         KeyPart::new(tail, level == self.one_digit_below(level))
@@ -29,8 +29,8 @@ impl Params {
         self.set().chain.one_digit.map_or(0, |o| 3 * o.rounds)
     }
 
-    /// Highest level of the part in one digit of a key that otherwise reaches up to `level`; 0 if there is no such
-    /// part, because no level up to there reads it.
+    /// Highest level of a key's part in one digit, for a key that otherwise reaches up to `level`; 0 if no level up to
+    /// there uses such a part.
     pub(crate) fn one_digit_below(&self, level: usize) -> usize {
         let usual = KeyPart::new(Tail::of(self.basis(level)), false);
         if level <= self.rotation_level() || self.digits_at(level, usual) == 1 {
@@ -39,7 +39,7 @@ impl Params {
         level.min(self.one_digit_level())
     }
 
-    /// Digits of a polynomial at `level` in `part` of a key; none at level 0.
+    /// Digits of a polynomial at `level` in `part` of a key; 0 at level 0.
     pub(crate) fn digits_at(&self, level: usize, part: KeyPart) -> usize {
         let digits = self
             .basis(level)

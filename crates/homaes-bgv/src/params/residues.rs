@@ -1,4 +1,4 @@
-//! Polynomials in files: the canonical residues of each prime in turn, packed at its length.
+//! Polynomials in files: the canonical residues of each prime in turn, packed at that prime's length.
 
 use crate::error::Result;
 use crate::params::Params;
@@ -7,7 +7,6 @@ use homaes_rns::Poly;
 use homaes_wire::{Decoder, Encoder, packed_len};
 use rayon::prelude::*;
 
-/// Bytes of one polynomial modulo the primes of `basis`.
 pub(crate) fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
     let limbs = basis.iter();
     limbs
@@ -15,7 +14,6 @@ pub(crate) fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
         .sum()
 }
 
-/// Appends a polynomial.
 pub(crate) fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
     let mut canonical = Words::scratch(params.ring().n());
     for (limb, &i) in poly.limbs.iter().zip(basis) {
@@ -28,7 +26,6 @@ pub(crate) fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: E
     out
 }
 
-/// Reads a polynomial of `what`.
 pub(crate) fn take_poly(
     params: &Params,
     basis: &[usize],
@@ -46,7 +43,7 @@ pub(crate) fn take_poly(
     })
 }
 
-/// See [`Device::pack`](crate::device::Device::pack): on the processor.
+/// [`Device::pack`](crate::device::Device::pack) on the processor.
 pub(crate) fn pack(
     params: &Params,
     basis: &[usize],

@@ -1,6 +1,6 @@
 //! Elements of Z\[ζ_17\] as factors of ciphertexts.
 //!
-//! A constant that is the same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]), so it
+//! A constant that is the same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]). So it
 //! takes sixteen values, one per row of an evaluation-form limb, and multiplies noise by its power at each row.
 
 use crate::params::Params;

@@ -1,4 +1,4 @@
-//! Every way to be unusable, by name, and the shares that the constants promise.
+//! Every reason to refuse a set, and the shares that the constants promise.
 use super::*;
 use crate::{quality, sets};
 
@@ -88,7 +88,7 @@ fn digits_fit_the_special_modulus() {
     let one =
         |rounds, special| move |c: &mut Chain| c.one_digit = Some(OneDigit { rounds, special });
     let further = &sets::TOY_21845.chain.special[5..];
-    // eight rounds have 379 bits, seven special primes 329; nine more are more than a conversion takes
+    // eight rounds have 379 bits, seven special primes 329; nine further primes exceed a conversion
     for (rounds, special, refused) in [
         (0, further, ("rounds in one digit", 0)),
         (16, further, ("rounds in one digit", 16)),
@@ -105,7 +105,7 @@ fn digits_fit_the_special_modulus() {
     assert!(error.starts_with("rounds in one digit"), "{error}");
 }
 
-/// Parts in one digit are not published under a larger modulus than the others, nor do they switch with more noise.
+/// Parts in one digit are published under no larger modulus than the others, and switch with no more noise.
 #[test]
 fn parts_in_one_digit_cost_no_security_and_no_noise() {
     for set in sets::ALL {
@@ -154,7 +154,7 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
         }
         let model = quality::model(&params);
         // over ρ² after a switch, without and with the spread of key errors; over ρ⁴ behind x^127 with it. The toys' ρ
-        // is small against their σ
+        // is small compared with their σ
         let (mean, switched, unswitched) = match set.purpose {
             Purpose::Secure => (0.2, 0.7, 11.0),
             _ => (0.3, 2.5, 100.0),
@@ -171,7 +171,7 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
         assert!(found.iter().all(|&ks| ks < switched), "{found:?}");
         assert!(model.ks_unswitched < unswitched, "{}", model.ks_unswitched);
     }
-    // two digits leave next to nothing behind x^127
+    // two digits leave almost nothing behind x^127
     let model = quality::model(&Params::new(&sets::AES128).unwrap());
     assert!(model.ks_unswitched < 1e-3, "{}", model.ks_unswitched);
 }

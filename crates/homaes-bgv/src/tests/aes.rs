@@ -7,10 +7,9 @@ use KeySize::{Aes128, Aes192, Aes256};
 use Layout::{Bits, Packed, Sliced};
 use homaes_aes::KeySize;
 
-/// A set, a layout, a direction and a key size to run.
 type Case = (Layout, Direction, KeySize);
 
-/// What the state after round `round` decrypts to: the oracle's, or the argument of the next inversion.
+/// The decryption of the state after round `round`: the oracle's, or the argument of the next inversion.
 fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
     match (layout, dir) {
         _ if round == size.rounds() => trace[round],
@@ -20,7 +19,7 @@ fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
     }
 }
 
-/// Random blocks through `case`, every round decrypted and compared, noise below the carried bound.
+/// Runs random blocks through `case`: decrypts and compares every round, and checks noise against the carried bound.
 fn round_by_round(f: &mut Fixture, case: Case) {
     let (layout, dir, size) = case;
     let key = random_bytes(&mut f.rng, size.key_bytes());
@@ -67,7 +66,7 @@ fn every_case(f: &mut Fixture, layout: Layout) {
     }
 }
 
-/// `homaes`'s conformance suite has the other directions and key sizes; this one measures noise against the bounds.
+/// `homaes`'s conformance suite covers the other directions and key sizes; this test compares noise with the bounds.
 #[test]
 fn toy_255() {
     let mut f = toy(1);
@@ -91,7 +90,7 @@ fn nightly_every_case() {
     every_case(&mut fixture(&sets::TOY_21845, 1), Packed);
 }
 
-/// The chain of `bgv/aes128` and its parts of keys in one digit, on a ring half as large.
+/// The chain of `bgv/aes128`, with its key parts in one digit, on a ring half as large.
 #[test]
 #[ignore = "nightly: the full size always runs, encrypting"]
 fn nightly_packed_over_parts_in_one_digit() {
@@ -107,7 +106,7 @@ fn packed_aes_128_at_full_size() {
     round_by_round(&mut fixture(&sets::AES128, 1), (Packed, Encrypt, Aes128));
 }
 
-/// With the third implementation of GHS12: 2048 blocks of bits in 16 GB of memory.
+/// Includes the third implementation of GHS12: 2048 blocks of bits in 16 GB of memory.
 #[test]
 #[ignore = "nightly: ten minutes"]
 fn nightly_every_secure_set_at_full_size() {
@@ -131,8 +130,7 @@ fn nightly_every_secure_set_at_full_size() {
     }
 }
 
-/// The bytes of the first rounds that batches of a counter run have in common are computed once, and the results are
-/// those of a run of its own, bit for bit.
+/// Batches of a counter run compute shared bytes of the first rounds once; results equal separate runs bit for bit.
 #[test]
 fn batches_of_a_counter_run_share_their_first_rounds() {
     let mut f = toy(31);
@@ -153,11 +151,11 @@ fn batches_of_a_counter_run_share_their_first_rounds() {
         (counter(7, 0x0102_0400), 1.0),
         (after.clone(), 0.75),
         (random, 1.0),
-        // the same bytes as two batches before
+        // the same bytes as two batches earlier
         (after.clone(), 0.7),
         (after[1..].to_vec(), 1.0),
         (counter(7, 0x0102_0400), 1.0),
-        // other bytes 0 to 11
+        // bytes 0 to 11 differ
         (counter(8, 0x0102_0400), 0.98),
         (counter(8, 0x0102_0400), 0.7),
     ];

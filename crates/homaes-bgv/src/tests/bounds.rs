@@ -1,4 +1,4 @@
-//! The bound of users' circuits: circuits made to break it, and its ingredients against the scheme.
+//! The bound of users' circuits: circuits that try to break it, and its ingredients against the scheme.
 
 use super::*;
 use crate::circuit::{Axis, Lift};
@@ -15,7 +15,7 @@ pub(super) const FOR_CIRCUITS: WrapOptions<'static> = WrapOptions {
     levels_left: Some(8),
 };
 
-/// Steps of a circuit until one is refused, each checked; their number, and the last result.
+/// Checks the steps of a circuit until one is refused; returns their number and the last result.
 fn steps(
     f: &Fixture,
     what: &str,
@@ -39,7 +39,7 @@ fn steps(
 pub(super) fn chosen_bytes(params: &Params) -> Vec<u8> {
     let (ring, m) = (params.ring(), params.ring().m());
     let cosine = |k: u64| (TAU * (k % m) as f64 / m as f64).cos();
-    // the bytes are the polynomials that σ^8 fixes modulo 2, and cos(2πk/m) is largest where ζ^k is near 1
+    // the bytes are the polynomials that σ^8 fixes modulo 2; cos(2πk/m) is largest where ζ^k is near 1
     let bit = |i: usize| {
         let k = ring.exponent(i);
         let orbit: f64 = (0..ring.order_of_two() / 8)
@@ -55,7 +55,7 @@ pub(super) fn chosen_bytes(params: &Params) -> Vec<u8> {
     params.slots().decode(&bits).expect("fixed by σ^8")
 }
 
-/// The circuits that broke the estimates of earlier versions: each right as far as it is allowed.
+/// Circuits that break mean-square estimates: each is right as long as it is allowed.
 fn breaking_circuits(mut f: Fixture, expect_refusals: bool) {
     let (x, y) = (f.bytes(), f.bytes());
     let [a, b] = [&x, &y].map(|x| f.at_level(x, LEVEL));
@@ -77,7 +77,7 @@ fn breaking_circuits(mut f: Fixture, expect_refusals: bool) {
         |now: &Ciphertext, bytes: &[u8]| (c.combine(&vec![(now, 1); 61]), bytes.to_vec());
     let (done, last) = steps(&f, "61-fold sums", 25, start(), sixty_one);
     assert!(done > 5 && done < 24);
-    // mean squares, which earlier versions added, are no bound: the check of `sound` would fail by them
+    // `sound` would fail if mean squares were added as a bound
     let (_, largest) = f.secret.measure_noise(&last);
     assert!(largest > last.noise_bits(), "{largest}, {:?}", last.noise());
     let what = "61-fold sums of public bytes";
@@ -103,7 +103,7 @@ fn breaking_circuits(mut f: Fixture, expect_refusals: bool) {
         let by_tensor = |now: &Ciphertext| c.relinearize(&c.mul(now, now)?);
         let done = run("products with themselves", &by_tensor);
         assert_eq!(done < 8, expect_refusals);
-        // a copy that is not recognised as one
+        // a copy that is not recognised as such
         run("products with a copy", &|now| {
             c.multiply(now, &c.add_public(now, &zero)?)
         });
@@ -127,10 +127,10 @@ fn nightly_breaking_circuits_are_right_or_refused_at_full_size() {
     breaking_circuits(fixture(&sets::AES128_8, 41), true);
 }
 
-/// Public blocks added so often that the noise they make outgrows what AES leaves, in one process and across a file.
+/// Public blocks are added until their noise outgrows that of AES, in one process and across a file.
 #[test]
 fn public_blocks_are_counted() {
-    // so many small additions would each wait behind the larger work of other tests
+    // on one thread, or every small addition waits for the larger tasks of other tests
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     alone.unwrap().install(count_public_blocks);
 }
@@ -171,7 +171,7 @@ fn count_public_blocks() {
     let all: Vec<&Ciphertext> = state.ciphertexts().iter().collect();
     match aes.evaluator().all(&all) {
         Ok(c) => {
-            // an even number of additions leaves what AES gave
+            // an even number of additions cancels out
             let plain = f.secret.decrypt_blocks(&aes.evaluate(&[[7; 16]]).unwrap());
             let product = |b: &Block| b.iter().fold(1, |p, &x| gf256::mul(p, x));
             let want: Vec<u8> = plain.unwrap().blocks.iter().map(product).collect();
@@ -182,7 +182,7 @@ fn count_public_blocks() {
     }
 }
 
-/// Norms of a high product and of a fresh ciphertext differ by more than exponents of numbers can.
+/// The norms of a high product and a fresh ciphertext differ by more than the range of `f64`.
 #[test]
 fn large_and_small_norms_are_summed_without_loss() {
     let mut f = toy(52);
@@ -203,7 +203,7 @@ fn large_and_small_norms_are_summed_without_loss() {
             .collect();
     }
     let (big, small, zeros) = (&row[0], &fresh[0], map(&ones, |_| 0));
-    // four doublings a level: nine times, an even multiple of an encryption of ones
+    // four doublings a level, nine times: an even multiple of an encryption of ones
     sound(&f, big, &zeros, "product");
     let combined = |terms: &[(&Ciphertext, u8)], want: &[u8]| {
         let c = eval.combine(terms).unwrap();
@@ -218,7 +218,6 @@ fn large_and_small_norms_are_summed_without_loss() {
     assert!(alone >= bound(&f.lowered(small, big.level)) - 1.0);
 }
 
-/// A fixture with three fresh ciphertexts at level 9.
 fn three_fresh(seed: u8) -> (Fixture, [Ciphertext; 3]) {
     let mut f = toy_4369(seed);
     let bytes = [(); 3].map(|()| f.bytes());
@@ -226,7 +225,7 @@ fn three_fresh(seed: u8) -> (Fixture, [Ciphertext; 3]) {
     (f, fresh)
 }
 
-/// Whether noises of the two are taken as shared.
+/// Whether the bounds treat the noises of the two as shared.
 fn shared(f: &Fixture, a: &Ciphertext, b: &Ciphertext) -> bool {
     let level = a.level.min(b.level);
     let [a, b] = [a, b].map(|c| f.lowered(c, level).bound(&f.params));
@@ -249,7 +248,7 @@ fn apart(f: &Fixture, a: &Ciphertext, b: &Ciphertext) {
     assert!(!shared(f, a, b));
 }
 
-/// Switches and automorphisms that share noise although they are computed apart.
+/// Switches and automorphisms that share noise although they are computed separately.
 #[test]
 fn the_same_noise_is_recognised() {
     let (f, [x, y, _]) = three_fresh(44);
@@ -271,18 +270,18 @@ fn the_same_noise_is_recognised() {
     same(&f, &x8, &down(&c.add(&x, &x).unwrap(), 8));
     same(&f, &x8, &down(&c.multiply_byte(&x, 3).unwrap(), 6));
     same(&f, &down(&x, 7), &down(&x8, 7));
-    // automorphisms of the same, along other paths, at another level
+    // automorphisms of these, along other paths, at another level
     same(&f, &power(&x), &power(&shifted));
     same(&f, &power(&x), &power(&unit));
     same(&f, &turn(&x), &turn(&shifted));
     same(&f, &power(&turn(&x)), &turn(&power(&x)));
     same(&f, &down(&power(&x), 6), &power(&down(&x, 6)));
-    // a switch in the division of a key switch, and after it
+    // a switch merged into the division of a key switch, and after it
     same(&f, &c.multiply(&x, &x).unwrap(), &down(&power(&x), 8));
-    // a sum of what was switched
+    // a sum of switched ciphertexts
     let y8 = down(&y, 8);
     same(&f, &c.add(&x8, &y8).unwrap(), &y8);
-    // fresh ones, forms, images
+    // fresh ciphertexts, forms, images
     let sum = |b: u8| down(&c.combine(&[(&x, 1), (&y, b)]).unwrap(), 8);
     apart(&f, &x, &y);
     apart(&f, &sum(3), &sum(7));
@@ -290,7 +289,7 @@ fn the_same_noise_is_recognised() {
     apart(&f, &turn(&x), &rotate(&x, 2));
 }
 
-/// Products that are one polynomial although they are computed apart.
+/// Products that are one polynomial although they are computed separately.
 #[test]
 fn the_same_product_is_recognised() {
     let (mut f, [x, y, z]) = three_fresh(49);
@@ -311,7 +310,7 @@ fn the_same_product_is_recognised() {
     for k in [0, 1] {
         same(&f, &sum(&[&both], k), &sum(&[&x, &y], k));
     }
-    // a constant, or public bytes, at either factor
+    // a constant, or public bytes, on either factor
     let twice = |a: &Ciphertext| c.add(a, a);
     let by_three = |a: &Ciphertext| c.multiply_byte(a, 3);
     let public = |a: &Ciphertext| c.multiply_public(a, &bytes, Lift::ZeroOne);
@@ -321,18 +320,18 @@ fn the_same_product_is_recognised() {
     }
     let [two_x, two_z] = [&x, &z].map(|a| twice(a).unwrap());
     same(&f, &three(&two_x, &y, &z), &three(&x, &y, &two_z));
-    // of public factors nothing is known
+    // public factors are unknown
     let one = f.lowered(&c.public(&[1; 1]).unwrap(), 9);
     apart(&f, &times(&x, &y), &z);
     apart(&f, &times(&x, &one), &y);
 }
 
-/// Sums whose rounding may be that of a part are not told apart by their forms.
+/// Forms do not separate sums that may share a part's rounding.
 #[test]
 fn large_multiples_have_no_names() {
     let (f, [x, y, _]) = three_fresh(50);
     let c = Evaluator::new(&f.eval);
-    // sums in which a term vanishes modulo the primes that a switch drops, or may
+    // sums in which a term vanishes, or may, modulo the primes that a switch drops
     let multiple = |a: &Ciphertext, k: u64| {
         let twice = |p: &Ciphertext| Some(c.add(p, p).unwrap());
         let doubled = core::iter::successors(Some(a.clone()), twice);

@@ -64,7 +64,6 @@ fn comparisons_and_logic() {
         let any = c.any(&masks).unwrap();
         is(&any, &|i| k > 1 || i % 8 != 0, "any");
     }
-    // blocks
     let block = |i: usize| -> Block { core::array::from_fn(|j| (j * (i % 2 + 1)) as u8) };
     let byte = |j| f.at_level(&(0..n).map(|i| block(i)[j]).collect::<Vec<_>>(), 9);
     let bytes: Vec<Ciphertext> = (0..16).map(byte).collect();
@@ -73,7 +72,7 @@ fn comparisons_and_logic() {
     assert!(c.equals_block(&bytes[1..], &block(1)).is_err());
 }
 
-/// The slots after moving along the axes.
+/// The slots after a rotation along an axis.
 pub(super) fn moved(f: &Fixture, x: &[u8], axis: Axis, steps: usize) -> Vec<u8> {
     let slots = f.params.slots();
     let [n3, n5, n257] = slots.axes();
@@ -116,8 +115,8 @@ fn slots_rotate_and_sum_along_every_axis() {
     }
 }
 
-/// Constants with uneven values and squarings, as deep as the chain goes: the bound stays above the noise, the
-/// decryption right for as long as operations succeed, and the end is an error.
+/// Uneven constants and squarings down the chain: as long as operations succeed, the bound stays above the noise and
+/// decryption is right; the end is an error.
 #[test]
 fn the_bound_holds_along_squarings_and_constants() {
     for mut f in [toy(25), toy_4369(26)] {
@@ -132,7 +131,7 @@ fn the_bound_holds_along_squarings_and_constants() {
                 next = next.and_then(|a| c.multiply_byte(&a, 0xb7));
                 x = map(&x, |x| gf256::mul(x, 0xb7));
             }
-            // a copy, so that it is a product, not the Frobenius map that `multiply` would take
+            // a copy forces a product; `multiply` would use the Frobenius map
             let square = next.and_then(|a| {
                 sound(&f, &a, &x, "constants");
                 c.multiply(&a, &c.add_public(&a, &zeros)?)
@@ -153,7 +152,7 @@ fn the_bound_holds_along_squarings_and_constants() {
 
 #[test]
 fn noise_decides_when_to_switch() {
-    // noise that asks for it: constants before every product. Switching always: one level more for each
+    // constants before every product call for switches; always switching takes one level more each
     let mut f = toy(27);
     let x = f.bytes();
     let a = f.at_level(&x, 20);
@@ -171,7 +170,7 @@ fn noise_decides_when_to_switch() {
     assert_eq!(one, other);
     let levels = [dynamic.level(), always.level()];
     assert!(levels[0] >= levels[1] + 3, "{levels:?}");
-    // what is large is switched first
+    // a large operand is switched first
     let mut loud = f.at_level(&x, 8);
     for _ in 0..12 {
         loud = c.multiply_public(&loud, &x, Lift::ZeroOne).unwrap();
@@ -183,8 +182,8 @@ fn noise_decides_when_to_switch() {
     sound(&f, &product, &want, "after switches");
 }
 
-/// The affine map of the S-box at a low level: seven Frobenius images with constants, summed under the large modulus,
-/// with the constants in the keys; against every image switched for itself.
+/// The affine map of the S-box at a low level: seven Frobenius images summed under the large modulus, with constants in
+/// the keys, against separately switched images.
 #[test]
 fn constants_in_keys_and_sums_before_switching_gain() {
     let mut f = toy(30);
@@ -220,7 +219,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
     assert!(4 * once < each && a + 1.0 < b);
 }
 
-/// Products and sums of limbs in evaluation form take no transform, a modulus switch one per prime of either side.
+/// Products and sums in evaluation form take no transform, a modulus switch one per prime of either side.
 #[test]
 fn transforms_are_saved() {
     let f = toy(31);

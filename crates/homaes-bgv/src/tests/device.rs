@@ -1,4 +1,4 @@
-//! Circuits on a device that keeps its results to itself.
+//! Circuits on a device that keeps its results in its own memory.
 
 use super::*;
 use crate::device::{Device, Pass, Plaintext, Processor, Products, Sums};
@@ -6,12 +6,12 @@ use homaes_math::Words;
 use homaes_rns::{Fault, Limbs, Meter, ModSwitch, Poly, Resident};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A processor whose results have to be fetched; counts how often.
+/// A processor whose results have to be fetched; counts fetches.
 #[derive(Clone, Default)]
 struct Elsewhere {
     made: Arc<AtomicUsize>,
     fetched: Arc<AtomicUsize>,
-    /// polynomials of public bytes, and those that were packed
+    /// polynomials of public bytes, and packed polynomials
     public: Arc<AtomicUsize>,
     packed: Arc<AtomicUsize>,
 }
@@ -113,7 +113,7 @@ fn circuits_leave_results_where_they_are() {
                 record
             });
             assert!(here == there, "{layout:?}, {direction:?}");
-            // every round was computed there, and code that read its results fetched them
+            // every round ran there, and readers fetched its results
             let [made, fetched] = [device.made, device.fetched].map(|n| n.load(Ordering::Relaxed));
             assert!(made > 300 && fetched > 0, "{fetched} of {made}");
             // the circuit of bits works on words in memory

@@ -1,15 +1,15 @@
-//! The scheme's noise at single embeddings, against what [`crate::noise::runaway`], [`crate::quality`] and
-//! [`crate::noise::bound`] take it to be.
+//! The scheme's noise at single embeddings, against the models of [`crate::noise::runaway`], [`crate::quality`] and
+//! [`crate::noise::bound`].
 
 use super::*;
 use crate::circuit::bounds::key_switch_variance_log2;
 use crate::quality;
 
-/// Embeddings looked at: those where the secret is largest, one of each conjugate pair.
+/// Number of tested embeddings: those where the secret is largest, one of each conjugate pair.
 const WORST: usize = 16;
 
 /// Mean over `samples` of the squared noise at every embedding, and of its square at the embeddings `at`; and the share
-/// of all squares above `tail` times their variance.
+/// of squares above `tail` times their variance.
 fn sampled(
     f: &mut Fixture,
     samples: usize,
@@ -44,7 +44,7 @@ fn worst(f: &Fixture, values: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Holds what a modulus switch and a key switch add against the model, at the embeddings where they are largest.
+/// Compares the noise of a modulus switch and of a key switch with the model, at the embeddings where they are largest.
 fn check_embeddings(mut f: Fixture, samples: usize) {
     let params = f.params.clone();
     let ring = params.ring();
@@ -54,10 +54,10 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         .map(|s| 1.0 + s)
         .collect();
     let at = worst(&f, &kappa);
-    // four standard deviations of a mean of `samples` exponential variables; of their squares, three times that
+    // four standard deviations of a mean of `samples` exponential variables; for their squares, three times that
     let slack = 4.0 / (samples as f64).sqrt();
 
-    // rounding: a fresh encryption switched down, whose own noise the switch divides by 2^13.5 or more
+    // rounding: a fresh encryption switched down, which divides its own noise by 2^13.5 or more
     let unit = ring.n() as f64 / 3.0;
     let tail = 4.0;
     let variances: Vec<f64> = kappa.iter().map(|k| unit * k).collect();
@@ -84,7 +84,7 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     assert!((mean[0] - 1.0).abs() < several, "{}", mean[0]);
     assert!((mean[1] - 1.0).abs() < 3.0 * several, "{}", mean[1]);
 
-    // key switching at a level where it outweighs the rest: the same key's noise over many ciphertexts
+    // key switching at a level where it dominates: one key's noise over many ciphertexts
     let top = f.params.top_level();
     let plan = params.staying(top);
     let model = params.noise();
@@ -97,7 +97,7 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         let c = f.encrypt(&bytes);
         Evaluator::new(&f.eval).frobenius(&c, 1).unwrap()
     });
-    // what the ciphertext brings and what the division adds
+    // the noise of the ciphertext and of the division
     let other = 2.0 * model.fresh().rms_log2;
     let rounding = |j: usize| unit * kappa[j];
     let switched: Vec<f64> = (0..second.len())
@@ -105,7 +105,7 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
         .collect();
     let mean = switched.iter().sum::<f64>() / switched.len() as f64;
     let largest = switched.iter().copied().fold(0.0, f64::max);
-    // the key's errors are drawn once: the mean over half the embeddings is known so well, four standard deviations
+    // a key's errors are drawn once: half the embeddings give the mean to four standard deviations
     let total: f64 = weights.iter().sum();
     let squares: f64 = weights.iter().map(|w| (w / total).powi(2)).sum();
     let sure = 4.0 * (squares * 2.0 / ring.n() as f64).sqrt();

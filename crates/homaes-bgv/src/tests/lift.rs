@@ -19,10 +19,9 @@ fn parities(f: &Fixture, x: &Lifted) -> Vec<u8> {
     f.params.slots().decode(&bits).unwrap()
 }
 
-/// The eight bits of every byte, then pairs of them, whose noise is as derived; how they come out modulo 32 is seen
-/// where they are read, in homaes-bridge.
+/// Checks the eight bits of every byte, then pairs of them, and their noise; homaes-bridge tests the values modulo 32.
 fn lifts(mut f: Fixture, from: usize) {
-    // so few embeddings have no mean square of their own
+    // the mean square over few embeddings varies
     let slack = 0.1 + 5.0 / (f.params.set().m as f64).sqrt();
     let bytes = f.bytes();
     let x = f.encrypt(&bytes);
@@ -32,7 +31,7 @@ fn lifts(mut f: Fixture, from: usize) {
         assert_eq!(parities(&f, plane), map(&bytes, |b| b >> i & 1), "bit {i}");
         let found = noise(&f, plane);
         let expected = LiftNoise::planes_rms_log2(&f.params, plane.carried_log2());
-        // what is carried is a bound
+        // the carried noise is a bound
         assert!(found < expected + slack, "{found} {expected}");
     }
     for (i, pair) in eval.bit_pairs(&x).unwrap().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Branches and addresses that depend on secrets, looked for by valgrind; see `homaes_math::memcheck`.
+//! Looks for secret-dependent branches and addresses with valgrind; see `homaes_math::memcheck`.
 
 use super::*;
 use crate::aes::wrapped::{WrapOptions, WrappedKey};
@@ -6,7 +6,7 @@ use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample;
 use homaes_wire::KeyId;
 
-/// Key generation but for its test of keys, wrapping, encryption and decryption, with everything secret undefined.
+/// Key generation without its quality test, wrapping, encryption and decryption, with every secret undefined.
 #[test]
 #[ignore = "run by secrets_under_memcheck"]
 fn secrets() {
@@ -29,7 +29,7 @@ fn secrets() {
         WrappedKey::encrypt(&secret, &keys, wrapping, &mut rng).unwrap();
     }
     encryption(&params, &secret, &public, &mut rng);
-    // a ring with two slots for every value, in which decryption looks whether they agree
+    // in this ring every value has two slots, and decryption checks that they agree
     let params = Params::new(&sets::TOY_4369).unwrap();
     let mut coefficients = vec![0; params.ring().n()];
     sample::fixed_weight(&mut rng, 10, &mut coefficients);
@@ -55,8 +55,7 @@ fn encryption(
     }
 }
 
-/// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`; needs
-/// valgrind.
+/// Run as `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored --nocapture`.
 #[test]
 #[ignore = "needs valgrind"]
 fn secrets_under_memcheck() {
@@ -65,9 +64,9 @@ fn secrets_under_memcheck() {
         return;
     };
     let told = [
-        // rejected draws are independent of the one that is taken
+        // rejected draws are independent of the accepted one
         "homaes-math/src/sample.rs: if x < bound {",
-        // whether a decryption was made of bytes is told
+        // decryption reports whether the result encodes bytes
         "homaes-math/src/slots.rs: if mismatch != 0 {",
     ];
     assert_eq!(found, told);

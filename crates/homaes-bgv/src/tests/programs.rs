@@ -1,16 +1,15 @@
-//! Random programs: every result that is allowed is right, with noise below its bound.
+//! Random programs: every allowed result is right, with noise below its bound.
 
 use super::*;
 use crate::circuit::{Axis, Lift};
 use rayon::prelude::*;
 
-/// A ciphertext of a random program and what it holds.
 type Value = (Ciphertext, Vec<u8>);
 
-/// An operation of a random program: its name, its result, and what that should hold.
+/// An operation of a random program: its name, its result, and the expected bytes.
 type Step = (&'static str, Result<Ciphertext>, Vec<u8>);
 
-/// One of `pool`, mostly of the latest.
+/// An element of `pool`, usually among the latest.
 fn any<'p>(pool: &'p [Value], rng: &mut ChaCha20Rng) -> &'p Value {
     let most = match rng.next_u32() % 3 {
         0 => pool.len(),
@@ -19,7 +18,6 @@ fn any<'p>(pool: &'p [Value], rng: &mut ChaCha20Rng) -> &'p Value {
     &pool[pool.len() - 1 - rng.next_u32() as usize % most]
 }
 
-/// Sums, constants and automorphisms.
 fn linear_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
     let c = Evaluator::new(&f.eval);
     let n = f.params.slots().count();
@@ -75,7 +73,6 @@ fn linear_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
     }
 }
 
-/// Products, comparisons and logic.
 fn product_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
     let c = Evaluator::new(&f.eval);
     let n = f.params.slots().count();
@@ -131,7 +128,7 @@ fn product_step(f: &Fixture, pool: &[Value], rng: &mut ChaCha20Rng) -> Step {
     }
 }
 
-/// A program of at most 60 operations; the number of those that are allowed and of those that are refused.
+/// Runs a program of at most 60 operations; returns how many were allowed and how many refused.
 fn random_program(f: &Fixture, start: &[Value], seed: u64) -> [usize; 2] {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut pool = start.to_vec();
@@ -161,7 +158,7 @@ fn random_program(f: &Fixture, start: &[Value], seed: u64) -> [usize; 2] {
 
 fn random_programs(set: &ParamSet, programs: core::ops::Range<u64>) {
     let mut f = fixture(set, 42);
-    // fresh, lowered and public ones, and outputs of AES
+    // fresh, lowered and public ciphertexts, and outputs of AES
     let mut start: Vec<Value> = Vec::new();
     for level in [12, 12, 9] {
         let x = f.bytes();

@@ -1,6 +1,6 @@
-//! A key switch and the modulus switch after it as GHS12 writes them, with integers of any size.
+//! A key switch and the modulus switch after it as in GHS12, with integers of any size.
 //!
-//! [`crate::keyswitch`] computes the same prime by prime, without ever forming these integers.
+//! [`crate::keyswitch`] computes the same prime by prime, without forming these integers.
 
 use super::*;
 use crate::chain::KeyPart;
@@ -10,7 +10,6 @@ use homaes_math::Words;
 use homaes_rns::{Poly, SwitchPlan};
 use num_bigint::BigInt;
 
-/// A polynomial by its coefficients.
 type Integers = Vec<BigInt>;
 
 fn product(params: &Params, primes: impl IntoIterator<Item = usize>) -> BigInt {
@@ -63,7 +62,7 @@ fn switch_key(
     let used = product(params, plan.extended[plan.from.len()..].iter().copied());
     let d = lift(params, &plan.from, d);
     let digits = plan.digits.iter().map(|digit| {
-        // the key encrypts P·g_i: d is divided by P/P_l first
+        // the key encrypts P·g_i, so d is divided by P/P_l first
         let q = product(params, digit.own.iter().map(|&at| plan.from[at]));
         let inverse = (&all / &used).modinv(&q).unwrap();
         d.iter().map(|x| centred(&(x * &inverse), &q)).collect()
@@ -95,7 +94,7 @@ fn switch_key(
     })
 }
 
-/// Scale (§3.2): c' = (Y c + δ)/X with X the primes that are dropped, Y those that are added, and the smallest even δ.
+/// Scale (§3.2): c' = (Y c + δ)/X with X the dropped primes, Y the added ones, and the smallest even δ.
 fn scale(params: &Params, from: &[usize], to: &[usize], c: &Integers) -> Integers {
     let outside = |a: &[usize], b: &[usize]| {
         let left: Vec<usize> = a.iter().copied().filter(|i| !b.contains(i)).collect();
@@ -111,13 +110,13 @@ fn scale(params: &Params, from: &[usize], to: &[usize], c: &Integers) -> Integer
     divided.collect()
 }
 
-/// Every residue is that of the formulas, at every level, with and without the switch to the level below.
+/// Every residue matches the formulas, at every level, with and without the switch to the level below.
 #[test]
 fn passes_are_those_of_the_paper() {
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let (small, large) = (toy(8), toy_4369(8));
     let levels = (1..=small.params.top_level()).step_by(2).collect();
-    // the last level, one of users' circuits, one with parts of keys in one digit, and the top
+    // the last level, one of users' circuits, one with key parts in one digit, and the top
     for (f, levels) in [
         (&small, levels),
         (&large, vec![1, 9, 20, large.params.top_level()]),

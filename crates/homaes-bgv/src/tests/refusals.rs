@@ -1,4 +1,4 @@
-//! Objects of other keys and sets, circuits that are too deep, and those that are cancelled.
+//! Objects of other keys and sets, circuits that are too deep, and cancelled circuits.
 
 use super::*;
 use crate::circuit::Axis;
@@ -12,7 +12,7 @@ fn other_set(error: &Error) -> bool {
     matches!(error, Error::Mismatch(Mismatch::OtherSet { .. }))
 }
 
-/// Objects of other keys and other sets are refused wherever they enter.
+/// Objects of other keys and sets are refused wherever they enter.
 #[test]
 fn what_belongs_elsewhere_is_refused() {
     let [mut f, mut other] = [toy(47), toy(48)];
@@ -46,7 +46,7 @@ fn what_belongs_elsewhere_is_refused() {
     let lower = c.mod_switch(&x).unwrap();
     let lower = c.mul(&lower, &lower).unwrap();
     assert!(c.add_product(own(), &lower).is_err());
-    // from a record without its file: slots that are equal show that a decryption was made of bytes
+    // from a record without its file: only the agreement of equal slots shows whether a decryption is right
     let stranger = SecretKey::generate(&foreign.params, &mut foreign.rng).unwrap();
     let c = foreign.encrypt(&[1, 2, 3]);
     assert_eq!(foreign.secret.decrypt(&c).unwrap().0[..4], [1, 2, 3, 0]);
@@ -87,7 +87,6 @@ fn another_set_of_the_same_ring_is_refused() {
     assert_eq!(public.capacity_bits(&f.params), f64::NEG_INFINITY);
     assert_eq!(f.params.log2_modulus(99), 0.0);
 
-    // as it comes from a file
     let bytes = written(&wrapped);
     let wrapped = Reader::from_slice(&bytes, Kind::WrappedKey).unwrap();
     let wrapped = WrappedKey::read(&f.params, wrapped).unwrap();
@@ -132,13 +131,12 @@ fn errors_say_what_to_do() {
     let line = low.summary(&f.params).to_string();
     let start = "level 2 (multiplications left: 1)";
     assert!(line.starts_with(start), "{line}");
-    // bits that cannot be lifted
     let refused = c.bit_pairs(&f.at_level(&[1], 5)).unwrap_err().to_string();
     let start = "out of depth: 5 more multiplications needed, 4 left";
     assert!(refused.starts_with(start), "{refused}");
     let refused = c.bit_planes(&f.at_level(&[1], 1)).unwrap_err().to_string();
     assert!(refused.contains("depth"), "{refused}");
-    // the set without levels to spare has neither rotations nor three-way products
+    // without levels to spare there are no rotations or three-way products
     let params = Params::new(&sets::AES128).unwrap();
     assert_eq!(params.rotation_level(), 0);
 }

@@ -3,10 +3,10 @@
 use super::*;
 use crate::scan::{Placement, Scanner};
 
-/// Few, so that the test is quick; the seeds are fixed, so that it is not left to chance.
+/// Few, for a quick test; fixed seeds exclude chance matches.
 const ROWS: usize = 2;
 
-/// Where `patterns` begin in `message`, by a search whose noise is not far below its bound.
+/// Positions of `patterns` in `message`, by a search whose noise is not far below its bound.
 fn searched(f: &mut Fixture, message: &[u8], patterns: &[&[u8]]) -> Vec<Vec<usize>> {
     let key = [9; 16];
     let wrapped = f.wrap(&key, bounds::FOR_CIRCUITS);
@@ -31,7 +31,7 @@ fn searched(f: &mut Fixture, message: &[u8], patterns: &[&[u8]]) -> Vec<Vec<usiz
     }
     let verdicts = scanner.scan(&state, patterns).unwrap();
     let starts = patterns.iter().zip(&verdicts).map(|(pattern, verdict)| {
-        // bounds of sums of many terms are further from what is measured
+        // sums of many terms have looser bounds
         let most = if pattern.len() < 100 { 12.0 } else { 15.0 };
         let mut found = Vec::new();
         for (h, packed) in verdict.iter().enumerate() {
@@ -53,7 +53,7 @@ fn searched(f: &mut Fixture, message: &[u8], patterns: &[&[u8]]) -> Vec<Vec<usiz
 }
 
 /// Two runs of 123 blocks of their own, full but for the last byte; the boundary is at byte 1968. Patterns are at the
-/// start, at odd offsets, across the boundary and at the end, one of each with a wrong bit, or all.
+/// start, at odd offsets, across the boundary and at the end; one copy of each, or all, has a wrong bit.
 #[test]
 #[ignore = "nightly: the search of the crate homaes always runs"]
 fn nightly_patterns_are_found_wherever_they_begin_and_nothing_else() {
@@ -82,7 +82,6 @@ fn nightly_patterns_are_found_wherever_they_begin_and_nothing_else() {
     }
 }
 
-/// A run of slots answers for one block.
 #[test]
 #[ignore = "nightly: the search of the crate homaes always runs"]
 fn nightly_a_pattern_as_long_as_a_run_of_slots_is_found() {
@@ -102,10 +101,9 @@ fn slots_are_placed_with_room_for_overlap() {
     for long in [most + 1, 1 << 20, usize::MAX] {
         assert!(Placement::new(&params, long).is_none());
     }
-    // a run of one block
     let small = Params::new(&sets::TOY_255).unwrap();
     assert!(Placement::new(&small, 2).is_none());
-    // slots are counted on: the second batch goes on where the first one ends
+    // the second batch continues where the first ends
     assert_eq!(at.block_of(256), 246);
     let starts = [at.start(256, 3), at.start(255, 3)];
     assert_eq!(starts, [Some(246 * 16 + 3), None]);

@@ -1,5 +1,5 @@
-//! The block calls of the NIST AESAVS files and of SP 800-38A, in every layout: a key of its own in
-//! every slot, so that a batch holds as many vectors as blocks.
+//! The block calls of the NIST AESAVS files and of SP 800-38A, in every layout. Every slot has its own key, so a batch
+//! holds as many vectors as blocks.
 
 use super::*;
 use crate::aes::level_plan::LevelPlan;
@@ -12,7 +12,7 @@ mod nist;
 
 use nist::{KeyedCall as Call, block_calls};
 
-/// A wrapped key that holds the key of call b for block b.
+/// A wrapped key with the key of call b for block b.
 fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> WrappedKey {
     let schedules = calls.iter().map(|c| {
         let keys = RoundKeys::expand(&c.0).unwrap();
@@ -30,7 +30,7 @@ fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> W
     }
 }
 
-/// Every `step`-th call, of each direction and key size.
+/// Runs every `step`-th call of each direction and key size.
 fn vectors(set: &ParamSet, layout: Layout, step: usize) {
     let f = fixture(set, 11);
     let mut count = 0;
@@ -73,6 +73,6 @@ fn bits() {
 fn nightly_every_vector() {
     vectors(&sets::TOY_255, Layout::Sliced, 1);
     vectors(&sets::TOY_255, Layout::Bits, 1);
-    // In the full ring: the toy ring with this layout has no vector kernels, and takes several times as long.
+    // the full ring is faster: the toy ring with this layout has no vector kernels
     vectors(&sets::AES256, Layout::Packed, 1);
 }

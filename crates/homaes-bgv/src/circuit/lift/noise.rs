@@ -6,7 +6,7 @@ use crate::noise::bound::KEY_PEAK;
 use crate::params::Params;
 use homaes_rns::{SwitchPlan, log2};
 
-/// Highest moment of the squared magnitude of the noise of pairs.
+/// Highest moment of the pairs' squared noise.
 const ORDERS: usize = 16;
 /// Steps of the mean over embeddings, per unit of κ.
 const STEPS: usize = 32;
@@ -14,26 +14,25 @@ const STEPS: usize = 32;
 /// log2 E|X|^2q, q = 0 … : moments of a circular variable.
 type Moments = Vec<f64>;
 
-/// The noise μ of lifted ciphertexts in units of t = 2, at one embedding: moments of its magnitude. See the text of the
-/// module above.
+/// Moments of |μ| at one embedding; μ is the noise of lifted ciphertexts in units of t = 2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiftNoise {
     moments: Moments,
 }
 
-/// How large roundings and key switches are taken to be, at an embedding with this κ.
+/// Assumed size of roundings and key switches at an embedding with this κ.
 #[derive(Clone, Copy)]
 enum Case {
-    /// the mean over keys of the noise of key switches
+    /// mean key-switching noise over keys
     Mean(f64),
-    /// key switches whose errors are as large as at the worst embedding, and all variances raised by a factor
+    /// key-switching errors of the worst embedding, and all variances raised by a factor
     Bound { kappa: f64, raise_log2: f64 },
 }
 
 impl LiftNoise {
-    /// Of the bits of [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ, where
-    /// `carried_log2` is [`Lifted::carried_log2`](crate::Lifted::carried_log2): a bound, with all variances of
-    /// roundings and key switches raised by 2^`raise_log2`.
+    /// Bound for [`Evaluator::bit_planes`](crate::Evaluator::bit_planes) at an embedding with this κ. `carried_log2` is
+    /// [`Lifted::carried_log2`](crate::Lifted::carried_log2); the variances of roundings and key switches are raised by
+    /// 2^`raise_log2`.
     pub fn planes(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
         let case = Case::Bound { kappa, raise_log2 };
         Self {
@@ -41,7 +40,7 @@ impl LiftNoise {
         }
     }
 
-    /// As [`planes`](Self::planes), of [`Evaluator::bit_pairs`](crate::Evaluator::bit_pairs).
+    /// As [`planes`](Self::planes), for [`Evaluator::bit_pairs`](crate::Evaluator::bit_pairs).
     pub fn pairs(params: &Params, carried_log2: f64, kappa: f64, raise_log2: f64) -> Self {
         let case = Case::Bound { kappa, raise_log2 };
         Self {
@@ -49,17 +48,17 @@ impl LiftNoise {
         }
     }
 
-    /// log2 of the root mean square of the noise of pairs over all embeddings of a usual key.
+    /// log2 of the rms noise of pairs over all embeddings of a usual key.
     pub fn pairs_rms_log2(params: &Params, carried_log2: f64) -> f64 {
         mean(|kappa| pairs(params, carried_log2, 1, Case::Mean(kappa))[1])
     }
 
-    /// log2 of the root mean square of the noise of planes over all embeddings of a usual key.
+    /// log2 of the rms noise of planes over all embeddings of a usual key.
     pub fn planes_rms_log2(params: &Params, carried_log2: f64) -> f64 {
         mean(|kappa| rounded(params, carried_log2, 1, Case::Mean(kappa))[1])
     }
 
-    /// A circular normal noise of this root mean square, with moments up to `orders`.
+    /// A circular normal noise of this rms, with moments up to `orders`.
     pub fn normal(rms_log2: f64, orders: usize) -> Self {
         let nothing = (0..=orders).map(|q| if q == 0 { 0.0 } else { f64::NEG_INFINITY });
         Self {
@@ -67,12 +66,12 @@ impl LiftNoise {
         }
     }
 
-    /// log2 E|μ|^2q for q = 0, 1, …, as many as are known.
+    /// log2 E|μ|^2q for q = 0, 1, …
     pub fn moments(&self) -> &[f64] {
         &self.moments
     }
 
-    /// With an independent circular normal noise of this root mean square.
+    /// Adds an independent circular normal noise of this rms.
     pub fn with_normal(&self, rms_log2: f64) -> Self {
         Self {
             moments: with_normal(&self.moments, 2.0 * rms_log2),
@@ -88,7 +87,7 @@ impl LiftNoise {
     }
 }
 
-/// Half of log2 of the mean of 2^f(κ), κ exponentially distributed up to [`KEY_PEAK`].
+/// Half of log2 of the mean of 2^f(κ), for κ exponentially distributed up to [`KEY_PEAK`].
 fn mean(f: impl Fn(f64) -> f64) -> f64 {
     let step = 1.0 / STEPS as f64;
     let all = (0..STEPS * KEY_PEAK as usize).map(|i| (i as f64 + 0.5) * step);
@@ -99,7 +98,7 @@ fn mean(f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (sum / weight).log2()
 }
 
-/// What a rounding adds, log2 of its variance.
+/// log2 of the variance of a rounding.
 fn rounding(params: &Params, case: Case) -> f64 {
     let (kappa, raise_log2) = match case {
         Case::Mean(kappa) => (kappa, 0.0),
@@ -108,7 +107,7 @@ fn rounding(params: &Params, case: Case) -> f64 {
     2.0 * params.noise().rho_log2 + kappa.log2() + raise_log2
 }
 
-/// What a division by `plan` adds, log2 of its variance.
+/// log2 of the variance that a division by `plan` adds.
 fn fresh(params: &Params, plan: &SwitchPlan, case: Case) -> f64 {
     let noise = params.noise();
     let switch = match case {
@@ -122,7 +121,7 @@ fn fresh(params: &Params, plan: &SwitchPlan, case: Case) -> f64 {
     log2::sum(switch, rounding(params, case))
 }
 
-/// B + R_0, up to order `orders`.
+/// Moments of B + R_0 up to order `orders`.
 fn rounded(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Moments {
     let carried: Moments = (0..=orders)
         .map(|q| match q {
@@ -133,7 +132,7 @@ fn rounded(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Mom
     with_normal(&carried, rounding(params, case))
 }
 
-/// Of the squares of numbers modulo 2^`log2_t` by `plan`.
+/// Moments of the squares of numbers modulo 2^`log2_t`, by `plan`.
 fn squared(params: &Params, x: &Moments, log2_t: u32, plan: &SwitchPlan, case: Case) -> Moments {
     let factor = f64::from(log2_t) - 2.0 - plan.log2_drop();
     let squares = x.iter().step_by(2).enumerate();
@@ -141,7 +140,7 @@ fn squared(params: &Params, x: &Moments, log2_t: u32, plan: &SwitchPlan, case: C
     with_normal(&squares, fresh(params, plan, case))
 }
 
-/// Of b_0 + 2·b_1.
+/// Moments of b_0 + 2·b_1.
 fn pairs(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Moments {
     let most = MOST - 1;
     let mut x = rounded(params, carried_log2, orders << most, case);
@@ -151,19 +150,19 @@ fn pairs(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Momen
         level -= 1;
     }
     let even = squared(params, &x, most, params.staying(level), case);
-    // norms add
+    // Minkowski: norms add
     let root = |m: f64, q: usize| m / (2 * q).max(1) as f64;
     let sums = even.iter().zip(&x).enumerate();
     sums.map(|(q, (&a, &b))| match q {
         0 => 0.0,
-        // their roundings are independent of each other
+        // independent roundings
         1 => log2::sum(a, b),
         q => 2.0 * q as f64 * log2::sum(root(a, q), root(b, q)),
     })
     .collect()
 }
 
-/// Of X + R, R circular normal and independent of X: E|X + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|X|^2i.
+/// Moments of X + R for a circular normal R independent of X: E|X + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|X|^2i.
 fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
     let mut factorials = vec![0.0; x.len()];
     for q in 1..x.len() {
@@ -178,7 +177,7 @@ fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
                 };
                 2.0 * (factorials[q] - factorials[i]) - factorials[q - i] + normal + x[i]
             });
-            // nothing and nothing has no logarithm
+            // 0 has no logarithm
             let some = terms.filter(|t| *t != f64::NEG_INFINITY);
             some.fold(f64::NEG_INFINITY, log2::sum)
         })
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
     use crate::sets;
 
-    /// E|R|^2q = q! v^q, and of a square of R: E = (2q)! v^2q.
+    /// E|R|^2q = q! v^q, and for a square of R: E = (2q)! v^2q.
     #[test]
     fn moments_of_a_normal_variable() {
         let nothing = [0.0, f64::NEG_INFINITY, f64::NEG_INFINITY];
@@ -206,8 +205,8 @@ mod tests {
         assert!((got[2] - 7f64.log2()).abs() < 1e-9);
     }
 
-    /// The last square, of what is nearly a rounding noise, decides: 4X² has the mean square 16·E|X|⁴, and that of
-    /// a rounding noise is 16·4ρ⁴ over all embeddings.
+    /// The last squaring decides, and its argument is nearly a rounding noise: 4X² has the mean square 16·E|X|⁴, which
+    /// is 16·4ρ⁴ for a rounding noise over all embeddings.
     #[test]
     fn the_last_squaring_decides() {
         let params = Params::new(&sets::AES192).unwrap();

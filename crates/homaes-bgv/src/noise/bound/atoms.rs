@@ -1,11 +1,11 @@
-//! The noises that a bound takes as independent.
+//! The noises that a bound treats as independent.
 
 use std::sync::Arc;
 
-/// Most noises told apart in one ciphertext.
+/// Most noises that one ciphertext tracks.
 const MOST: usize = 4096;
 
-/// Set in the number of a noise whose values at different embeddings may depend on each other, and in no other: such a
+/// Set in the number of a noise whose values at different embeddings may depend on each other, and in no other. Such a
 /// noise counts as one.
 pub(super) const WHOLE: u64 = 1 << 63;
 
@@ -14,17 +14,17 @@ pub(super) const WHOLE: u64 = 1 << 63;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Atoms(Arc<[(u64, u32)]>);
 
-/// How far the noises of one rounding at different embeddings are from independent, in one ring.
+/// How far, in one ring, the noises of one rounding at different embeddings are from independent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Correlation {
     m: u32,
     primes: Vec<u32>,
-    /// The share by which variances are raised, so that correlated noises may count as independent ones.
+    /// The share by which variances are raised, so that correlated noises count as independent.
     pub(super) slack: f64,
 }
 
 impl Correlation {
-    /// With as much slack as the Frobenius images of one noise need.
+    /// With the slack that the Frobenius images of one noise need.
     pub(super) fn new(m: u32, primes: Vec<u32>) -> Self {
         let mut out = Self {
             m,
@@ -37,7 +37,8 @@ impl Correlation {
         out
     }
 
-    /// Π over the primes r of 1 if t and u agree modulo r, else -1/(r - 1), without the sign: Ramanujan's sums.
+    /// Magnitude of the correlation between values at t and u: the product over the primes r of 1 if t and u agree
+    /// modulo r, else 1/(r - 1) (Ramanujan's sums).
     fn between(&self, t: u32, u: u32) -> f64 {
         let factor = |&r: &u32| match t % r == u % r {
             true => 1.0,
@@ -46,8 +47,8 @@ impl Correlation {
         self.primes.iter().map(factor).product()
     }
 
-    /// By how much the largest eigenvalue of the correlations of the values at these places may exceed 1 (Gershgorin),
-    /// those with complex conjugates included.
+    /// An upper bound, by Gershgorin, on the excess over 1 of the largest eigenvalue of the correlations of values at
+    /// these places, including those with complex conjugates.
     fn excess(&self, places: &[u32]) -> f64 {
         let row = |&t: &u32| -> f64 {
             let others = places.iter().filter(|&&u| u != t);
@@ -57,14 +58,13 @@ impl Correlation {
         places.iter().map(row).fold(0.0, f64::max)
     }
 
-    /// Whether values at different ones of these places may count as independent, with variances raised by `slack`.
+    /// Whether values at distinct places of this list may count as independent, with variances raised by `slack`.
     fn admits(&self, places: &[u32]) -> bool {
         let Some((first, rest)) = places.split_first() else {
             return true;
         };
-        // Places that differ modulo 257 only: correlations are -1/256 among themselves, so that no eigenvalue exceeds
-        // 257/256, and with conjugates the excess is 0.067, 0.020, 0.012 for m = 4369, 21845, 65535, below the slack as
-        // well.
+        // Places that differ only modulo 257 have correlations -1/256 among themselves, so no eigenvalue exceeds
+        // 257/256; with conjugates the excess is 0.067, 0.020, 0.012 for m = 4369, 21845, 65535, also below the slack.
         let run = |u: &u32| {
             let mut others = self.primes.iter().filter(|&&r| r != 257);
             others.all(|r| first % r == u % r)
@@ -89,13 +89,12 @@ impl Atoms {
         Self(atoms.into())
     }
 
-    /// After an automorphism.
     pub(super) fn moved(&self, galois: u64, m: u32) -> Self {
         let by = |t: u32| (u64::from(t) * galois % u64::from(m)) as u32;
         Self::new(self.0.iter().map(|&(id, t)| (id, by(t))).collect())
     }
 
-    /// The atoms of both, if they may count as independent wherever they differ, and if `disjoint` none is in both.
+    /// The atoms of both, or `None` if they may not count as independent or, with `disjoint`, if they share one.
     pub(super) fn union(&self, other: &Self, disjoint: bool, within: &Correlation) -> Option<Self> {
         let (a, b) = (&self.0[..], &other.0[..]);
         if a.is_empty() || b.is_empty() {

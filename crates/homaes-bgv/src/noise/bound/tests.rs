@@ -1,6 +1,6 @@
 use super::*;
 
-/// bgv/aes128+8's ring at weight `h`.
+/// The model of bgv/aes128+8's ring at weight `h`.
 fn model(h: f64) -> BoundModel {
     let ring = Ring::new(65535).unwrap();
     BoundModel::new(&ring, 0.5 * (32768.0 * (1.0 + h) / 3.0).log2())
@@ -27,7 +27,7 @@ fn product(a: &Bound, b: &Bound, level: usize, model: &BoundModel) -> Bound {
         .divided(DROPS[level % 3], &fresh(id), model)
 }
 
-/// Products of neighbours, level by level, from `level` on down to the last.
+/// Products of neighbours, level by level, from `level` down to the last.
 fn tree(mut row: Vec<Bound>, level: usize, model: &BoundModel) -> Bound {
     for level in (2..=level).rev() {
         let pairs = row.chunks(2);
@@ -36,12 +36,12 @@ fn tree(mut row: Vec<Bound>, level: usize, model: &BoundModel) -> Bound {
     row.remove(0)
 }
 
-/// Whether a result at level 1 is right but for 2^-64.
+/// Whether a result at level 1 fails with a probability below 2^-64.
 fn fits(b: &Bound, model: &BoundModel) -> bool {
     b.failure_log2(model, modulus(1)) < -64.0
 }
 
-/// 256 factors in a tree of nine levels, and nine one after the other.
+/// Whether 256 factors in a tree over nine levels fit, and nine in sequence.
 fn eight_products(
     model: &BoundModel,
     leaf: &dyn Fn(u64) -> Bound,
@@ -65,7 +65,7 @@ fn eight_products_of_independent_factors_fit_nine_levels() {
     }
 }
 
-/// Outputs of AES: 256 multiplied in a tree, and nine one after the other with public blocks added to them.
+/// Outputs of AES: 256 multiplied in a tree, and nine in sequence with public blocks added.
 #[test]
 fn eight_products_of_outputs_of_aes_fit_nine_levels() {
     let model = model(256.0);
@@ -74,7 +74,7 @@ fn eight_products_of_outputs_of_aes_fit_nine_levels() {
     assert_eq!(found, [true; 2]);
 }
 
-/// x^255, as masks.rs has it.
+/// x^255, as in masks.rs.
 fn nonzero(x: &Bound, mut level: usize, model: &BoundModel) -> Bound {
     let mut x = x.clone();
     for k in [2, 4, 16] {
@@ -109,14 +109,14 @@ fn what_aes_hands_on_counts_once() {
     let [x, y] = [1, 2].map(|id: u64| Bound::of_aes(&model, hash(&id), true, 0));
     let product = |a: &Bound, b: &Bound| a.times(b, &model).events;
     assert_eq!(product(&x, &y), x.events + y.events);
-    // its values at other embeddings depend on each other: one factor is truncated
+    // values at different embeddings depend on each other, so one factor is truncated
     assert_eq!(product(&x, &x.moved(2, &model)), 2.0 * x.events + 1.0);
     let fresh = Bound::encrypted(&model, hash(&3));
     assert_eq!(product(&fresh, &fresh.moved(2, &model)), 0.0);
-    // between rounds nothing is known but a limit
+    // between rounds only a limit is known
     let between = Bound::of_aes(&model, hash(&1), false, 0);
     assert!(between.atoms.is_empty() && between.largest_log2(&model) > x.norm(ORDERS - 1));
-    // orders beyond those of `runaway`: between the last known one and the limit
+    // orders beyond those of `runaway` lie between the last known one and the limit
     let norm = |q: usize| x.rest[q - 1] - model.rho_log2;
     assert!((norm(32) - (32.0f64 / 5.0).log2()).abs() < 1e-9);
     assert!((33..=ORDERS).all(|q| norm(q) > norm(q - 1) && norm(q) < 5.0));

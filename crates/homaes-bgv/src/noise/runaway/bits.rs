@@ -1,27 +1,26 @@
-//! The bound for the layout of bits ([`homaes_rns::noise`]) at the embeddings of an actual key.
+//! The bound for the bit layout ([`homaes_rns::noise`]) at the embeddings of an actual key.
 
 use super::{CARRIED_LIMIT, KeyProfile};
 use homaes_rns::noise::{CIPHERTEXTS, SwitchedBits};
 use std::f64::consts::LN_2;
 
-/// Whether a key may be used: the probability that a batch is wrong is at most `2^-bits`, the output being decrypted
-/// modulo `2^modulus_bits`.
+/// Whether a batch is wrong with a probability of at most `2^-bits` under this key, decrypting modulo `2^modulus_bits`.
 ///
 /// Under the good event a coefficient of the result, in the normal basis, is at most `n Π 2/r` times the largest `Z`,
 /// plus rounding noise: 2^17 in the secure set, where half the modulus is 2^23.
 #[must_use]
 pub fn accepts_bits(model: &SwitchedBits, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
-    // half of the probability is left for the rounding noise of the output
+    // the other half of the probability is for the output's rounding noise
     let embeddings = key.kappa().len() as f64;
     let settled = model.settle(key.peak(), key.unit(), embeddings, bits + 1.0);
     settled.is_some_and(|carried| {
         let n = key.dimension() as f64;
         let kappa = key.peak() * (1.0 + model.ks[model.ks.len() - 1]) + model.round_key;
-        // a coefficient of rounding noise: normal, its deviation at most that of as many independent embeddings
+        // a coefficient's rounding noise is normal, with at most the deviation of as many independent embeddings
         let tail = (2.0 * (bits + 2.0) * LN_2 + 2.0 * (CIPHERTEXTS as f64 * n).ln()).sqrt();
         let rounding = (n * kappa * key.covariance / 2.0).sqrt() * tail;
         let largest = key.dual * key.unit() * (n * carried.largest + rounding);
-        // circuits take what is handed on for no more than that
+        // circuits on the output assume this limit
         carried.largest <= CARRIED_LIMIT && largest.log2() < modulus_bits - 2.0
     })
 }
@@ -35,7 +34,6 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
-    /// Rungs of the bound's ladder.
     const RUNGS: f64 = 16.0;
 
     fn bits128() -> (SwitchedBits, f64) {
@@ -44,7 +42,7 @@ mod tests {
         (quality::bits_model(&params).unwrap(), unit)
     }
 
-    /// With drops smaller by so many bits.
+    /// With drops smaller by `bits`.
     fn less(model: SwitchedBits, bits: f64) -> SwitchedBits {
         let drops = model.drops.map(|d| d - bits);
         SwitchedBits { drops, ..model }
@@ -53,14 +51,14 @@ mod tests {
     #[test]
     fn the_set_is_accepted_with_room_and_not_far_beyond() {
         let (model, unit) = bits128();
-        // whatever passes the other test of key generation, and more
+        // includes every key that passes the peak test of key generation
         let settled = model.settle(KEY_PEAK + 0.1, unit, 16384.0, 65.0);
         assert!(settled.is_some());
-        // a bit less at every level is too little, even for the better half of keys
+        // one bit less per level is too little for the worst accepted keys
         assert_eq!(less(model, 1.0).settle(KEY_PEAK, unit, 16384.0, 65.0), None);
     }
 
-    /// Sampled noise stays below the rungs as often as they say, and the rungs are not far above it.
+    /// Sampled noise exceeds the rungs no more often than they state, and the rungs are not far above it.
     #[test]
     fn sampled_noise_respects_the_ladder() {
         let (model, unit) = bits128();
@@ -84,7 +82,7 @@ mod tests {
         }
     }
 
-    /// What the bound is about: with drops that are too small the recursion runs away.
+    /// With drops that are too small the recursion runs away.
     #[test]
     fn too_small_drops_run_away() {
         let (model, unit) = bits128();
@@ -93,8 +91,8 @@ mod tests {
         assert!(seen.iter().any(|z| z.is_nan() || *z > 1e3));
     }
 
-    /// The least sum of drops with which the bound still holds, in steps of a quarter of a bit: how the split of the
-    /// set was found.
+    /// The least sum of drops with which the bound still holds, in steps of a quarter of a bit: the source of the set's
+    /// split.
     #[test]
     #[ignore = "nightly: a minute"]
     fn nightly_splits_of_the_drops() {

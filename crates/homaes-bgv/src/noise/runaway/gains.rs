@@ -8,7 +8,6 @@ use std::f64::consts::PI;
 
 /// Order of the roots of unity in the constants of the linear layers.
 pub(super) const MODULUS: u32 = 17;
-/// Bytes of a column.
 pub(super) const BYTES: usize = 4;
 
 /// `|g|²` by input byte of the column and by tap.
@@ -22,13 +21,11 @@ pub(super) struct Lifts {
     pub(super) two: Vec<u8>,
     /// `λ_k` of the inverse affine map.
     pub(super) lambda: [Vec<u8>; TAPS],
-    /// The square roots of 14, 11, 13 and 9: InvMixColumns before the squaring that completes
-    /// `x^254`.
+    /// The square roots of 14, 11, 13 and 9: InvMixColumns comes before the squaring that completes `x^254`.
     pub(super) unmix: [Vec<u8>; BYTES],
 }
 
 impl Lifts {
-    /// The constants for one choice of slots.
     pub(super) fn new(slots: &Slots) -> Self {
         let lift = |c: u8| slots.constant(c);
         // the root is the 128th power
@@ -49,7 +46,7 @@ pub struct LinearGains {
     encrypt: Vec<Power>,
     /// By class, inverse affine map ∘ squaring ∘ (InvMixColumns before it).
     decrypt: Vec<Power>,
-    /// By class of `x^127`: `(Σ_k |γ_k|)²` over the outputs that its taps go to in the last round.
+    /// By class of `x^127`: `(Σ_k |γ_k|)²` over the outputs that its taps enter in the last round.
     last: Vec<f64>,
 }
 
@@ -63,7 +60,7 @@ impl LinearGains {
             let (re, im) = value(&lifts.two, j);
             let three = (1.0 + re).powi(2) + im * im;
             let gamma = lifts.gamma.each_ref().map(|g| norm(value(g, j)));
-            // the last byte's constant is 1
+            // 3 = 2 + 1
             [norm((re, im)), three, 1.0, 1.0].map(|b| gamma.map(|g| b * g))
         };
         let decrypt = |j: u32| {
@@ -77,7 +74,7 @@ impl LinearGains {
             })
         };
         let last = |p: u32| {
-            // 2 has order 8: tap k of the output at p·2^{7-k} reads p
+            // 2 has order 8, so tap k of the output at p·2^{7-k} reads p
             let tap = |k: usize| norm(value(&lifts.gamma[k], (p << (7 - k)) % MODULUS)).sqrt();
             (0..TAPS).map(tap).sum::<f64>().powi(2)
         };
@@ -88,7 +85,6 @@ impl LinearGains {
         }
     }
 
-    /// Gains of one class by byte and tap.
     pub(super) fn at(&self, decrypt: bool, class: u32) -> &Power {
         let gains = if decrypt {
             &self.decrypt
@@ -98,7 +94,7 @@ impl LinearGains {
         &gains[(class % MODULUS) as usize]
     }
 
-    /// Power of each tap in the last round, which has no MixColumns: `γ_k`, and when decrypting σ alone.
+    /// Power of each tap in the last round, which has no MixColumns: `γ_k`, and only σ when decrypting.
     pub(super) fn alone(&self, decrypt: bool, class: u32) -> [f64; TAPS] {
         if decrypt {
             from_fn(|k| f64::from(u8::from(k == 0)))
@@ -114,7 +110,7 @@ impl LinearGains {
         classes.map(sum).collect()
     }
 
-    /// What one `x^127` counts for in the output of the last round.
+    /// The weight of one `x^127` in the output of the last round.
     pub(super) fn last(&self, decrypt: bool, class: u32) -> f64 {
         if decrypt {
             1.0

@@ -4,9 +4,9 @@ use super::moments::{Norms, ORDERS, quantile};
 use super::recursion::{Component, Recursion};
 use std::array::from_fn;
 
-/// Rungs of the ladder of bounds on the carried-in noise.
+/// Rungs of the ladder.
 const RUNGS: usize = 16;
-/// Most positions of one orbit whose state noise enters one output.
+/// Largest number of positions in one orbit whose state noise enters one output.
 const STATES: usize = 13;
 /// Passes after which a component counts as not settling, and the slack given in each.
 const PASSES: usize = 24;
@@ -14,16 +14,15 @@ const SLACK: f64 = 1.02;
 /// Carried-in noise, over `ρ`, beyond which a component counts as not settling.
 pub(crate) const CARRIED_LIMIT: f64 = 20.0;
 
-/// The good event of one component.
 pub(super) struct Good {
-    /// Norms of the component's share of the variance of a coefficient of the result.
+    /// Norms of the component's share in the variance of a coefficient of the result.
     pub(super) last_round: Norms,
-    /// Norms of what the last round hands on, the largest of any position.
+    /// Norms of the noise that the last round hands on, the largest of any position.
     pub(super) handed_on: Norms,
 }
 
 impl Recursion<'_> {
-    /// Nats up to the ceiling that a component's single events are known to cost.
+    /// Nats, up to the ceiling, of the proven bound on a component's single events.
     pub(super) fn nats(&self, index: usize, ceiling: f64) -> (f64, Good) {
         let component = self.component(index);
         match self.settle(&component, ceiling) {
@@ -32,7 +31,7 @@ impl Recursion<'_> {
         }
     }
 
-    /// Largest exponent, to one nat, at which the component settles.
+    /// The largest exponent, to one nat, at which the component settles.
     fn best(&self, component: &Component, limit: f64) -> (f64, Good) {
         let (mut low, mut high) = (0.0, limit);
         let mut good = Good {
@@ -49,8 +48,8 @@ impl Recursion<'_> {
         (low, good)
     }
 
-    /// Looks for a ladder of bounds on the carried-in noise, rung `a` exceeded with probability
-    /// at most `exp(-nats·a/RUNGS)` at each position, that reproduces itself.
+    /// Looks for a self-reproducing ladder of bounds on the carried-in noise; rung `a` is exceeded with probability at
+    /// most `exp(-nats·a/RUNGS)` at each position.
     fn settle(&self, component: &Component, nats: f64) -> Option<Good> {
         let n = component.kappa.len();
         let rung = |a: usize| nats * a as f64 / RUNGS as f64;
@@ -102,7 +101,7 @@ impl Recursion<'_> {
     }
 }
 
-/// Norms of a mixture with the logarithms of its weights.
+/// Norms of a mixture, from the logarithms of its weights.
 fn mixture(logs: &[f64], norms: &[Norms]) -> Norms {
     from_fn(|i| {
         let m = (i + 1) as f64;

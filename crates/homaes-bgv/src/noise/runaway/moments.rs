@@ -2,7 +2,7 @@
 
 use std::array::from_fn;
 
-/// Highest moment in use.
+/// Highest order of moments.
 pub(crate) const ORDERS: usize = 32;
 
 /// Coefficients of `t^0 … t^ORDERS`.
@@ -25,7 +25,6 @@ const INVERSE_FACTORIAL: Series = {
     out
 };
 
-/// The product of two power series.
 fn product(a: &Series, b: &Series) -> Series {
     let mut out = [0.0; ORDERS + 1];
     for (i, &x) in a.iter().enumerate() {
@@ -96,7 +95,7 @@ pub(super) fn sum_of_independent(shares: &[Norms]) -> Norms {
         let mut out = INVERSE_FACTORIAL;
         for (m, (o, norm)) in (1..).zip(out[1..].iter_mut().zip(s)) {
             let power = (norm / lead).powi(m);
-            // what is too small counts as the smallest number
+            // rounds underflow up
             *o *= if power < TINY { TINY } else { power };
         }
         out
@@ -110,13 +109,12 @@ pub(super) fn sum_of_independent(shares: &[Norms]) -> Norms {
     })
 }
 
-/// Logarithms of the moments of `|Z|²`, `Z` circular normal given its variance, from those of the
-/// variance.
+/// Logarithms of the moments of `|Z|²`, from those of the variance of `Z`, given which `Z` is circular normal.
 pub(super) fn normal_of_variance(log_moments: &Norms) -> Norms {
     from_fn(|i| log_moments[i] - INVERSE_FACTORIAL[i + 1].ln())
 }
 
-/// Norms of `|Z|`, `Z` circular normal given its variance, from those of the variance.
+/// Norms of `|Z|`, from those of the variance of `Z`, given which `Z` is circular normal.
 pub(super) fn normal_norms(variance: &Norms) -> Norms {
     from_fn(|i| {
         let m = (i + 1) as f64;
@@ -124,8 +122,7 @@ pub(super) fn normal_norms(variance: &Norms) -> Norms {
     })
 }
 
-/// The number that a variable exceeds with probability at most `exp(-nats)`, from the logarithms
-/// of its moments.
+/// The number that a variable exceeds with probability at most `exp(-nats)`, from the logarithms of its moments.
 pub(super) fn quantile(log_moments: &Norms, nats: f64) -> f64 {
     log_moments
         .iter()
@@ -135,7 +132,7 @@ pub(super) fn quantile(log_moments: &Norms, nats: f64) -> f64 {
         .exp()
 }
 
-/// The norms of `Σ weight·V`, the variances being dependent.
+/// Norms of `Σ weight·V` for dependent variances.
 pub(super) fn weighted_sum<'a>(terms: impl Iterator<Item = (f64, &'a Norms)>) -> Norms {
     let mut out = [0.0; ORDERS];
     for (weight, norms) in terms {
@@ -149,7 +146,7 @@ pub(super) fn weighted_sum<'a>(terms: impl Iterator<Item = (f64, &'a Norms)>) ->
 /// The larger of two sequences, order by order.
 pub(super) fn raise(out: &mut Norms, by: &Norms) {
     for (o, b) in out.iter_mut().zip(by) {
-        // what is not a number stays so: it stands for an order that cannot be used
+        // NaN stays, and marks an unusable order
         *o = if *b > *o || b.is_nan() { *b } else { *o };
     }
 }

@@ -11,12 +11,11 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// Steps of the column translation `κ` until it is the identity.
 pub(super) const STEPS: usize = 8;
-/// Embeddings, as orbit and place in it, of `ρ^l κ^c` times the first one of an orbit, by
-/// `l - 1` and `c`; up to conjugation.
+/// Embeddings `ρ^l κ^c` times the first one of an orbit, as orbit and place, by `l - 1` and `c`; up to conjugation.
 pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 
-/// The rounding variances `κ_j = 1 + |s_j|²` of one secret key, orbit by orbit. Overwritten when
-/// dropped: they tell the key.
+/// The rounding variances `κ_j = 1 + |s_j|²` of one key, by orbit. They reveal the key and are overwritten when
+/// dropped.
 #[derive(Clone)]
 pub struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
@@ -30,14 +29,13 @@ pub struct KeyProfile {
     class: Vec<u32>,
     /// By orbit; empty where the ring offers no packed layout.
     links: Vec<Links>,
-    /// Orbits in groups that exchange noise.
+    /// Groups of orbits that exchange noise.
     components: Vec<Vec<usize>>,
-    /// `Π r/(r-1)`: what the covariance of the rounding noises of all embeddings is at most, over
-    /// its diagonal.
+    /// `Π r/(r-1)`: bound on the covariance of the rounding noises of all embeddings over its diagonal.
     pub(super) covariance: f64,
 }
 
-/// Without the variances, which tell the key.
+/// Omits the variances, which reveal the key.
 impl core::fmt::Debug for KeyProfile {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("KeyProfile")
@@ -50,9 +48,8 @@ impl core::fmt::Debug for KeyProfile {
 impl KeyProfile {
     /// Profile of the secret with the given coefficients in the normal basis of `ring`.
     ///
-    /// `None` unless there is one coefficient per basis element, 17 divides `m` (the constants of
-    /// the linear layer live over `ζ_17`; it follows that 2 has order at least 8) and −1 is not a
-    /// power of 2 modulo `m` (the orbits pair up).
+    /// `None` unless there is one coefficient per basis element, 17 divides `m` (the constants of the linear layer live
+    /// over `ζ_17`; it follows that 2 has order at least 8) and −1 is not a power of 2 modulo `m` (the orbits pair up).
     #[must_use]
     pub fn from_secret(ring: &Ring, coefficients: &[i64]) -> Option<Self> {
         if ring.rows() + 1 != MODULUS as usize || coefficients.len() != ring.n() {
@@ -67,7 +64,7 @@ impl KeyProfile {
         let squares = Zeroizing::new(squared_magnitudes(ring, &real));
         let (double, conjugate) = (ring.frobenius(1), ring.galois(ring.m() - 1)?);
         let mut seen = vec![false; ring.n()];
-        // exactly what is needed: growing would leave copies behind
+        // exact capacity: growing would leave copies behind
         let half = ring.n() / 2;
         let mut kappa = Zeroizing::new(Vec::with_capacity(half));
         let mut class = Vec::with_capacity(half);
@@ -109,7 +106,7 @@ impl KeyProfile {
         })
     }
 
-    /// With the links of the packed layout.
+    /// Adds the links of the packed layout.
     fn linked(mut self, links: Vec<Links>) -> Self {
         let mut group: Vec<Option<usize>> = vec![None; links.len()];
         self.components.clear();
@@ -138,9 +135,8 @@ impl KeyProfile {
 
     /// Profile with given variances, `m` the product of the primes `axes`.
     ///
-    /// `kappa[i]` and `class[i]` (the embedding modulo the gains' modulus) come `orbit_len` to an
-    /// orbit in the order `j, 2j, 4j, …`, one orbit of each conjugate pair; `None` if the lengths
-    /// do not fit or are below 8.
+    /// `kappa[i]` and `class[i]` (the embedding modulo the gains' modulus) come `orbit_len` to an orbit in the order
+    /// `j, 2j, 4j, …`, one orbit of each conjugate pair; `None` if the lengths do not fit or are below 8.
     #[must_use]
     pub fn from_kappa(
         axes: &[u32],
@@ -176,8 +172,7 @@ impl KeyProfile {
         !self.links.is_empty()
     }
 
-    /// The orbits in groups: those of one group exchange noise in the packed layout, and every
-    /// orbit is a group of its own where there is none.
+    /// Groups of orbits that exchange noise in the packed layout; without that layout, every orbit is its own group.
     #[must_use]
     pub fn components(&self) -> &[Vec<usize>] {
         &self.components

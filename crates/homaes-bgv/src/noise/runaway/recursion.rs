@@ -8,40 +8,37 @@ use super::profile::STEPS;
 use super::{KeyProfile, RunawayModel, TAPS};
 use std::array::from_fn;
 
-/// Bound on the covariance of the rounding noises of four embeddings that differ along the axis of
-/// 5 only, over its diagonal.
+/// Bound on the covariance, over its diagonal, of four embeddings' rounding noises that differ only along the axis
+/// of 5.
 const ROW_COVARIANCE: f64 = 5.0 / 4.0;
-/// What the variances of rounding noises are multiplied by: for independent embeddings, and for
-/// such ones.
+/// Factors on the variances of rounding noises: for independent embeddings, and for those of [`ROW_COVARIANCE`].
 const ENLARGED: [f64; 2] = [1.0, ROW_COVARIANCE];
-/// By slope: which of [`ENLARGED`], and for `l = 1, 2, 3` the exponents `c` of `κ` that may go with
-/// `ρ^l`. First `t = ±1, ±2, ±3`, which move every byte of a column along the axis of 257
-/// differently, then `t = 0`.
+/// By slope: the index in [`ENLARGED`], and for `l = 1, 2, 3` the exponents `c` of `κ` that may go with `ρ^l`. First
+/// `t = ±1, ±2, ±3`, which move every byte of a column differently along the axis of 257, then `t = 0`.
 const SLOPES: [(usize, [&[usize]; BYTES - 1]); 2] = [
     (0, [&[1, 2, 3, 5, 6, 7], &[2, 4, 6], &[1, 2, 3, 5, 6, 7]]),
     (1, [&[0], &[0], &[0]]),
 ];
-/// What makes up for noise that is not circular, embeddings of one column being conjugate.
+/// Factor for non-circular noise, if embeddings of one column are conjugate.
 const PROPER: f64 = 2.0;
 
-/// Norms by factor of [`ENLARGED`] and by position.
+/// Norms by index in [`ENLARGED`] and by position.
 pub(super) type Shares = Vec<Vec<Norms>>;
 /// Norms by input byte of an output.
 type Column = [Norms; BYTES];
 
-/// The recursion of one model under one key.
 pub(super) struct Recursion<'a> {
     model: &'a RunawayModel,
     key: &'a KeyProfile,
     /// `D_1` and `D_2`.
     ratios: [f64; 2],
-    /// What the last switch multiplies by, `w = ρ/2^dl`.
+    /// The factor of the last switch, `w = ρ/2^dl`.
     pub(super) last: f64,
     /// Variance of the first round's input noise, over `ρ²`.
     fresh: f64,
 }
 
-/// The orbits that exchange noise, one after the other.
+/// The orbits that exchange noise, in sequence.
 pub(super) struct Component {
     /// Variances of the rounding noise, over `ρ²`; key switching adds to them ([`RunawayModel::ks_switched`]).
     pub(super) kappa: Vec<f64>,
@@ -64,7 +61,6 @@ impl<'a> Recursion<'a> {
         }
     }
 
-    /// The component of the given index in the key's profile.
     pub(super) fn component(&self, index: usize) -> Component {
         let (key, len) = (self.key, self.key.orbit_len());
         let orbits = &key.components()[index];
@@ -90,8 +86,7 @@ impl<'a> Recursion<'a> {
         }
     }
 
-    /// Norms of every position's share of the conditional variance, by what the variances of all
-    /// rounding noises are multiplied by.
+    /// Norms of every position's share of the conditional variance, by index in [`ENLARGED`].
     pub(super) fn shares(&self, component: &Component, carried: &[f64]) -> Shares {
         let n = self.key.orbit_len();
         let enlarged = |by: &f64| {
@@ -137,8 +132,8 @@ impl<'a> Recursion<'a> {
     }
 
     /// Norms of `|Z'|` after the last round, the largest of any position, if the carried-in noise is at most `carried`.
-    /// The outputs of different bytes are independent then: each comes from one byte. So they are under every key whose
-    /// errors are not larger than [`RunawayModel::ks_worst`].
+    /// Outputs of different bytes are independent here, because each comes from one byte, under every key whose errors
+    /// are not larger than [`RunawayModel::ks_worst`].
     pub(super) fn handed_on(&self, component: &Component, carried: &[f64]) -> Norms {
         let n = self.key.orbit_len();
         let (switched, unswitched) = self.model.ks_worst;
@@ -163,13 +158,12 @@ impl<'a> Recursion<'a> {
         self.model.gains.at(decrypt, component.class[j])
     }
 
-    /// By position and byte of the column, the norms of what an input byte there adds to an
-    /// output's variance.
+    /// By position and byte of the column, the norms of an input byte's contribution to an output's variance.
     fn bytes(&self, component: &Component, shares: &[Norms]) -> Vec<Column> {
         let n = self.key.orbit_len();
         let at = |j: usize| {
             let (start, i) = (j / n * n, j % n);
-            // tap k reads position j+k+1, the last one (2^8 acts trivially on bytes) j
+            // tap k reads position j+k+1; the last reads j, as 2^8 is the identity on bytes
             let taps: [&Norms; TAPS] = from_fn(|k| match k + 1 {
                 TAPS => &shares[j],
                 step => &shares[start + (i + step) % n],
@@ -180,8 +174,8 @@ impl<'a> Recursion<'a> {
         (0..shares.len()).map(at).collect()
     }
 
-    /// Norms of what a component adds to the variance of a coefficient of the result, over the
-    /// largest squared coefficient of the dual basis.
+    /// Norms of a component's contribution to the variance of a coefficient of the result, over the largest squared
+    /// coefficient of the dual basis.
     pub(super) fn last_round(&self, component: &Component, shares: &[Norms]) -> Norms {
         let weight = |class: &u32| {
             let gain = self.model.gains.last(self.model.circuit.decrypt, *class);
@@ -221,8 +215,7 @@ fn with_noise(mut shares: Column, noise: f64) -> Column {
     shares
 }
 
-/// Logarithms of the moments of a sum of variances that may depend on each other, of noise that
-/// may not be circular.
+/// Logarithms of the moments of a sum of possibly dependent variances of possibly non-circular noise.
 fn sum_of_dependent(shares: &[Norms]) -> Norms {
     sum_of_independent(&[weighted_sum(shares.iter().map(|s| (PROPER, s)))])
 }

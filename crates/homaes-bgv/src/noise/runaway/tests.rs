@@ -1,4 +1,4 @@
-//! Tests: the pieces against closed forms, the bound against simulation.
+//! The pieces against closed forms, the bound against simulation.
 
 mod simulation;
 
@@ -40,7 +40,7 @@ fn model(d: f64, dl: f64) -> RunawayModel {
     RunawayModel::aes([d, d, dl], 10, 10.7, LinearGains::of(&slots()))
 }
 
-/// The same with `D = 8.6` and `w = 2^-8.6` for any unit.
+/// The model with `D = 8.6` and `w = 2^-8.6` for any unit.
 fn model_of(unit: f64) -> RunawayModel {
     model(unit + 3.1, unit + 8.6)
 }
@@ -48,7 +48,7 @@ fn model_of(unit: f64) -> RunawayModel {
 #[test]
 fn gains_of_the_aes_layers() {
     let gains = LinearGains::of(&slots());
-    // means over the classes, of the powers of the linear layer
+    // means of the linear layer's powers over the classes
     for (decrypt, expected) in [(false, 267.75), (true, 538.0)] {
         let classes = (1..17).map(|class| gains.at(decrypt, class));
         let sum: f64 = classes.flatten().flatten().sum();
@@ -97,7 +97,7 @@ fn profile_matches_direct_evaluation() {
     let turn: f64 = SMALL.iter().map(|&r| 1.0 / f64::from(r)).sum();
     let mut seen = Vec::new();
     for orbit in 0..8 {
-        // the orbit starts at the first position not seen, nor its conjugate
+        // the orbit starts at the first position that is neither seen nor a conjugate of one
         let starts = (0..ring.n()).map(|i| ring.exponent(i));
         let start = starts.into_iter().find(|j| !seen.contains(j)).unwrap();
         for i in 0..8 {
@@ -149,7 +149,7 @@ fn links_are_the_translations() {
         for (j, links) in component.links.iter().enumerate() {
             let class = |j: usize| component.class[j].min(17 - component.class[j]);
             assert!(links.iter().flatten().all(|&p| class(p) == class(j)));
-            // ρ of ρκ^c is ρ²κ^c, ρ of ρ³κ^c is κ^c, which ρ takes back
+            // ρ of ρκ^c is ρ²κ^c; ρ of ρ³κ^c is κ^c, and one more ρ returns to ρκ^c
             for c in 0..8 {
                 let at = |l: usize, j: usize| component.links[j][l - 1][c];
                 assert_eq!(component.links[at(1, j)][0][0], at(2, j));
@@ -185,12 +185,12 @@ fn moments_of_known_laws() {
     let mut orders = sum.iter().zip(1..);
     assert!(orders.all(|(s, m)| close(*s, f64::from(m) * 5f64.ln())));
     assert!(close(normal_of_variance(&sum)[1].exp(), 50.0));
-    // what overflows is no bound
+    // overflow gives no bound
     let huge = sum_of_independent(&[[f64::INFINITY; ORDERS], [1.0; ORDERS]]);
     assert!(quantile(&huge, 1.0) == f64::INFINITY);
 }
 
-/// A key and a model whose noise is not far from running away.
+/// A key and a model close to running away.
 fn tight(circuit: AesCircuit) -> (KeyProfile, RunawayModel) {
     let key = profile_in(65535, 16, 3);
     let unit = key.unit().log2();
@@ -199,7 +199,7 @@ fn tight(circuit: AesCircuit) -> (KeyProfile, RunawayModel) {
     (key, model)
 }
 
-/// Carried-in noise of one size at so many positions, for the recursion and for its simulation.
+/// Carried-in noise of one size at `positions` positions, for the recursion and for its simulation.
 fn carried_in(positions: usize) -> (Vec<f64>, Vec<Complex>) {
     (vec![0.8; positions], vec![(0.8, 0.0); positions])
 }
@@ -249,7 +249,7 @@ fn what_the_last_round_hands_on_covers_simulation() {
         let bounds = recursion.handed_on(&component, &carried);
         let mut rng = ChaCha20Rng::seed_from_u64(6);
         let simulated = Simulated::new(&model, &key, 0, false);
-        // means of |Z'|² and of |Z'|⁴ by position
+        // means of |Z'|² and |Z'|⁴ by position
         let samples = 4000;
         let mut found = vec![[0.0; 2]; carried.len()];
         for _ in 0..samples {
@@ -276,7 +276,7 @@ fn what_the_last_round_hands_on_covers_simulation() {
     }
 }
 
-/// log2 of the share of one component, and of its conjugate, in the bound, not refined below -`floor_bits`.
+/// log2 of the bound on one component and its conjugate, not refined below -`floor_bits`.
 fn log2_p_component(
     model: &RunawayModel,
     key: &KeyProfile,
@@ -338,7 +338,7 @@ fn bound_is_monotone() {
         assert!(found <= last, "{dl}: {found} after {last}");
         last = found;
     }
-    // each component's exponent is found to a nat
+    // exponents are found to a nat
     assert!(at(13.0, 17.0, 14) >= at(13.0, 17.0, 10) - 1.5);
     let model = model(13.0, 17.0);
     let bounds = [1.0, 1.5, 2.5].map(|by| log2_p_component(&model, &scaled(by), 0, 200.0));
@@ -360,7 +360,6 @@ fn accepts_a_good_key_and_not_an_absurd_one() {
     let model = model_of(unit);
     assert_eq!(model.assess(&bad, 80.0).log2_p_runaway, 0.0);
     assert!(!model.accepts(&bad, 64.0, 60.0));
-    // no packed layout, no bound
     let packed = model.with_circuit(AesCircuit::new(false, true));
     let found = packed.assess(&profile_in(255, 16, 7), 80.0);
     assert_eq!(found.log2_p_runaway, 0.0);

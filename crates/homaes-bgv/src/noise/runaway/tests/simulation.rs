@@ -1,4 +1,4 @@
-//! The recursion with random numbers in place of bounds.
+//! The recursion with random numbers instead of bounds.
 
 use super::super::gains::{BYTES, Lifts, value};
 use super::super::recursion::Recursion;
@@ -26,14 +26,14 @@ fn normal(rng: &mut ChaCha20Rng) -> Complex {
     (r * c, r * s)
 }
 
-/// One component of the recursion, followed as it stands.
+/// One component of the recursion, simulated directly.
 pub(super) struct Simulated {
     len: usize,
     packed: bool,
     sigma: Vec<f64>,
-    /// `ρκ^c` and so on, as the recursion has it.
+    /// `ρκ^c` and so on, as in the recursion.
     links: Vec<[[usize; 8]; BYTES - 1]>,
-    /// Whether noises that differ by `ρ` are given their correlation of -1/4.
+    /// Whether noises that differ by `ρ` get their correlation of -1/4.
     correlated: bool,
     /// `[position][byte][tap]`.
     gains: Vec<[[Complex; TAPS]; BYTES]>,
@@ -77,7 +77,6 @@ impl Simulated {
         j / self.len * self.len + (j + i) % self.len
     }
 
-    /// Standard normal noise at every position.
     fn noise(&self, rng: &mut ChaCha20Rng) -> Vec<Complex> {
         let raw: Vec<Complex> = self.sigma.iter().map(|_| normal(rng)).collect();
         if !self.correlated {
@@ -127,8 +126,8 @@ impl Simulated {
         (0..n).map(|j| mul(c7[j], c15[self.along(j, 3)])).collect()
     }
 
-    /// The linear layer from one packed ciphertext at the given slope, or from the four bytes of a
-    /// column to output byte `row`.
+    /// The linear layer: from one packed ciphertext at the given slope, or from a column's four bytes to output byte
+    /// `row`.
     pub(super) fn linear(&self, b: &[Vec<Complex>], row: usize, slope: usize) -> Vec<Complex> {
         let at = |j: usize| {
             let mut sum = (0.0, 0.0);
@@ -165,8 +164,7 @@ impl Simulated {
         (0..self.sigma.len()).map(at).collect()
     }
 
-    /// Whether a column (ShiftRows left out), or a packed ciphertext with slopes in turn, runs away
-    /// within the rounds.
+    /// Whether a column (without ShiftRows), or a packed ciphertext with changing slopes, runs away within the rounds.
     pub(super) fn runs_away(&self, rounds: usize, rng: &mut ChaCha20Rng) -> bool {
         let count = if self.packed { 1 } else { BYTES };
         let mut state = vec![vec![(0.0, 0.0); self.sigma.len()]; count];
@@ -190,7 +188,7 @@ impl Simulated {
     }
 }
 
-/// The coefficients of the linear layer, as the circuits apply them.
+/// The coefficients of the linear layer, as in the circuits.
 fn gains(decrypt: bool, j: u32) -> [[Complex; TAPS]; BYTES] {
     let lifts = Lifts::new(&slots());
     let two = value(&lifts.two, j);
