@@ -1,8 +1,8 @@
 //! AES keys under FHE.
 
 use super::{
-    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, open, reader,
-    set_of, write, write_watched,
+    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, made, open,
+    reader, set_of, write, write_watched,
 };
 use crate::error::At;
 use crate::keys::random;
@@ -11,7 +11,7 @@ use crate::{Cancel, Error, ErrorKind, Output, Result, Set, WrapOptions, WrappedK
 use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::traits::WrappedFile;
-use homaes_scheme::{Expansion, Mismatch, SetId, mismatch, traits};
+use homaes_scheme::{Expansion, Gpus, Mismatch, SetId, mismatch, traits};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader};
 use std::fs::File;
 use std::path::Path;
@@ -27,6 +27,26 @@ impl WrappedKey {
     pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
         mismatch::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
             .map_err(|error| Error::Keys(error.into()))
+    }
+
+    /// AES under `eval`, which must match, in `layout`; with the current thread pool.
+    pub(crate) fn circuit<'k>(
+        &'k self,
+        eval: &'k EvalKey,
+        layout: Layout,
+        gpus: Gpus<'k>,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn traits::Circuit + 'k>> {
+        let circuit = eval.key.circuit(&*self.key, layout, gpus, cancel);
+        let other_set = || {
+            let mismatch = Mismatch::OtherSet {
+                what: WRAPPED_KEY,
+                found: self.set().name(),
+                expected: eval.set().name(),
+            };
+            Error::Keys(mismatch.into())
+        };
+        circuit.ok_or_else(other_set)?.map_err(made)
     }
 
     /// Encrypts `aes_key`, in memory only.
@@ -99,7 +119,8 @@ impl WrappedKey {
         Self::of_file(file, eval.set().clone(), eval.key_id())
     }
 
-    /// As [`open`](Self::open), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
+    /// As [`open`](Self::open), without an evaluation key; [`Transcipher::new`](crate::Transcipher::new) checks that it
+    /// matches one.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -219,7 +219,7 @@ impl Scan {
             };
             return Err(Error::Keys(mismatch.into()));
         }
-        eval.check_match(wrapped)?;
+        wrapped.check_of(eval.set().id(), eval.key_id())?;
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
         let (found, mode) = (wrapped.direction(), part.mode());
         if mode.direction() != found {

@@ -67,7 +67,7 @@ impl<'k> Transcipher<'k> {
         wrapped: &'k WrappedKey,
         threads: NonZeroUsize,
     ) -> Result<Self> {
-        eval.check_match(wrapped)?;
+        wrapped.check_of(eval.set().id(), eval.key_id())?;
         let pool = Pool::new(threads.get());
         Ok(Self {
             eval,
@@ -386,7 +386,7 @@ impl<'k> Transcipher<'k> {
         let start = || self.devices.start(what, self.warn.clone());
         let gpus = self.pool.install(start)?;
         let prepare = || match self.bridge {
-            None => self.eval.circuit(self.wrapped, layout, gpus, &self.cancel),
+            None => self.wrapped.circuit(self.eval, layout, gpus, &self.cancel),
             Some(bridge) => bridge.circuit(self.eval, self.wrapped, layout, &self.cancel),
         };
         let circuit = self.pool.install(prepare)?;
