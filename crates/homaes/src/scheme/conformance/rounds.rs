@@ -81,11 +81,11 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
             room > 0.0 && margin + SIGMAS >= room.min(SEEN),
             "{what}, round {round}: {quality:?}, measured {margin}"
         );
-        // measured for figures: below the estimate, and not zero
+        // measured for figures: below the estimate, and not zero if there is noise
         let noise = world.secret.measure_noise(state).unwrap();
         let estimate = quality.noise_bits;
         assert!(
-            noise < estimate + SIGMAS && (noise > 0.0 || world.set.scheme().name() == "plain"),
+            noise < estimate + SIGMAS && (noise > 0.0 || estimate == 0.0),
             "{what}, round {round}: noise {noise}, estimated {estimate}"
         );
         seen.push(round);
@@ -269,7 +269,7 @@ fn digests_of_records() {
 #[test]
 fn kernels_change_no_bit() {
     let own = digests();
-    assert!(own.lines().count() >= 3);
+    assert!(own.lines().count() >= if chosen().is_some() { 1 } else { 3 });
     for kernels in homaes_math::BACKEND_NAMES {
         let test = "scheme::conformance::rounds::digests_of_records";
         let child = Command::new(env::current_exe().unwrap())
