@@ -1,5 +1,3 @@
-//! The command line.
-
 use crate::console::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant};
@@ -185,12 +183,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Whether the command line asks for anything.
     pub(crate) fn is_given(&self) -> bool {
         self.device.is_some()
     }
 
-    /// What is asked for, by the command line or else by the environment.
+    /// The choice of the command line, or else of the environment.
     pub(crate) fn get(&self) -> Result<Evaluators, Failure> {
         match &self.device {
             Some(device) => Ok(device.clone()),
@@ -316,7 +313,6 @@ pub(crate) struct Decrypt {
 }
 
 impl Decrypt {
-    /// Where the output goes.
     pub(crate) fn out(&self) -> &Path {
         self.out.as_deref().unwrap_or(Path::new("-"))
     }
@@ -345,14 +341,12 @@ pub(crate) struct Export {
     pub(crate) force: bool,
 }
 
-/// Where results can go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum To {
     /// bits under a key of tfhe/p64 or tfhe/p128, or pairs of bits under a client key of the crate tfhe
     Tfhe,
 }
 
-/// What results can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ExportTo {
     /// tfhe::FheUint8

@@ -43,7 +43,7 @@ fn named_set(name: &str) -> Result<Set, Failure> {
     })
 }
 
-/// The set of this name, or the default of the variant or scheme; it must belong to the scheme.
+/// The named set, or else the default of the variant or scheme; a set of another scheme is refused.
 fn set_of_scheme(
     scheme: Scheme,
     name: Option<&str>,
@@ -77,7 +77,6 @@ fn open_secret(path: &Path, passphrase_file: Option<&Path>) -> Result<SecretKey,
     open_secret_by(path, passphrase_file, "--passphrase-file")
 }
 
-/// The same; `option` is the name of the passphrase's option.
 fn open_secret_by(
     path: &Path,
     passphrase_file: Option<&Path>,
@@ -109,7 +108,6 @@ fn open_secret_by(
     Ok(secret)
 }
 
-/// Warns if others than the owner can read or write a file with a secret.
 fn warn_if_exposed(exposed: bool, path: &Path, what: &str) {
     if exposed {
         console::warn(&format!(
@@ -130,7 +128,6 @@ fn new_passphrase(secret: &Path, file: Option<&Path>, option: &str) -> Result<Pa
     }
 }
 
-/// Reads a passphrase, from standard input if the path is `-`.
 fn read_passphrase(path: &Path) -> Result<Passphrase, Failure> {
     Ok(if is_stream(path) {
         Passphrase::read(io::stdin().lock(), STANDARD_INPUT)?
@@ -155,7 +152,6 @@ const STANDARD_INPUT: &str = "standard input";
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// Reads an AES key, from standard input if the path is `-`; warns if it is ambiguous.
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
@@ -171,7 +167,6 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     Ok(key)
 }
 
-/// The associated data, up to one byte more than allowed.
 fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut aad = Vec::new();
     let most = MAX_AAD_BYTES as u64 + 1;
@@ -180,7 +175,6 @@ fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(aad)
 }
 
-/// Opens a file that is not one of the project's.
 fn open_file(path: &Path) -> Result<File, Failure> {
     Ok(File::open(path).map_err(at(path))?)
 }
@@ -190,7 +184,6 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The error of the library for one of the system.
 fn at(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| Error::Io {
         path: path.to_owned(),
@@ -198,7 +191,6 @@ fn at(path: &Path) -> impl Fn(io::Error) -> Error {
     }
 }
 
-/// Writes a whole output.
 fn write(mut output: Output, text: &str) -> Result<(), Failure> {
     let path = output.path().to_owned();
     output.write_all(text.as_bytes()).map_err(at(&path))?;
@@ -222,21 +214,18 @@ fn print_done(out: &Path, what: &str) {
     }
 }
 
-/// Path, size and use of a file.
 fn of_size(path: &Path, what: &str) -> String {
     let bytes = fs::metadata(path).map_or(0, |data| data.len());
     format!("{}: {}, {what}", path.display(), table::bytes(bytes))
 }
 
-/// The use of files for the server.
 const FOR_THE_SERVER: &str = "goes to the server";
 
-/// Cores for this process.
 fn cores() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The layout asked for, or the first of the set; a layout that the set lacks is an error of the command line.
+/// The requested layout, which the set must offer, or else the set's first.
 fn layout_of_set(set: &Set, layout: Option<Layout>) -> Result<Layout, Failure> {
     let offered = set.layouts();
     let layout = layout.or_else(|| offered.first().copied());

@@ -1,6 +1,6 @@
 //! Results on standard output, warnings and errors on standard error.
 //!
-//! A reader that closes standard output early is no error (`homaes params | head -1`), and a closed stream is no panic.
+//! A reader that closes standard output early (`homaes params | head -1`) causes neither an error nor a panic.
 
 use crate::remedy::remedy;
 use clap::error::{ContextKind, ContextValue};
@@ -9,24 +9,21 @@ use homaes_job::JobError;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// Exit code of a program stopped by Ctrl-C, by convention.
+/// By convention, the exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Exit code of work that may succeed later, by the convention of sysexits.
+/// By the convention of sysexits, the exit code of a failure that may pass.
 pub(crate) const TEMPORARY: u8 = 75;
 
-/// Why a command ends without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The work failed.
     Work(String),
-    /// The work failed for lack of disk or memory; the same command can succeed later, and continues the work.
+    /// Disk or memory ran out; the same command can continue the work later.
     Temporary(String),
-    /// The command line is wrong.
     Usage(String),
     /// A signal ended the work early; finished parts are on standard output.
     Interrupted(String),
-    /// Nobody reads standard output any more.
+    /// The reader closed standard output.
     Closed,
 }
 
@@ -51,13 +48,12 @@ impl From<JobError> for Failure {
 }
 
 impl Failure {
-    /// An error of the system that concerns no file of the user.
     pub(crate) fn system(what: &str, error: impl std::fmt::Display) -> Self {
         Self::Work(format!("{what}: {error}; check the system and try again"))
     }
 }
 
-/// Reports a failure; gives the exit code of the process.
+/// Reports a failure; returns the exit code of the process.
 pub(crate) fn exit_code(result: Result<(), Failure>) -> u8 {
     let (message, code) = match result {
         Ok(()) | Err(Failure::Closed) => return 0,
@@ -97,7 +93,6 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     exit_code(Err(Failure::Usage(format!("{message}; see --help"))))
 }
 
-/// Writes the result of a command to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write(text).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Closed,
@@ -105,7 +100,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Reports success on standard output. The files are complete, so a closed stream is no failure.
+/// Reports success. The files are complete, so a closed stream is no failure.
 pub(crate) fn print_done(text: &str) {
     if let Err(error) = write(&format!("{}\n", lines(text))) {
         warn(&format!(
@@ -114,25 +109,23 @@ pub(crate) fn print_done(text: &str) {
     }
 }
 
-/// Writes to standard output.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-/// Reports progress or success on standard error, if standard output has another use.
+/// Reports on standard error when standard output has another use.
 pub(crate) fn tell(text: &str) {
-    // without standard error nobody reads it
+    // without standard error there is no reader
     let _ = io::stderr().write_all(lines(text).as_bytes());
 }
 
-/// Lines for people; control characters in names are escaped.
+/// Escapes control characters in names.
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     lines.join("\n")
 }
 
-/// Writes a JSON document or a text to standard output.
 pub(crate) fn print_either(
     json: bool,
     document: impl FnOnce() -> Value,
@@ -144,7 +137,6 @@ pub(crate) fn print_either(
     }
 }
 
-/// Writes a JSON document and a line end to standard output.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
@@ -157,21 +149,19 @@ pub(crate) fn warn(message: &str) {
     line("warning", message);
 }
 
-/// Warns if a set protects nothing.
 pub(crate) fn warn_insecure(set: &Set) {
     if !set.is_secure() {
         warn(&format!("{}: for tests only", insecure(set)));
     }
 }
 
-/// The warning about a set whose purpose is not `secure`.
 pub(crate) fn insecure(set: &Set) -> String {
     format!("set {} offers no security ({})", set.name(), set.purpose())
 }
 
-/// One line; control characters in names are escaped.
+/// Escapes control characters in names.
 fn line(kind: &str, message: &str) {
     let text = format!("{kind}: {}\n", printable(message));
-    // without standard error nobody reads it
+    // without standard error there is no reader
     let _ = io::stderr().write_all(text.as_bytes());
 }

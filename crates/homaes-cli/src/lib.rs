@@ -1,10 +1,9 @@
-//! The command `homaes`: AES-encrypted files become FHE ciphertexts, without key or data being seen.
+//! The command `homaes` turns AES-encrypted files into FHE ciphertexts without seeing key or data.
 //!
-//! Each command is a few calls of the library of the same name. Exit codes: 0 done, 1 the work failed, 2 the command
-//! line is wrong, 75 the work failed and may succeed later, 130 stopped by a signal. Every failure prints one line that
-//! starts with `error:`.
+//! Each command is a few calls of the library `homaes`. Exit codes: 0 done, 1 failed, 2 wrong command line, 75 failed
+//! but may succeed later, 130 stopped by a signal. Every failure prints one line that starts with `error:`.
 //!
-//! It is a library so that other programs can contain it, such as the Python package; the program itself is `main.rs`.
+//! Other programs, such as the Python package, contain this library; the program itself is `main.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -29,11 +28,11 @@ use std::path::PathBuf;
 #[cfg(unix)]
 use std::sync::Arc;
 
-/// Runs the command line `args`, whose first word names the program, and returns the exit code of the process.
-/// `program` starts this command again, for benchmarks that measure in processes of their own.
+/// Runs the command line `args`, whose first word names the program, and returns the process's exit code. Benchmarks
+/// start `program` again to measure in separate processes.
 ///
-/// For a process that does nothing else: it handles panics and the signals that ask to end, and ends the process on a
-/// signal.
+/// The process must do nothing else: this function handles panics and termination signals, and a signal ends the
+/// process.
 #[must_use]
 pub fn run(program: PathBuf, args: impl IntoIterator<Item = OsString>) -> u8 {
     panic::set_hook(Box::new(|fault| {
@@ -68,13 +67,13 @@ fn guarded(args: Vec<OsString>) -> u8 {
             "cannot handle signals ({error}): a signal will stop the program at once"
         ));
     }
-    // a write beyond the limit of file sizes then fails like one to a full disk
+    // with SIGXFSZ handled, a write beyond the file size limit fails like one to a full disk
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     console::exit_code(backend().and_then(|()| execute(args.command)))
 }
 
-/// Whether all the work of a command is done once its first file is complete.
+/// Whether a command is done once its first file is complete.
 fn makes_files(command: &Command) -> bool {
     match command {
         Command::WrapKey(_) | Command::Transcipher(_) => true,
@@ -85,7 +84,7 @@ fn makes_files(command: &Command) -> bool {
     }
 }
 
-/// The message after a signal if unfinished work stays, or was streamed.
+/// The message after a signal that leaves unfinished work or streamed output.
 fn keeps(command: &Command) -> Option<fn() -> String> {
     match command {
         Command::Keygen(args) if args.resume => Some(|| {
@@ -100,7 +99,7 @@ fn keeps(command: &Command) -> Option<fn() -> String> {
     }
 }
 
-/// Ends the program on a signal: with success if the outputs are complete.
+/// Ends the program on a signal, successfully if the outputs are complete.
 fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     if cmd::bench::goes_on_after_signal() {
         return;

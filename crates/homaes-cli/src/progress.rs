@@ -1,4 +1,4 @@
-//! The progress of a run: a bar on terminals, one JSON object per line for programs, or nothing.
+//! Progress as a bar on terminals, as one JSON object per line for programs, or not at all.
 
 use crate::args;
 use crate::console;
@@ -15,10 +15,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Batches by whose times the time left is estimated.
+/// The last batches, whose times estimate the time left.
 const RECENT: usize = 16;
 
-/// The pace of a run.
 struct Pace {
     start: Instant,
     /// Steps of AES done in this run.
@@ -28,12 +27,12 @@ struct Pace {
     /// Batches done in this run, and when the last one was.
     batches: u64,
     last: Duration,
-    /// Seconds of the last batches.
+    /// Seconds.
     recent: VecDeque<f64>,
 }
 
 impl Pace {
-    /// From now on, after so many batches of earlier runs.
+    /// `resumed` batches were done by earlier runs.
     fn new(resumed: u64) -> Self {
         Self {
             start: Instant::now(),
@@ -45,7 +44,7 @@ impl Pace {
         }
     }
 
-    /// Takes one step of AES; gives the steps that are done, and those of all batches.
+    /// Counts one step of AES; returns the steps done and the steps of all batches.
     fn step(&mut self, event: Progress) -> (u64, u64) {
         let steps = event.rounds as u64 + 1;
         self.done += 1;
@@ -60,8 +59,8 @@ impl Pace {
         (self.resumed * steps + self.done, event.batches * steps)
     }
 
-    /// Seconds left, once a batch is done: the median of the recent batches for each batch that is missing, less the
-    /// time already spent on the next one.
+    /// Seconds left, known once a batch is done: the median of the recent batches for each missing batch, less the time
+    /// already spent on the current one.
     fn seconds_left(&self, batches: u64) -> Option<f64> {
         let mut recent: Vec<f64> = self.recent.iter().copied().collect();
         recent.sort_by(f64::total_cmp);
@@ -72,7 +71,6 @@ impl Pace {
     }
 }
 
-/// Follows one run.
 pub(crate) struct Follower {
     shows: Shows,
     pace: Pace,
@@ -99,29 +97,28 @@ impl Follower {
         Self { shows, pace }
     }
 
-    /// Whether standard output is for the lines of this follower alone.
+    /// Whether standard output carries this follower's lines only.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.shows, Shows::Json)
     }
 
-    /// The run starts now; earlier runs have left so many batches.
+    /// Starts the clock; earlier runs left `batches` batches.
     pub(crate) fn kept(&mut self, batches: u64) {
         self.pace = Pace::new(batches);
     }
 
-    /// Other workers have done so many batches meanwhile.
+    /// Other workers have finished `batches` more batches.
     pub(crate) fn others(&mut self, batches: u64) {
         self.pace.resumed += batches;
     }
 
-    /// Writes a line where lines are written.
+    /// Prints `value` if the progress is JSON.
     pub(crate) fn tell(&self, value: &Value) {
         if self.is_json() {
             line(value);
         }
     }
 
-    /// Takes one event.
     pub(crate) fn event(&mut self, event: Progress) {
         let (done, total) = self.pace.step(event);
         let left = self.pace.seconds_left(event.batches);
@@ -148,14 +145,12 @@ impl Follower {
         }
     }
 
-    /// The run has succeeded.
     pub(crate) fn finish(&self, report: &Report) {
         clear();
         self.tell(&json!({ "event": "done", "report": report_json(report) }));
     }
 }
 
-/// A report as JSON.
 pub(crate) fn report_json(report: &Report) -> Value {
     let mut steps: Vec<Value> = report.steps.iter().enumerate().map(step_json).collect();
     for (step, seconds) in steps.iter_mut().zip(&report.stages_by_step) {
@@ -197,7 +192,7 @@ fn device_json(share: &Share) -> Value {
     })
 }
 
-/// Seconds by kernel group, or shares of them, by name.
+/// Seconds by kernel group, or shares of them.
 pub(crate) fn stages(stages: Option<&Stages>) -> BTreeMap<String, f64> {
     let stages = stages.into_iter().flatten();
     stages
@@ -205,7 +200,6 @@ pub(crate) fn stages(stages: Option<&Stages>) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Steps of AES as JSON.
 pub(crate) fn steps_json(steps: &[Step]) -> Value {
     steps.iter().enumerate().map(step_json).collect()
 }
@@ -214,7 +208,6 @@ fn step_json(step: (usize, &Step)) -> Value {
     json!(round_of(step))
 }
 
-/// A step of AES in documents.
 pub(crate) fn round_of((round, step): (usize, &Step)) -> Round {
     Round {
         round,
@@ -228,16 +221,14 @@ pub(crate) fn round_of((round, step): (usize, &Step)) -> Round {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // the bar of a run that failed
+        // a failed run leaves its bar
         clear();
     }
 }
 
-/// A bar for work of known length.
 pub(crate) struct Counter(ProgressBar);
 
 impl Counter {
-    /// Shows a bar if there is a terminal.
     pub(crate) fn new(what: &'static str) -> Self {
         Self(show(
             what,
@@ -245,12 +236,10 @@ impl Counter {
         ))
     }
 
-    /// Names the work that is counted now.
     pub(crate) fn label(&mut self, what: &'static str) {
         self.0.set_message(what);
     }
 
-    /// `done` of `all` parts are done.
     pub(crate) fn set(&mut self, done: u64, all: u64) {
         self.0.set_length(all);
         self.0.set_position(done);
@@ -263,10 +252,9 @@ impl Drop for Counter {
     }
 }
 
-/// Time between two pictures of a turning bar.
+/// Refresh interval of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows `what` on a terminal until the work is done.
 pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     show(what, "{spinner} {msg} {elapsed}");
     let result = work();
@@ -274,16 +262,15 @@ pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The bar on the terminal, to be cleared before anything else is written there.
+/// The bar must be cleared before anything else is written to the terminal.
 static CURRENT: Mutex<Option<Shown>> = Mutex::new(None);
 
 struct Shown {
     bar: ProgressBar,
-    /// The thread that moves the bar ends with it.
+    /// Dropping it ends the thread that moves the bar.
     _moves: Sender<()>,
 }
 
-/// Removes the bar from the terminal.
 pub(crate) fn clear() {
     let current = CURRENT
         .lock()
@@ -294,10 +281,9 @@ pub(crate) fn clear() {
     }
 }
 
-/// A bar of unknown length, on standard error if that is a terminal.
 fn show(what: &'static str, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // the templates are fixed, so they are right
+    // the fixed templates are valid
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
@@ -305,7 +291,7 @@ fn show(what: &'static str, template: &str) -> ProgressBar {
     if io::stderr().is_terminal() {
         let (moves, stop) = channel();
         let moved = bar.clone();
-        // the bar's own ticker panics if no thread starts; this bar then moves with events only
+        // the ticker of `ProgressBar` panics if no thread starts; this bar then moves with events only
         let _ = thread::Builder::new().spawn(move || {
             while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 moved.tick();

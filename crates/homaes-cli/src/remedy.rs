@@ -1,9 +1,7 @@
-//! What to do about an error.
-
 use homaes::{Direction, ErrorKind, Kind};
 use std::io;
 
-/// What to do about an error of this kind, in one clause.
+/// The user's remedy for an error, in one clause.
 #[must_use]
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub fn remedy(kind: ErrorKind) -> &'static str {
@@ -19,7 +17,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::Random => "make the system's random source available",
         ErrorKind::KeysExist => "move or delete the old folder, or choose another",
-        // it may be an AES key, which nobody should make again
+        // it may be an AES key, which must not be made again
         ErrorKind::NotHomaes => "give a file made by homaes, or copy it again if it was one",
         ErrorKind::WrongKind(Kind::Values) => "'homaes export' reads results for the crate tfhe",
         ErrorKind::WrongKind(Kind::Computed) => "'homaes decrypt --json' prints computed values",

@@ -1,4 +1,4 @@
-//! The temporary folder of demonstrations and benchmarks; it is removed with them, also on a signal.
+//! The temporary folder of demonstrations and benchmarks, removed at the end and on a signal.
 
 use crate::console::Failure;
 use std::fs;
@@ -13,9 +13,7 @@ fn folder() -> MutexGuard<'static, Option<TempDir>> {
     FOLDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the folder with its content.
 pub(crate) fn remove() {
-    // dropping removes it
     drop(folder().take());
 }
 
@@ -47,7 +45,6 @@ impl Scratch {
         fs::read(self.file(name)).map_err(failed)
     }
 
-    /// The length of a file.
     pub(crate) fn bytes(&self, name: &str) -> Result<u64, Failure> {
         let data = fs::metadata(self.file(name)).map_err(failed)?;
         Ok(data.len())

@@ -1,11 +1,9 @@
-//! Signals that ask the program to end.
-
 use crate::console::INTERRUPTED;
 use std::io;
 
-/// Calls `stop` for every such signal, in a thread of its own.
+/// Calls `stop` for every termination signal, in a separate thread.
 ///
-/// Signals that the process was started to ignore stay ignored: `nohup` asks for that, and `&` in a script.
+/// Signals ignored at the start stay ignored, as `nohup` and `&` in a script expect.
 #[cfg(unix)]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     use signal_hook::iterator::Signals;
@@ -15,7 +13,6 @@ pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// As on Unix.
 #[cfg(not(unix))]
 pub(crate) fn watch(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     ctrlc::set_handler(stop).map_err(|error| match error {
@@ -35,7 +32,6 @@ pub(crate) fn end_at_once() {
     }
 }
 
-/// The signals that ask the program to end.
 #[cfg(unix)]
 fn asking() -> Vec<i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -44,7 +40,7 @@ fn asking() -> Vec<i32> {
     all
 }
 
-/// Whether this process was started with `signal` ignored, as far as the system tells.
+/// Whether this process was started with `signal` ignored, if the system reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -30,7 +30,7 @@ impl Rows {
     }
 }
 
-/// A table; all columns but the first two are right-aligned. `head` has the names of the columns, between bars.
+/// All columns but the first two are right-aligned. `head` holds the column names, separated by `|`.
 pub(crate) fn columns<const N: usize>(head: &str, rows: &[[String; N]]) -> String {
     let mut names = head.split('|').map(str::to_owned);
     let head: [String; N] = array::from_fn(|_| names.next().unwrap_or_default());
@@ -52,7 +52,6 @@ pub(crate) fn columns<const N: usize>(head: &str, rows: &[[String; N]]) -> Strin
     lines().map(line).collect()
 }
 
-/// The runs of `bench all`, a row for each.
 pub(crate) fn lab(lab: &Lab) -> String {
     let none = || "-".to_owned();
     let size = |count: u64| if count > 0 { bytes(count) } else { none() };
@@ -113,7 +112,7 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{ending}")
 }
 
-/// Numbers and names of the GPUs that took part in a run, if any did.
+/// Numbers and names of the GPUs that took part in a run.
 pub(crate) fn gpus(report: &Report) -> Option<(String, String)> {
     let gpus = report.devices.iter();
     let gpus = gpus.filter_map(|share| Some((share.device.strip_prefix("cuda:")?, share)));
@@ -126,7 +125,6 @@ pub(crate) fn gpus(report: &Report) -> Option<(String, String)> {
     (!gpus.is_empty()).then(|| (numbers.join(","), names.join(", ")))
 }
 
-/// The devices that evaluated a run.
 pub(crate) fn devices(report: &Report) -> String {
     let threads = count(report.threads as u64, "thread");
     let of_cpu = report.devices.iter().find(|share| share.device == "cpu");
@@ -140,19 +138,16 @@ pub(crate) fn devices(report: &Report) -> String {
     }
 }
 
-/// Blocks and batches of a message.
 pub(crate) fn blocks(blocks: u64, batches: u64) -> String {
     let blocks = count(blocks, "block");
     let batches = count(batches, "batch");
     format!("{blocks} in {batches}")
 }
 
-/// The remark about a result of a mode without a tag.
 pub(crate) fn unauthenticated(mode: &str) -> String {
     format!("unauthenticated: mode {mode} has no tag")
 }
 
-/// The name of a mode's public value.
 pub(crate) fn iv_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Gcm { .. } => "nonce",
@@ -160,18 +155,16 @@ pub(crate) fn iv_name(mode: Mode) -> &'static str {
     }
 }
 
-/// Length and hash of the associated data of GCM.
 pub(crate) fn associated_data(bytes: u64, sha256: &[u8]) -> String {
     let bytes = count(bytes, "byte");
     format!("{bytes}, SHA-256 {}", hex(sha256))
 }
 
-/// Bits between noise and failure; none for an empty message.
+/// Bits between noise and failure; an empty message has no ciphertext.
 pub(crate) fn noise_left(bits: Option<f64>) -> String {
     bits.map_or_else(|| "no ciphertext".into(), |bits| format!("{bits:.1} bits"))
 }
 
-/// Peak memory, if it is known.
 pub(crate) fn memory(peak: Option<u64>) -> String {
     peak.map_or_else(|| "unknown".into(), bytes)
 }
@@ -187,13 +180,12 @@ pub(crate) fn p_fail(log2: Option<f64>) -> Option<String> {
     Some(format!("2^{log2:.1}"))
 }
 
-/// The same for the middle of a sentence.
+/// The same as a clause.
 pub(crate) fn wrong(log2: Option<f64>) -> String {
     let text = p_fail(log2).map(|p| format!(", wrong with probability at most {p}"));
     text.unwrap_or_default()
 }
 
-/// The steps of AES, a row each.
 pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
     let NoiseTerms { noise, meaning } = scheme.noise_terms();
     let row = |(round, step): (usize, &Step)| {
@@ -210,7 +202,6 @@ pub(crate) fn steps(scheme: Scheme, steps: &[Step]) -> String {
     format!("{table}\n{meaning} time: mean over batches.\n")
 }
 
-/// The word of the option `--direction`.
 pub(crate) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Encrypt => "encrypt",
@@ -218,7 +209,6 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// Who expands a wrapped key, for the end of a sentence.
 pub(crate) fn expansion(expansion: Expansion) -> &'static str {
     match expansion {
         Expansion::Server => ", to be expanded by the server",
@@ -251,7 +241,6 @@ pub(crate) fn results(scheme: Scheme, level: usize) -> Option<String> {
     })
 }
 
-/// Bits of an estimate.
 pub(crate) fn bits(card: &SetCard, bits: f64) -> String {
     match card.is_order_of_magnitude() {
         true => format!("~{bits:.0}"),
@@ -259,7 +248,6 @@ pub(crate) fn bits(card: &SetCard, bits: f64) -> String {
     }
 }
 
-/// The claimed and estimated security of a set.
 pub(crate) fn security(card: &SetCard) -> String {
     let figures = card
         .security_bits_estimated()

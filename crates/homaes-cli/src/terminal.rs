@@ -1,9 +1,9 @@
-//! Asks for passphrases on the terminal: `/dev/tty`, whatever the standard streams are.
+//! Passphrase prompts on `/dev/tty`, wherever the standard streams lead.
 
 use crate::console::Failure;
 use homaes::Passphrase;
 
-/// Asks once; an error names `option` as the way without a terminal.
+/// Errors name `option` as the alternative without a terminal.
 pub(crate) fn ask(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
     let line = tty::read_line(prompt).map_err(|error| {
         Failure::Work(format!(
@@ -13,7 +13,6 @@ pub(crate) fn ask(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
     Ok(Passphrase::new(&line)?)
 }
 
-/// Asks for a new passphrase, twice.
 pub(crate) fn ask_new(prompt: &str, option: &str) -> Result<Passphrase, Failure> {
     let first = ask(prompt, option)?;
     let second = ask(&format!("{prompt}, again"), option)?;
@@ -38,13 +37,13 @@ mod tty {
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use zeroize::Zeroizing;
 
-    /// The terminal and its settings, while it hides what is typed.
+    /// The terminal and its settings while echo is off.
     static QUIET: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
-    /// Whether signals are not handled, so that nothing would restore the terminal.
+    /// Whether signals are unhandled, so that nothing would restore the terminal.
     static NEVER: AtomicBool = AtomicBool::new(false);
 
-    /// Refuses to ask for passphrases: after a signal nothing would restore the terminal.
+    /// Refuses later prompts, because nothing would restore the terminal after a signal.
     pub(crate) fn never_hide() {
         NEVER.store(true, Ordering::Relaxed);
     }
@@ -53,10 +52,10 @@ mod tty {
         QUIET.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Restores the terminal, if it hides what is typed.
+    /// Restores the terminal if echo is off.
     pub(crate) fn restore() {
         if let Some((tty, settings)) = quiet().take() {
-            // nothing is left to do if this fails
+            // no other remedy exists if this fails
             let _ = tcsetattr(&tty, OptionalActions::Flush, &settings);
         }
     }
@@ -79,7 +78,7 @@ mod tty {
         }
         let _restore = Restore;
         {
-            // locked, so that a signal finds the terminal hidden and restorable, or neither
+            // locked, so that a signal sees either an unchanged terminal or one it can restore
             let mut guard = quiet();
             let settings = tcgetattr(&tty)?;
             let mut hidden = settings.clone();
@@ -91,7 +90,7 @@ mod tty {
             *guard = Some((tty.try_clone()?, settings));
         }
         tty.write_all(format!("{}: ", prompt.escape_debug()).as_bytes())?;
-        // its final capacity, so that growing leaves no copy; one byte more shows that it is too long
+        // final capacity, so that growing leaves no copies; the extra byte detects overlong input
         let mut line = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE_BYTES + 1));
         let mut byte = Zeroizing::new([0]);
         while tty.read(&mut *byte)? == 1 && *byte != *b"\n" {

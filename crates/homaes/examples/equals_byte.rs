@@ -1,11 +1,12 @@
-//! Compares one byte of every block of a message with a public byte, without seeing the message, and writes a bit for each block.
+//! Compares one byte of every block of an encrypted message with a public byte and writes an encrypted bit per block.
 //!
 //! ```text
 //! cargo run --release -p homaes --example equals_byte -- EVAL RESULTS PLACE BYTE OUT
 //! ```
 //!
-//! EVAL is an evaluation key of BGV (`.hek`), RESULTS are results of it in the layout sliced with at least four multiplications left (`.hct`), PLACE is the number
-//! of the byte in its block, 0 to 15, BYTE a character, and OUT the file to write (`.hcv`). `homaes decrypt --json` prints it.
+//! EVAL is a BGV evaluation key (`.hek`). RESULTS are results under it in the layout sliced with at least four
+//! multiplications left (`.hct`). PLACE is the number of the byte in its block, 0 to 15, BYTE a character, and OUT the
+//! file to write (`.hcv`). `homaes decrypt --json` prints OUT.
 
 use homaes::{Ciphertexts, Computed, EvalKey, Layout, Output};
 use homaes_bgv::{Evaluator, State};
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let &[byte] = byte.as_bytes() else {
         return Err("BYTE is one character".into());
     };
-    // reserved first: nothing is computed for a file that cannot be written
+    // first: nothing is computed for a file that cannot be written
     let output = Output::create(out, false)?;
     let key = EvalKey::open(eval)?;
     let circuit = Evaluator::new(key.of_scheme().ok_or("not a key of BGV")?);

@@ -1,9 +1,9 @@
 //! A mail of readings under AES-GCM becomes numbers that an ordinary `tfhe` program computes with.
 //!
-//! A station measures eight quantities and mails a day of records, 32 KiB under AES-128-GCM; it knows nothing of FHE. A client has handed a server the AES
-//! key under BGV, a bridge key, and the server key of an ordinary `tfhe` program. The server transciphers the mail in one batch, crosses to `tfhe`, and computes on a
-//! selection of readings: their maximum, their mean, and whether one is above a threshold. It sees neither readings nor results.
-//!
+//! A station measures eight quantities and mails a day of records, 32 KiB under AES-128-GCM; it knows nothing of FHE. A
+//! client has given a server the AES key under BGV, a bridge key, and the server key of an ordinary `tfhe` program. The
+//! server transciphers the mail in one batch, crosses to `tfhe`, and computes on a selection of readings: their
+//! maximum, their mean, and whether one is above a threshold. It sees neither readings nor results.
 //! ```text
 //! record: 8 readings, u16, big-endian = one AES block        mail: 2,048 records = one batch of bgv/bridge128
 //!
@@ -15,12 +15,12 @@
 //! cargo run --release -p homaes --features tfhe-rs --example fheuint8_mail
 //! ```
 //!
-//! It takes a minute or two, 3 GiB of memory and 1.3 GB of disk in the folder for temporary files. The keys of `tfhe` are those of its default parameters.
+//! It takes a minute or two, 3 GiB of memory and 1.3 GB of disk in the folder for temporary files. The keys of `tfhe`
+//! have its default parameters. The program prints the wall time of every stage, and fails if a result differs from
+//! that in the clear.
 //!
-//! What is measured: the wall time of every stage, once. Fails if a result differs from that in the clear.
-//!
-//! What it does not do: nobody checks the tag of GCM, which takes the AES key and the message in the clear; the client could by `homaes decrypt --key-file`, from results that
-//! stay in BGV. Which records are selected is public.
+//! Nobody checks the GCM tag, because that takes the AES key and the message in the clear. The client could check it
+//! with `homaes decrypt --key-file` on results that stay in BGV. The choice of records is public.
 
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes128Gcm, KeyInit};
@@ -36,17 +36,15 @@ use std::time::{Duration, Instant};
 use tfhe::prelude::{CastFrom, FheDecrypt, FheMax, FheOrd};
 use tfhe::{ConfigBuilder, FheBool, FheUint16, FheUint32, generate_keys, set_server_key};
 
-/// The set of BGV.
 const SET: &str = "bgv/bridge128";
-/// Records of the mail, a block each.
+/// One AES block each.
 const RECORDS: usize = 2048;
-/// Readings of a record.
 const QUANTITIES: usize = 8;
-/// The quantity looked at.
+/// The selected quantity.
 const QUANTITY: usize = 3;
-/// The records looked at: 16 of the afternoon. Their number is a power of two, so that the mean is a shift.
+/// The selected records, from the afternoon. Their number is a power of two, so that the mean is a shift.
 const SELECTED: Range<usize> = 1200..1216;
-/// Above that there is an alarm.
+/// A higher reading raises the alarm.
 const THRESHOLD: u16 = 61_000;
 
 type Record = [u16; QUANTITIES];
@@ -67,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (client, server) = stages.run("keys of tfhe", || {
         generate_keys(ConfigBuilder::default().build())
     });
-    // one key of BGV in five does not fit: then another is drawn
+    // one BGV key in five does not fit and is drawn again
     let (keys, bridge) = stages.run("keys of BGV and the bridge", || {
         let mut bridge = None;
         let keys = KeySet::generate_fit(&set, &mut |key| {
@@ -128,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Readings around 40,000 that wander, with a peak in the selection in every other run.
+/// Readings wander around 40,000; in half of the runs the selection has a peak.
 fn measured() -> Result<Vec<Record>, getrandom::Error> {
     let mut noise = vec![0; 2 * RECORDS * QUANTITIES + 1];
     getrandom::fill(&mut noise)?;
@@ -148,7 +146,7 @@ fn measured() -> Result<Vec<Record>, getrandom::Error> {
     Ok(records)
 }
 
-/// The file that the station sends: nonce, records under AES-128-GCM, tag.
+/// The file of the station: nonce, records under AES-128-GCM, tag.
 fn mail(key: &[u8; 16], records: &[Record], path: &Path) -> Result<(), Box<dyn Error>> {
     let mut nonce = [0; 12];
     getrandom::fill(&mut nonce)?;
@@ -163,7 +161,7 @@ fn mail(key: &[u8; 16], records: &[Record], path: &Path) -> Result<(), Box<dyn E
     Ok(())
 }
 
-/// The selected readings: two bytes each.
+/// Two bytes per reading.
 fn selection(values: &Path) -> Result<Vec<FheUint16>, homaes::Error> {
     let mut out = Vec::new();
     let record = 2 * QUANTITIES;
@@ -175,19 +173,17 @@ fn selection(values: &Path) -> Result<Vec<FheUint16>, homaes::Error> {
     Ok(out.into_iter().skip(QUANTITY).step_by(QUANTITIES).collect())
 }
 
-/// Of as many values as a power of two, at most 65,536 of them.
+/// The number of values must be a power of two, at most 65,536.
 fn mean(values: &[FheUint16]) -> FheUint16 {
     let wide: Vec<FheUint32> = values.iter().cloned().map(FheUint32::cast_from).collect();
     let sum: FheUint32 = wide.iter().sum();
     FheUint16::cast_from(sum >> values.len().ilog2())
 }
 
-/// What took how long.
 #[derive(Default)]
 struct Stages(Vec<(&'static str, Duration)>);
 
 impl Stages {
-    /// Runs and times one.
     fn run<T>(&mut self, name: &'static str, f: impl FnOnce() -> T) -> T {
         println!("  {name} …");
         let start = Instant::now();
@@ -196,7 +192,6 @@ impl Stages {
         out
     }
 
-    /// A table of all.
     fn print(&self) {
         let all: f64 = self.0.iter().map(|(_, time)| time.as_secs_f64()).sum();
         println!(

@@ -1,8 +1,9 @@
-//! Bridges: results of BGV as LWE ciphertexts, with which TFHE goes on.
+//! Bridges turn BGV results into LWE ciphertexts on which TFHE continues.
 //!
 //! ```text
-//! .hwk, .hek, AES ciphertext ─► AES on BGV ─► SlotsToLwe::cross ─► .hct of a set of TFHE, or .hlw under the client key of a user of the crate tfhe
-//!                                                                  32 blocks a record
+//! .hwk, .hek, AES ciphertext ─► AES on BGV ─► SlotsToLwe::cross ─┬► .hct of a TFHE set
+//!                                                                └► .hlw under a user's client key of the crate tfhe,
+//!                                                                   32 blocks per record
 //! ```
 //!
 //! `docs/noise.md` has the derivation.
@@ -36,29 +37,27 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Blocks of a record under the key of a user.
+/// Blocks per record under a user's key.
 pub(crate) const BLOCKS_PER_RECORD: u64 = 32;
 
-/// log2 of the distances at which a bit over 2 and a pair of bits over 32 are read wrongly, on the torus.
+/// log2 of the torus distances at which a bit over 2 and a pair of bits over 32 are read wrongly.
 const ROOM_LOG2: [f64; 2] = [-2.0, -6.0];
 
-/// From a BGV secret key to a key of TFHE: public, for the server.
+/// Converts from a BGV secret key to a TFHE key. Public, for the server.
 pub struct BridgeKey {
     key: homaes_bridge::BridgeKey,
     set: Set,
-    /// The set of TFHE, unless it leads to a user of the crate `tfhe`.
+    /// The TFHE set; `None` for a user of the crate `tfhe`.
     end: Option<End>,
-    /// The last checksum of its file, if it comes from one.
+    /// The last checksum of its file; zeros without a file.
     checksum: [u8; CHECKSUM_BYTES],
 }
 
-/// A set of TFHE.
 struct End {
     set: Set,
     params: Arc<homaes_tfhe::Params>,
 }
 
-/// The object of a scheme's own type, if it is of that scheme.
 fn own<T: Any>(object: &dyn Any) -> Option<&T> {
     object.downcast_ref()
 }
@@ -87,7 +86,7 @@ pub fn is_secret_key(path: impl AsRef<Path>) -> Result<bool> {
 }
 
 impl Set {
-    /// Whether bridges lead from this set of BGV to keys of `other`, a set of TFHE.
+    /// Checks that bridges lead from this BGV set to keys of the TFHE set `other`.
     ///
     /// # Errors
     /// [`Error::Keys`] if they do not.
@@ -99,7 +98,7 @@ impl Set {
         check_dimension(from, to)
     }
 
-    /// Whether results of AES can leave it by a bridge.
+    /// Whether a bridge can convert results of AES under this set.
     #[must_use]
     pub fn has_bridges(&self) -> bool {
         let params = self.params();
@@ -109,7 +108,8 @@ impl Set {
 }
 
 impl BridgeKey {
-    /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to `other`, of a set of TFHE on bits.
+    /// Leads from `secret`, of a BGV set with multiplications left on bytes after AES, to `other`, of a TFHE set on
+    /// bits.
     ///
     /// # Errors
     /// [`Error::Keys`] if they are of other sets, `ErrorKind::UnfitKey`, [`Error::Random`].
@@ -121,11 +121,12 @@ impl BridgeKey {
         })
     }
 
-    /// From `secret`, of a set of BGV with multiplications left on bytes after AES, to the key of a user of the crate `tfhe`.
+    /// Leads from `secret`, of a BGV set with multiplications left on bytes after AES, to a user's key of the crate
+    /// `tfhe`.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the set has no bridges, or `client` other parameters than two bits of message and two of
-    /// carry under 2048 key bits, or bits that were not drawn; `ErrorKind::UnfitKey`, [`Error::Random`].
+    /// [`Error::Keys`] if the set has no bridges, if `client` has other parameters than two message bits and two carry
+    /// bits under 2048 key bits, or if its bits were not drawn at random; `ErrorKind::UnfitKey`, [`Error::Random`].
     #[cfg(feature = "tfhe-rs")]
     pub fn to_client(secret: &SecretKey, client: &tfhe::ClientKey) -> Result<Self> {
         Self::with(secret, |own, rng| {
@@ -167,7 +168,7 @@ impl BridgeKey {
         })
     }
 
-    /// Writes it to a file.
+    /// Writes the key to a file.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] or [`Error::Io`].
@@ -175,10 +176,10 @@ impl BridgeKey {
         write(output, &self.key)?.commit()
     }
 
-    /// Reads a `.hbk` file to be used with `eval`.
+    /// Reads a `.hbk` file for use with `eval`.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included.
+    /// The first fault of the file, including another set or another secret key.
     pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
         let path = path.as_ref();
         let set = eval.set().clone();
@@ -201,19 +202,20 @@ impl BridgeKey {
         &self.set
     }
 
-    /// Names the BGV secret key it was made with.
+    /// Identifies its BGV secret key.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.key.key_id()
     }
 
-    /// The set of TFHE it leads to; `None` if that is a client key of the crate `tfhe`.
+    /// The TFHE set it leads to; `None` for a client key of the crate `tfhe`.
     #[must_use]
     pub fn leads_to(&self) -> Option<&Set> {
         self.end.as_ref().map(|end| &end.set)
     }
 
-    /// How often a batch that crosses is wrong, given that its results of AES are right: known to the client who made the key, `None` of a key from a file.
+    /// How often a batch is converted wrongly if its results of AES are right. Only the client who made the key knows
+    /// this: it is `None` for a key from a file.
     #[must_use]
     pub fn fitness(&self) -> Option<Fitness> {
         self.key.fitness()
@@ -227,7 +229,6 @@ impl BridgeKey {
         self.key.target()
     }
 
-    /// Blocks of a record of results.
     pub(crate) fn blocks_per_record(&self) -> u64 {
         match &self.end {
             Some(end) => end.set.blocks_per_batch(Layout::Bits),
@@ -235,7 +236,6 @@ impl BridgeKey {
         }
     }
 
-    /// Kind, set and key of a file of results.
     pub(crate) fn results(&self) -> (Kind, &Set, KeyId) {
         let id = self.key.target().id;
         match &self.end {
@@ -244,12 +244,11 @@ impl BridgeKey {
         }
     }
 
-    /// The record about the user it leads to, if it leads to one.
+    /// Describes the user that the bridge leads to, if any.
     pub(crate) fn user(&self) -> Option<Vec<u8>> {
         self.end.is_none().then(|| self.key.target().other.encode())
     }
 
-    /// Length of a record of results.
     pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
         match &self.end {
             Some(end) => end.set.params().batch_bytes(shape),
@@ -257,14 +256,14 @@ impl BridgeKey {
         }
     }
 
-    /// Whether it can be used with `eval`.
+    /// Checks that it belongs to `eval`.
     pub(crate) fn check(&self, eval: &EvalKey) -> Result<()> {
         let found = (self.set.id(), self.key_id());
         mismatch::check("bridge key", found, (eval.set().id(), eval.key_id()))
             .map_err(|error| Error::Keys(error.into()))
     }
 
-    /// Refuses results of AES on which too few multiplications are left to cross.
+    /// Refuses results of AES with too few multiplications left for the crossing.
     pub(crate) fn check_level(&self, level: usize) -> Result<()> {
         let needed = match self.numbers() {
             Numbers::Bits => 1,
@@ -279,7 +278,6 @@ impl BridgeKey {
         Err(Error::refused(ErrorKind::BridgeLevels(needed), message).with(left, needed))
     }
 
-    /// log2 of the bound on the probability that a batch of results is wrong.
     pub(crate) fn log2_p_fail(&self) -> f64 {
         crossed_log2_p_fail(self.numbers())
     }
@@ -291,7 +289,7 @@ impl BridgeKey {
         }
     }
 
-    /// AES under both keys, which must match, in `layout`, and then across; with the current thread pool.
+    /// AES under both keys, which must match, in `layout`, followed by the crossing; uses the current thread pool.
     pub(crate) fn circuit<'k>(
         &'k self,
         eval: &'k EvalKey,
@@ -315,8 +313,8 @@ impl BridgeKey {
     }
 }
 
-/// log2 of the bound on the probability that a batch that crossed is wrong: by AES, or on its way across. A value of the
-/// crate `tfhe` counts as wrong from the noise on that leaves no room for a first bootstrap.
+/// log2 of the bound on the probability that AES or the crossing gives a wrong batch. A value of the crate `tfhe`
+/// counts as wrong as soon as its noise leaves no room for a first bootstrap.
 fn crossed_log2_p_fail(numbers: Numbers) -> f64 {
     let most = Fitness::MOST;
     let across = match numbers {
@@ -326,13 +324,13 @@ fn crossed_log2_p_fail(numbers: Numbers) -> f64 {
     (LOG2_P_FAIL.exp2() + across.exp2()).log2()
 }
 
-/// Whether results in an `.hct` file of `set` crossed: they are of TFHE, and came by levels of BGV.
+/// Only results that crossed are of TFHE and have BGV levels.
 pub(crate) fn have_crossed(set: &Set, steps: &[Step]) -> bool {
     set.scheme() == Scheme::Tfhe && steps.iter().any(|step| step.quality.level > 1)
 }
 
-/// log2 of the bound on the probability that any of `batches` batches in an `.hct` file is wrong; `None` without batches.
-/// Results that crossed were evaluated in as many batches at most.
+/// log2 of the bound on the probability that any of `batches` batches in an `.hct` file is wrong; `None` without
+/// batches. For results that crossed, AES was evaluated in at most as many batches.
 pub(crate) fn log2_p_fail(set: &Set, steps: &[Step], batches: u64) -> Option<f64> {
     match have_crossed(set, steps) {
         true => log2_p_any(crossed_log2_p_fail(Numbers::Bits), batches),
@@ -340,8 +338,8 @@ pub(crate) fn log2_p_fail(set: &Set, steps: &[Step], batches: u64) -> Option<f64
     }
 }
 
-/// The same for the blocks numbered `blocks` in an `.hlw` file with results of `set`. The file does not say in which
-/// layout they were evaluated: the one with most batches counts.
+/// The same for the blocks `blocks` of an `.hlw` file with results of `set`. The file does not record the layout of
+/// AES, so the layout with most batches counts.
 pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
     let last = blocks
         .end
@@ -354,7 +352,7 @@ pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
     log2_p_any(crossed_log2_p_fail(Numbers::Pairs), batches.max()?)
 }
 
-/// Whether keys of a set of TFHE are an end of bridges from a set of BGV.
+/// Checks that a bridge can lead from one set to the other.
 fn check_dimension(from: &homaes_bgv::Params, to: &homaes_tfhe::Params) -> Result<()> {
     let set = to.set().name.as_str();
     let homaes_tfhe::Variant::Bits(bits) = &to.set().variant else {
@@ -377,7 +375,7 @@ fn not_an_end(set: &Set) -> homaes_bridge::Error {
     homaes_bridge::Error::NoEnd { set }
 }
 
-/// Length of a record under the key of a user, of results of `set`.
+/// Length of a record under a user's key.
 pub(crate) fn record_bytes(set: &Set, shape: Shape) -> u64 {
     let params: Arc<dyn Params> = set.params();
     let params = own::<homaes_bgv::Params>(&*params);
@@ -396,11 +394,11 @@ impl fmt::Debug for BridgeKey {
     }
 }
 
-/// AES on BGV under one wrapped key, in one layout, and then across.
+/// AES on BGV under one wrapped key in one layout, followed by the crossing.
 struct Bridged<'k> {
     aes: Aes<'k>,
     crossing: SlotsToLwe<'k>,
-    /// the set of TFHE, unless it is the key of a user
+    /// `None` for a user's key
     end: Option<&'k homaes_tfhe::Params>,
 }
 

@@ -1,8 +1,8 @@
-//! From `.hct` file back to bytes, batch by batch.
+//! Decrypts `.hct` files batch by batch.
 //!
-//! What the file says of the message is held against what is expected before the first byte is decrypted. What is checked about the
-//! whole message, the tag of GCM and the padding of ECB and CBC, is checked before the output gets its name: bytes that fail a check
-//! never appear. A message with parts is checked whole before the first part gets its name.
+//! The file's description of the message is compared with the expectations before the first byte is decrypted. Checks
+//! of the whole message, such as the GCM tag and the padding of ECB and CBC, precede the output's name: bytes that fail
+//! a check never appear. The first file of a message with parts appears after the checks of all parts.
 
 mod expect;
 mod gcm;
@@ -27,59 +27,59 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Fewest bits between the largest noise coefficient and failure: with less, wrapped-around noise may look like this too.
+/// Least margin in bits between the largest noise coefficient and failure; noise that wrapped around can look like a
+/// smaller one.
 pub(crate) const MIN_MARGIN_BITS: f64 = 1.0;
 
-/// What to check and remove at decryption, beyond what is always checked.
+/// Checks and changes at decryption, beyond the checks that always take place.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DecryptOptions<'k> {
-    /// The AES key: the tag of a GCM message is computed anew and compared. A right tag shows that a holder of the AES key encrypted
-    /// this message with the nonce and the associated data that the file names. It does not show that this is the message that the
-    /// server was asked for ([`expect`](Self::expect)), nor that it was not returned before ([`replay_log`](Self::replay_log)).
+    /// The AES key, which checks the tag of a GCM message. A valid tag shows that a holder of the AES key encrypted
+    /// this message with the nonce and the associated data in the file. It shows neither that the server was asked for
+    /// this message (see [`expect`](Self::expect)) nor that the message is new (see [`replay_log`](Self::replay_log)).
     /// A message or part whose mode has no tag is refused.
     pub aes_key: Option<&'k AesKey>,
-    /// Accept bytes that no tag protects and anybody may have changed: a GCM message without `aes_key`, whose tag is not
-    /// checked then; with `aes_key`, messages and parts of other modes.
+    /// Accept bytes that no tag protects and anybody may have changed: a GCM message without `aes_key`, whose tag is
+    /// then not checked, and with `aes_key` messages and parts of other modes.
     pub unauthenticated: bool,
     /// Remove the PKCS#7 padding of an ECB or CBC message.
     pub unpad: bool,
-    /// What the message must be.
+    /// Required properties of the message.
     pub expect: Expect<'k>,
-    /// What each part must be, by its name, if the message has parts: one that is missing or not named here is refused, as is a message without parts.
+    /// Required properties of each part, by name. The message must have exactly these parts.
     pub parts: Option<&'k BTreeMap<String, Expect<'k>>>,
-    /// The part to decrypt, by its name, of a message with parts.
+    /// Name of the part to decrypt, in a message with parts.
     pub part: Option<&'k str>,
-    /// A replay log, made if it is missing: a message in it is refused, and one that is accepted is recorded when the output is in
-    /// place: all parts together if all are
-    /// decrypted. Needs `aes_key`, for without a checked tag nothing tells which message it is. A file beside it, its name
-    /// with `.lock` added, lets runs that share it take turns.
+    /// A replay log, created if missing. A message in the log is refused; an accepted one is recorded when the output
+    /// is complete, and all parts are recorded together. Needs `aes_key`, because only a checked tag identifies a
+    /// message. Runs that share the log take turns through a file beside it, named with `.lock` added.
     pub replay_log: Option<&'k Path>,
-    /// Other files that the caller reads: no output replaces one of them.
+    /// Other files that the caller reads; an output must not replace them.
     pub reads: &'k [&'k Path],
 }
 
-/// What became of the tag of a message.
+/// The state of a message's tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// The mode has none: nothing tells whether the message is the one that was encrypted.
+    /// The mode has no tag: anybody may have changed the message.
     None,
-    /// There is one, but without the AES key it was not checked.
+    /// The tag was not checked, for lack of the AES key.
     Unchecked,
-    /// It is right.
+    /// The tag is valid.
     Verified,
 }
 
-/// What a decryption found.
+/// The result of a decryption.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct DecryptReport {
-    /// Bytes written: of the message, without padding that was removed.
+    /// Bytes written, without removed padding.
     pub bytes: u64,
-    /// Least bits between measured noise and failure; `None` for an empty message.
+    /// Least margin between measured noise and failure, in bits; `None` for an empty message.
     pub margin_bits: Option<f64>,
-    /// log2 of the bound on the probability that any of the decrypted batches is wrong; `None` for an empty message.
+    /// log2 of the bound on the probability that any decrypted batch is wrong; `None` for an empty message.
     pub log2_p_fail: Option<f64>,
-    /// Whether the message is authentic, as far as that is known.
+    /// Whether the message is authentic, as far as known.
     pub tag: Tag,
     /// The mode, with nonce or IV.
     pub mode: Mode,
@@ -87,17 +87,17 @@ pub struct DecryptReport {
     pub aad_bytes: u64,
     /// SHA-256 of the associated data.
     pub aad_sha256: [u8; 32],
-    /// Number of messages in the replay log, this one included, if one was given.
+    /// Number of messages in the replay log, including this one, if a log was given.
     pub recorded: Option<u64>,
 }
 
 impl SecretKey {
-    /// Decrypts the `.hct` file `path` into `output`, which should be [private](Output::private), with any padding. Not for GCM, whose
-    /// tag is there to be checked.
+    /// Decrypts the `.hct` file `path` into `output`, which should be [private](Output::private). Padding stays. A GCM
+    /// message is refused, because this function does not check its tag.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included; `output` then does not
-    /// appear. `ErrorKind::Unchecked` for a GCM message.
+    /// The first fault of the file, including another set or another secret key; `output` then does not appear.
+    /// `ErrorKind::Unchecked` for a GCM message.
     pub fn decrypt(&self, path: impl AsRef<Path>, output: Output) -> Result<DecryptReport> {
         self.decrypt_with(path, output, DecryptOptions::default())
     }
@@ -105,10 +105,10 @@ impl SecretKey {
     /// As [`decrypt`](Self::decrypt), with checks of the whole message.
     ///
     /// # Errors
-    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not go with
-    /// the file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check
-    /// fails; `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be
-    /// used; [`Error::OwnInput`] if `output` is the file that is read.
+    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not fit the
+    /// file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check fails;
+    /// `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be used;
+    /// [`Error::OwnInput`] if `output` is the file that is read.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,
@@ -118,10 +118,7 @@ impl SecretKey {
         self.decrypt_from(self.open_own(path.as_ref())?, output, options)
     }
 
-    /// As [`decrypt_with`](Self::decrypt_with), from ciphertexts that are open, whatever they are read from.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`decrypt_with`](Self::decrypt_with), with the same errors, from open ciphertexts of any source.
     pub fn decrypt_from(
         &self,
         ciphertexts: Ciphertexts<'_>,
@@ -163,7 +160,6 @@ impl SecretKey {
         Ok(report)
     }
 
-    /// Opens a file of this key.
     fn open_own(&self, path: &Path) -> Result<Ciphertexts<'static>> {
         let reader = Reader::open(path, Kind::Ciphertext).at(path)?;
         self.set.check_own(&reader, self.id())?;
@@ -171,15 +167,15 @@ impl SecretKey {
     }
 }
 
-/// What decrypted batches say of their noise, as in [`DecryptReport`].
+/// Summary of the batches' noise, as in [`DecryptReport`].
 #[derive(Clone, Copy, Default)]
 struct Noise {
     margin_bits: Option<f64>,
     log2_p_fail: Option<f64>,
 }
 
-/// Reads all batches, decrypts those with bytes of `wanted`, and hands on their bytes with the number of the first one
-/// among those of the message. At the end every checksum was verified.
+/// Reads all batches, decrypts those with bytes of `wanted`, and passes on their bytes with the message offset of the
+/// first one. Every checksum is verified by the end.
 fn each_batch(
     secret: &SecretKey,
     ciphertexts: Ciphertexts<'_>,
@@ -191,7 +187,7 @@ fn each_batch(
     let mut batches = ciphertexts.into_iter();
     while let Some(batch) = batches.next_batch()? {
         let index = batch.index();
-        // A batch has at least the blocks of its shape, so it holds this part of the message.
+        // a batch has at least the blocks of its shape, so it holds this part of the message
         let split = batches.meta().split;
         let used = split.batch_bytes(index);
         let first = 16 * split.first_block(index);
@@ -215,15 +211,15 @@ fn each_batch(
     })
 }
 
-/// What the `.hct` file `path` says about its message, without a look at its ciphertexts.
+/// The description of the message in the `.hct` file `path`; the ciphertexts are not read.
 ///
 /// # Errors
-/// The first thing that is wrong with the front of the file.
+/// The first fault of the records before the ciphertexts.
 pub fn describe(path: impl AsRef<Path>) -> Result<Meta> {
     Ok(Ciphertexts::open(path)?.meta().clone())
 }
 
-/// Holds what is expected of parts against those of a message, before anything is decrypted.
+/// Compares the expected parts with those of a message, before anything is decrypted.
 fn check_parts(options: DecryptOptions<'_>, meta: &Meta, path: &Path) -> Result<()> {
     let Some(expected) = options.parts else {
         return Ok(());
@@ -242,20 +238,20 @@ fn check_parts(options: DecryptOptions<'_>, meta: &Meta, path: &Path) -> Result<
     Ok(())
 }
 
-/// The checks of one message, whose bytes pass through on their way to an output.
+/// Checks one message, whose bytes pass through to an output.
 struct Checked<'k> {
     path: PathBuf,
     written: u64,
     tag: Tag,
     check: Option<TagCheck<'k>>,
     expect: Expect<'k>,
-    /// The last block so far, if padding is to be removed from it.
+    /// The last block so far, if padding will be removed from it.
     held: Option<Zeroizing<Vec<u8>>>,
     part: &'k PartMeta,
 }
 
 impl<'k> Checked<'k> {
-    /// Checks what the file `path` says of the message, and that the options go with it; `cipher` is AES with their key.
+    /// Checks the description in the file `path`, and that the options fit it; `cipher` is AES under their key.
     fn new(
         path: &Path,
         key_size: KeySize,
@@ -278,7 +274,7 @@ impl<'k> Checked<'k> {
                 check_size(path, key, key_size)?;
                 Some(TagCheck::new(cipher, nonce, &part.aad, tag))
             }
-            // the server may have renamed the mode of a GCM message to escape the check
+            // the server may have renamed the mode of a GCM message to avoid the check
             (Some(_), ..) if !options.unauthenticated => {
                 return not_of_mode(ErrorKind::NoTag, "tag to check with an AES key");
             }
@@ -309,7 +305,7 @@ impl<'k> Checked<'k> {
         })
     }
 
-    /// Takes the next bytes of the message: whole blocks, but for the last ones.
+    /// Takes the next bytes: whole blocks, except at the end of the message.
     fn write(&mut self, bytes: &[u8], out: &mut dyn Write) -> io::Result<()> {
         if let Some(check) = &mut self.check {
             check.update(bytes);
@@ -329,7 +325,7 @@ impl<'k> Checked<'k> {
         out.write_all(bytes)
     }
 
-    /// Checks what can be told at the end, and writes what was held back; `target` names the output in errors.
+    /// Does the final checks, and writes the bytes held back; `target` names the output in errors.
     fn finish(mut self, out: &mut dyn Write, target: &Path) -> Result<DecryptReport> {
         let refused = |kind, message: &str| Error::refused(kind, message).at(&self.path);
         if self.check.take().is_some_and(|check| !check.verify()) {
@@ -366,7 +362,7 @@ fn check_size(path: &Path, key: &AesKey, expected: KeySize) -> Result<()> {
         .at(path))
 }
 
-/// A last block without its padding: n bytes of value n, n from 1 to 16 (PKCS#7, RFC 5652 section 6.3).
+/// Removes the padding of a last block: n bytes of value n, n from 1 to 16 (PKCS#7, RFC 5652 section 6.3).
 fn unpadded(block: &[u8]) -> Option<&[u8]> {
     let count = usize::from(*block.last()?);
     let (kept, padding) = block.split_at_checked(block.len().checked_sub(count)?)?;

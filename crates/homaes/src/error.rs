@@ -1,4 +1,4 @@
-//! What went wrong, and where.
+//! Errors of the library.
 
 pub(crate) mod foreign;
 
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// Result of this crate.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Errors of the library. The message says what was found and expected; [`kind`](Self::kind) tells errors apart.
+/// Errors of the library. The message states the found and the expected value; [`kind`](Self::kind) distinguishes
+/// errors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -49,7 +50,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         source: WireError,
     },
     /// The content of a file cannot be used.
@@ -57,10 +58,10 @@ pub enum Error {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         source: SchemeError,
     },
-    /// A ciphertext of a value cannot be read or decrypted.
+    /// A ciphertext of a computed value cannot be read or decrypted.
     #[error("{}: value {label:?}: {source}", path.display())]
     Ciphertext {
         /// The file.
@@ -73,26 +74,26 @@ pub enum Error {
     /// One batch of a run failed.
     #[error("{}batch {batch}: {source}", prefix(path.as_deref()))]
     Batch {
-        /// The file it was read from; `None` while it was evaluated.
+        /// The file it was read from; `None` during evaluation.
         path: Option<PathBuf>,
         /// Its number, from 0.
         batch: u64,
         /// Why.
         source: SchemeError,
     },
-    /// Keys could not be made or do not go together.
+    /// Keys could not be made or do not match.
     #[error(transparent)]
     Keys(SchemeError),
     /// A declared parameter set is unsound.
     #[error(transparent)]
     Params(ParamsError),
-    /// A shard is damaged, or not one of the job that is read.
+    /// A shard is damaged or belongs to another job.
     #[error(transparent)]
     WrongShard(Box<Error>),
-    /// The operating system gives no randomness.
+    /// The operating system provides no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
-    /// There are keys in the folder, which new ones never replace.
+    /// The folder holds keys, which are never replaced.
     #[error("{}: already exists, and keys are never replaced", path.display())]
     KeysExist {
         /// The key.
@@ -117,12 +118,12 @@ pub enum Error {
     /// The run was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Anything else, told apart by its [`kind`](Self::kind).
+    /// Any other error; see its [`kind`](Self::kind).
     #[error(transparent)]
     Refused(Box<Refusal>),
 }
 
-/// What was refused, and why.
+/// A refusal, with its kind.
 #[derive(Debug)]
 pub struct Refusal {
     kind: ErrorKind,
@@ -140,7 +141,7 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Error {
-    /// An error of a kind. The message says what was found and expected, without the path.
+    /// An error of this kind. The message states the found and the expected value, without the path.
     #[must_use]
     pub fn refused(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::Refused(Box::new(Refusal {
@@ -160,7 +161,7 @@ impl Error {
         self
     }
 
-    /// Adds what a [refusal](Self::refused) found and expected.
+    /// Adds the found and the expected value to a [refusal](Self::refused).
     #[must_use]
     pub fn with(mut self, found: impl Into<Detail>, expected: impl Into<Detail>) -> Self {
         if let Self::Refused(refusal) = &mut self {
@@ -169,12 +170,12 @@ impl Error {
         self
     }
 
-    /// Which kind of error it is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                // by this project, of an unfinished key
+                // raised by this project for an unfinished key
                 io::ErrorKind::PermissionDenied if source.get_ref().is_some() => {
                     ErrorKind::Untrusted
                 }
@@ -201,7 +202,7 @@ impl Error {
         }
     }
 
-    /// The file or folder that it is about.
+    /// The file or folder concerned.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -221,7 +222,7 @@ impl Error {
         }
     }
 
-    /// What was found and expected, where it can be named.
+    /// The found and the expected value, if known.
     #[must_use]
     pub fn details(&self) -> Option<[Detail; 2]> {
         match self {
@@ -236,7 +237,7 @@ impl Error {
         }
     }
 
-    /// Whether the same work can succeed later: it failed for want of room on the disk or in memory.
+    /// Whether the same work can succeed later, because the disk or memory was full.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         use io::ErrorKind as Kind;
@@ -257,8 +258,8 @@ impl Error {
         }
     }
 
-    /// An error about a file, told by its own name instead of a temporary one, or the error of this crate that made its
-    /// bytes.
+    /// An error about `path`, which replaces the name of a temporary file; an error of this crate that occurred while
+    /// its bytes were made is returned as it is.
     pub(crate) fn file(path: &Path, source: WireError) -> Self {
         let path = path.to_owned();
         match source {
@@ -271,7 +272,7 @@ impl Error {
         }
     }
 
-    /// A scheme's error while a file was read or written.
+    /// An error of a scheme while a file was read or written.
     pub(crate) fn content(path: &Path, source: SchemeError) -> Self {
         match source.into_wire() {
             Ok(source) => Self::file(path, source),
@@ -294,7 +295,7 @@ impl Error {
         }
     }
 
-    /// Adds the file to a failure of a batch.
+    /// Adds the file to a batch's failure.
     pub(crate) fn in_file(self, file: &Path) -> Self {
         match self {
             Self::Batch { batch, source, .. } => Self::Batch {
@@ -307,7 +308,6 @@ impl Error {
     }
 }
 
-/// Names the file that an error is about.
 pub(crate) trait At<T> {
     fn at(self, path: &Path) -> Result<T>;
 }
@@ -334,7 +334,6 @@ pub(crate) fn malformed(what: &'static str, expected: &'static str) -> WireError
     WireError::Malformed { what, expected }
 }
 
-/// The kind of an error about the content of a file.
 fn in_file(error: &SchemeError) -> ErrorKind {
     match error.kind() {
         ErrorKind::Argument => ErrorKind::Damaged,
@@ -346,27 +345,23 @@ fn prefix(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| format!("{}: ", path.display()))
 }
 
-/// The error of a batch with too little noise left to trust it.
 pub(crate) fn too_noisy(batch: u64, found: f64, expected: f64) -> Error {
     let message =
         format!("batch {batch}: {found:.1} bits of noise left, expected at least {expected}");
     Error::refused(ErrorKind::Noise, message).with(found, expected)
 }
 
-/// The error of ciphertexts of another scheme than a program computes with.
 pub(crate) fn other_scheme(found: &str, expected: &str) -> Error {
     let message = format!("its ciphertexts are of set {found}, expected {expected}");
     let error = Error::refused(ErrorKind::Argument, message);
     error.with(found, expected).at("<memory>")
 }
 
-/// The error of a value that cannot be written.
 pub(crate) fn wrong_value(label: &str, expected: &str) -> Error {
     let message = format!("value {}: expected {expected}", quoted(label));
     Error::refused(ErrorKind::Argument, message).with(label, expected)
 }
 
-/// The error of a wrapped key for the direction of AES that `mode` does not use.
 pub(crate) fn other_direction(mode: Mode) -> Error {
     let needed = mode.direction();
     let [found, expected] = match needed {
@@ -380,7 +375,7 @@ pub(crate) fn other_direction(mode: Mode) -> Error {
     Error::refused(ErrorKind::Direction(needed), message)
 }
 
-/// A word of the caller between quotation marks, whose end is left out where it is long.
+/// Quotes a word of the caller; a long one is truncated.
 pub(crate) fn quoted(word: &str) -> String {
     const MAX_CHARS: usize = 80;
     let shown: String = word.chars().take(MAX_CHARS).collect();
@@ -390,8 +385,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// A text for people: characters that hide or reorder others (controls, format characters and line separators of
-/// Unicode) become escapes.
+/// Escapes characters that hide or reorder others: controls, format characters and line separators of Unicode.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -404,7 +398,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// The categories Cc, Cf, Zl and Zp of Unicode.
+/// The Unicode categories Cc, Cf, Zl and Zp.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -1,12 +1,11 @@
-//! The input of a run: AES ciphertexts, of files or memory, checked and cut into batches.
+//! The input of a run: AES ciphertexts from files or memory, checked and cut into batches.
 //!
 //! | module | content |
 //! |---|---|
-//! | `source` | bytes read by their place |
+//!  `source` | bytes read by offset |
 //! | `aes_input` | one part or many that share batches, checked before any work starts |
-//! | `part_meta` | what is public about a part: name, mode, tag, associated data |
-//! | `counters` | blocks that two parts would encrypt with the same counter |
-//! | `split`, `batch` | the cut into batches, and their blocks |
+//!  `part_meta` | public properties of a part: name, mode, tag, associated data |  `counters` | finds parts that would
+//! encrypt blocks with the same counter |  `split`, `batch` | the batches and their blocks |
 
 pub(crate) mod aes_input;
 pub(crate) mod batch;

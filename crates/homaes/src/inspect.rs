@@ -1,4 +1,4 @@
-//! What a file says about itself, and whether it is undamaged. Needs no secret.
+//! The content of a file and its checksums. Needs no secret.
 
 use crate::ShardName;
 use crate::bridge::lwe_file::LweFile;
@@ -17,35 +17,35 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// What [`inspect`] finds.
+/// The result of [`inspect`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// What the file holds.
+    /// Kind of the file.
     pub kind: Kind,
     /// Name of the parameter set.
     pub set_name: String,
-    /// The set, unless this program does not have it.
+    /// The set; `None` if this program does not have it.
     pub set: Option<Set>,
     /// Digest of the set's numbers.
     pub digest: [u8; 32],
-    /// Names the secret key that the file belongs to.
+    /// Identifies the secret key that the file belongs to.
     pub key_id: KeyId,
     /// Length of the file.
     pub file_bytes: u64,
     /// Number of records by tag.
     pub records: BTreeMap<u16, u64>,
-    /// What an `.hct` or `.hlw` file holds; `None` for other files and unknown sets.
+    /// The content of an `.hct` or `.hlw` file; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
-    /// What an `.hwk` file holds; `None` for other files and unknown sets.
+    /// The content of an `.hwk` file; `None` for other files and unknown sets.
     pub wrapped: Option<WrappedKeyInfo>,
-    /// Whose key results are under that come by a `.hbk` file, or are in an `.hlw` file; `None` for other files and unknown sets.
+    /// The key that an `.hbk` file leads to, or that an `.hlw` file is under; `None` for other files and unknown sets.
     pub end: Option<End>,
-    /// What it costs to try a passphrase, if the file is a secret key that is protected with one.
+    /// The cost of trying a passphrase, if the file is a secret key under one.
     pub protection: Option<KdfCost>,
-    /// What a `.hcs` file is.
+    /// The name of an `.hcs` file.
     pub shard: Option<ShardName>,
-    /// What a `.hcv` file holds; `None` for other files and unknown sets.
+    /// The content of an `.hcv` file; `None` for other files and unknown sets.
     pub values: Option<Vec<ValueMeta>>,
 }
 
@@ -53,11 +53,11 @@ pub struct Inspection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct End {
-    /// Names the key there: that of a set of TFHE, or a random one.
+    /// Identifies the key there: that of a TFHE set, or a random id.
     pub key_id: KeyId,
-    /// What it is, in words.
+    /// Describes the key in words.
     pub what: String,
-    /// The tag of the keys of a user of the crate `tfhe`.
+    /// The tag of a user's keys of the crate `tfhe`.
     pub tag: Option<Vec<u8>>,
 }
 
@@ -76,22 +76,24 @@ impl End {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Messages {
-    /// What they are the encryption of.
+    /// The message they encrypt.
     pub meta: Meta,
-    /// The scheme that evaluated AES, whose noise `steps` have: not the set's if the results crossed a bridge.
+    /// The scheme that evaluated AES, to which the noise in `steps` refers; differs from the set's if the results
+    /// crossed.
     pub evaluated_in: Scheme,
-    /// The worst of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no estimate of their noise.
+    /// The worst quality of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no noise
+    /// estimate.
     pub quality: Option<Quality>,
     /// log2 of the bound on the probability that any of them decrypts wrongly; `None` for an empty message.
     pub log2_p_fail: Option<f64>,
-    /// The steps of AES on them: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
+    /// The steps of AES: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
     pub steps: Vec<Step>,
 }
 
-/// Reads a file of any kind from front to back and verifies every checksum.
+/// Reads a file of any kind to its end and verifies every checksum.
 ///
 /// # Errors
-/// The first thing that is wrong with the file; a known set with another digest counts.
+/// The first fault of the file, including a known set with another digest.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     let path = path.as_ref();
     let open = || Reader::open_any(path).at(path);
@@ -142,7 +144,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 inspection.end = Some(End::new(header.key_id(), user));
                 inspection.messages = Some(messages);
             }
-            // under a passphrase it is longer, and cannot be looked into
+            // a protected key is longer, and encrypted
             Kind::SecretKey if inspection.protection.is_some() => {}
             Kind::SecretKey => check_length(path, &header, set.card().secret_key_bytes)?,
         }
@@ -150,7 +152,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     Ok(inspection)
 }
 
-/// Keys of a set have one length; with whole records of another number they would be of no use.
+/// All keys of a set have one length; more or fewer whole records would be useless.
 fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
     let found = header.file_bytes();
     if found == expected {
@@ -181,7 +183,6 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
     })
 }
 
-/// Where a bridge key leads.
 fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
     let params = set.params();
     let params: &dyn Any = &*params;

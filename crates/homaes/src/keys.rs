@@ -1,6 +1,6 @@
-//! Keys on disk: the secret key, the evaluation key, the wrapped AES key.
+//! Key files: the secret key, the evaluation key, the wrapped AES key.
 //!
-//! `create` reserves the output first, so that nothing is computed for a file that cannot be written; `open` checks
+//! `create` reserves the output first, so that nothing is computed for a file that cannot be written. `open` checks
 //! kind, set, digest and key id before it reads the rest.
 
 mod aes;
@@ -37,32 +37,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Name of the secret key within the folder of [`KeySet::create`].
+/// Name of the secret key in the folder of [`KeySet::create`].
 pub const SECRET_KEY_FILE: &str = "secret.hsk";
 
-/// Name of the evaluation key within the folder of [`KeySet::create`].
+/// Name of the evaluation key in the folder of [`KeySet::create`].
 pub const EVAL_KEY_FILE: &str = "eval.hek";
-/// Name of the bridge key beside the keys it was made with.
+/// Name of the bridge key, next to the keys it was made with.
 pub const BRIDGE_KEY_FILE: &str = "bridge.hbk";
 
-/// What a key is called in errors.
 const WRAPPED_KEY: &str = "wrapped key";
 
-/// What bytes without a file are called in errors.
+/// The path of bytes without a file, in errors.
 const MEMORY: &str = "<memory>";
 
-/// What is known of the file that a key was read from.
+/// Properties of the file that a key was read from.
 struct Origin {
     set: Set,
     header: Header,
-    /// The last one of the file.
+    /// The file's last one.
     checksum: [u8; CHECKSUM_BYTES],
-    /// Where it is, which no output may replace; the same if the process goes to another folder.
+    /// No output may replace the file. Absolute, so that it stays valid in another working folder.
     path: PathBuf,
 }
 
 impl Origin {
-    /// Reads a key where there is the memory for it; `checksum` is the last one of its file.
+    /// Reads a key if there is enough memory; `checksum` is the file's last one.
     fn read<R: Read + Send, K: Send>(
         reader: Reader<R>,
         set: Set,
@@ -84,7 +83,6 @@ impl Origin {
     }
 }
 
-/// What is wrong with a key in the making.
 fn made(source: SchemeError) -> Error {
     match source.is_cancelled() {
         true => Error::Cancelled,
@@ -96,7 +94,6 @@ fn open(path: &Path, kind: Kind) -> Result<Reader<File>> {
     Reader::open(path, kind).at(path)
 }
 
-/// The file of a key in memory.
 fn reader(bytes: &[u8], kind: Kind) -> Result<Reader<&[u8]>> {
     Reader::from_slice(bytes, kind).at(Path::new(MEMORY))
 }
@@ -105,7 +102,6 @@ fn set_of<R: Read>(reader: &Reader<R>) -> Result<Set> {
     Set::of_file(reader.path(), reader.header().set())
 }
 
-/// Writes a key's header and records.
 pub(crate) fn write(output: Output, key: &(impl Records + ?Sized)) -> Result<Container> {
     write_watched(output, key, &mut |_, _| ())
 }
@@ -121,7 +117,7 @@ fn write_watched(
     write_rest(file, key, tick)
 }
 
-/// Writes the records that are missing, a few made side by side; calls `tick` with the records written and all records.
+/// Writes the missing records, several made in parallel; calls `tick` with the records written and all records.
 fn write_rest(
     mut file: Container,
     key: &(impl Records + ?Sized),
@@ -142,14 +138,13 @@ fn write_rest(
     Ok(file)
 }
 
-/// The bytes of a key's file, unless it is cancelled.
 fn in_memory(
     key: &(impl Records + ?Sized),
     cancel: &Cancel,
 ) -> Result<Zeroizing<Vec<u8>>, SchemeError> {
     let header = key.header()?;
     let records = header.records();
-    // With its final capacity, so that no copy stays behind.
+    // final capacity, so that growing leaves no copies
     let mut bytes = Zeroizing::new(Vec::with_capacity(header.file_bytes() as usize));
     let mut writer = Writer::new(&mut *bytes, header)?;
     let pool = Pool::new(0);
@@ -165,12 +160,11 @@ fn in_memory(
     Ok(bytes)
 }
 
-/// The last checksum of a file in memory.
 fn last_checksum(file: &[u8]) -> [u8; CHECKSUM_BYTES] {
     file.last_chunk().copied().unwrap_or_default()
 }
 
-/// The first of these records, one for each thread.
+/// The first of these records, one per thread.
 fn some_records(
     key: &(impl Records + ?Sized),
     pool: &Pool,
@@ -183,7 +177,6 @@ fn some_records(
     })
 }
 
-/// Writes a secret key, under a passphrase if there is one.
 fn write_secret(
     output: Output,
     key: &dyn traits::SecretKey,
@@ -212,14 +205,14 @@ pub struct KeySet {
     pub eval: EvalKey,
 }
 
-/// Whether a secret key serves; `ErrorKind::UnfitKey` if another may.
+/// Checks a secret key; `ErrorKind::UnfitKey` asks for another.
 pub type Fits<'f> = &'f mut dyn FnMut(&SecretKey) -> Result<()>;
 
-/// Secret keys that are drawn until one fits, at most.
+/// Most secret keys drawn until one fits.
 const MOST_DRAWS: usize = 64;
 
 impl KeySet {
-    /// New keys, in memory only.
+    /// New keys in memory.
     ///
     /// # Errors
     /// [`Error::Random`], [`Error::Memory`], or [`Error::Keys`] if the set is unsound.
@@ -227,12 +220,12 @@ impl KeySet {
         Self::generate_fit(set, &mut |_| Ok(()))
     }
 
-    /// As [`generate`](Self::generate), with a secret key that `fits`: where that says `ErrorKind::UnfitKey`, others
-    /// are drawn, 64 at most. For keys that must serve more than their set asks for, such as a
-    /// [`BridgeKey`](crate::BridgeKey), of which one in three fits at worst.
+    /// As [`generate`](Self::generate), with a secret key that `fits`: up to 64 are drawn while it returns
+    /// `ErrorKind::UnfitKey`. For keys with a further purpose, such as a [`BridgeKey`](crate::BridgeKey), which at
+    /// least one in three fits.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate); those of `fits`.
+    /// As [`generate`](Self::generate), and those of `fits`.
     pub fn generate_fit(set: &Set, fits: Fits<'_>) -> Result<Self> {
         let mut rng = random::generator()?;
         Self::check_memory(set)?;
@@ -241,8 +234,8 @@ impl KeySet {
         Ok(Self { secret, eval })
     }
 
-    /// New keys in `folder`, which is made if it is missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
-    /// [`EVAL_KEY_FILE`]. Both appear or none: see [`KeyFolder`].
+    /// New keys in `folder`, which is created if missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
+    /// [`EVAL_KEY_FILE`]. [`KeyFolder::create`] says when both appear.
     ///
     /// # Errors
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
@@ -254,14 +247,13 @@ impl KeySet {
         Ok(Self { secret, eval })
     }
 
-    /// Refuses keys for which there is not the memory.
     fn check_memory(set: &Set) -> Result<()> {
         let eval_bytes = set.card().eval_key_bytes;
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))
     }
 }
 
-/// The client's key: wraps AES keys and decrypts results.
+/// The client's key, which wraps AES keys and decrypts results.
 pub struct SecretKey {
     pub(crate) key: Box<dyn traits::SecretKey>,
     id: KeyId,
@@ -306,10 +298,10 @@ impl SecretKey {
         })
     }
 
-    /// Reads a `.hsk` file that is not protected with a passphrase.
+    /// Reads a `.hsk` file without a passphrase.
     ///
     /// # Errors
-    /// `ErrorKind::Protected` if it is; the first thing that is wrong with the file.
+    /// `ErrorKind::Protected` if it has a passphrase; the first fault of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::of_reader(open(path, Kind::SecretKey)?, path)
@@ -326,21 +318,20 @@ impl SecretKey {
         Self::read(set, again, path, exposed)
     }
 
-    /// The bytes of the file of a new evaluation key.
+    /// The file of a new evaluation key.
     fn eval_bytes(&self, rng: &mut ChaCha20Rng, cancel: &Cancel) -> Result<Vec<u8>> {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let file = self.key.eval_file(seed).map_err(Error::Keys)?;
         let mut bytes = in_memory(&*file, cancel).map_err(made)?;
-        // not secret: it is not to be overwritten
+        // public, so it need not be overwritten
         Ok(std::mem::take(&mut *bytes))
     }
 
-    /// Reads a `.hsk` file that is protected with this passphrase.
+    /// Reads a `.hsk` file under this passphrase.
     ///
     /// # Errors
-    /// `ErrorKind::NotProtected`, `ErrorKind::WrongPassphrase`, `ErrorKind::Memory`; the first thing that is wrong with
-    /// the file.
+    /// `ErrorKind::NotProtected`, `ErrorKind::WrongPassphrase`, `ErrorKind::Memory`; the first fault of the file.
     pub fn unlock(path: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Self> {
         let path = path.as_ref();
         Self::unlock_reader(open(path, Kind::SecretKey)?, path, passphrase)
@@ -389,8 +380,8 @@ impl SecretKey {
         })
     }
 
-    /// Writes it to the file `path`, readable by the owner alone, under a passphrase if there is one; `force` allows to replace an
-    /// existing file. The bytes of a file that is replaced stay on the disk until they are written over.
+    /// Writes the key to the file `path`, readable by the owner alone, under a passphrase if `lock` has one. `force`
+    /// allows replacing an existing file, whose bytes stay on the disk until they are overwritten.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or `ErrorKind::Memory`.
@@ -403,10 +394,10 @@ impl SecretKey {
         write_secret(Output::replacing(path.as_ref(), force)?, &*self.key, lock)?.commit()
     }
 
-    /// Replaces its file `path` by one under another passphrase, or under none. As [`save`](Self::save), but the file must be of this key.
+    /// As [`save`](Self::save), but replaces a file of this key, to change or remove its passphrase.
     ///
     /// # Errors
-    /// As [`save`](Self::save); [`Error::File`] if another key has come to be there, which would be lost.
+    /// As [`save`](Self::save); [`Error::File`] if `path` holds another key, which would be lost.
     pub fn protect(
         &self,
         path: impl AsRef<Path>,
@@ -415,7 +406,7 @@ impl SecretKey {
         let path = path.as_ref();
         let output = Output::replacing(path, true)?;
         let file = write_secret(output, &*self.key, lock)?;
-        // As late as possible.
+        // as late as possible
         open(path, Kind::SecretKey)?.check_key(self.id()).at(path)?;
         file.commit()
     }
@@ -426,19 +417,19 @@ impl SecretKey {
         &self.set
     }
 
-    /// Names the key; everything made with it carries the same id. Not secret.
+    /// Identifies the key in everything made with it. Not secret.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether the file it came from is protected with a passphrase.
+    /// Whether its file has a passphrase.
     #[must_use]
     pub fn is_protected(&self) -> bool {
         self.protected
     }
 
-    /// Whether others than the owner could read the file it came from. Only known on Unix.
+    /// Whether users other than the owner could read its file. Known on Unix only.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
         self.exposed
@@ -458,11 +449,11 @@ fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::R
         .finish_non_exhaustive()
 }
 
-/// Whether others than the owner have access to the file at `path`; not where that cannot be told.
+/// Whether users other than the owner can access the file `path`; `false` if unknown.
 #[must_use]
 pub fn is_exposed(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
-    // opening a pipe would take what its writer has for the reader
+    // opening a pipe would consume its content
     path.is_file() && File::open(path).is_ok_and(|file| readable_by_others(&file))
 }
 

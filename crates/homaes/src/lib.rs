@@ -1,8 +1,8 @@
-//! AES ciphertexts in, FHE ciphertexts out: the library behind the command `homaes`.
+//! The library behind the command `homaes` turns AES ciphertexts into FHE ciphertexts.
 //!
-//! A client encrypts data with AES, which is small and fast, and its AES key once under FHE. A server that holds the AES
-//! ciphertext, the wrapped key and an evaluation key turns them into FHE ciphertexts of the data without seeing key or
-//! data: it runs AES under encryption.
+//! A client encrypts data with AES, which is small and fast, and its AES key once under FHE. A server that holds the
+//! AES ciphertext, the wrapped key and an evaluation key evaluates AES under encryption. The results are FHE
+//! ciphertexts of the data; the server sees neither key nor data.
 //!
 //! ```
 //! use homaes::{AesKey, AesFile, KeySet, Mode, Output, Set, Transcipher, WrappedKey, WrapOptions};
@@ -29,25 +29,26 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `run` | runs: the pipeline (`run/evaluate.rs` is the place to start reading), plans, shards, runs that continue after a stop |
-//! | `programs` | programs on results and the files of their values; searching for public patterns |
-//! | `decrypt` | from results back to bytes; what is checked on the way: the tag of a GCM message, what is expected of it, the replay log |
-//! | `bridge` | results that leave BGV for TFHE: the key, files of LWE ciphertexts, values of the crate `tfhe` |
+//! | `run` | runs: the pipeline (start reading at `run/evaluate.rs`), plans, shards, resumed runs |
+//! | `programs` | programs on results and the files of their values; the search for public patterns |
+//! | `decrypt` | from results to bytes, with the checks of GCM tag, expectations and replay log |
+//! | `bridge` | from BGV to TFHE: the bridge key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `keys` | key files, folders of keys, passphrases and the AES key; the operating system's randomness |
-//! | `results` | what stands in a file of results, and how it is read; what a run measured |
-//! | `input` | validated input, of files or memory, one part or many, cut into batches |
-//! | `machine` | as many threads as there can be; jobs that fit into memory and on the disk |
-//! | `scheme` | the list of schemes, and their parameter sets; the processor or GPUs; how far ciphertexts are from failing |
+//! | `results` | files of results and their readers; the measurements of a run |
+//! | `input` | validated input, from files or memory, one part or many, cut into batches |
+//! | `machine` | threads, memory and disk space |
+//! | `scheme` | the schemes and their parameter sets; processor and GPUs |
 //! | `output` | files that appear whole or not at all |
-//! | `error` | what went wrong, and where |
+//! | `error` | errors and their kinds |
 //!
-//! Each folder imports only from folders below it in this table; `inspect`, what a file says about itself, imports from all.
+//! Each folder imports only from folders below it in this table; `inspect` imports from all.
 //!
-//! Nothing is left behind by a run that fails. A program that is about to exit on a signal calls [`interrupt`] first.
+//! A failed run leaves no files unless it is resumable. A program that is about to exit on a signal calls [`interrupt`]
+//! first.
 
 #![forbid(unsafe_code)]
 
-/// `Debug` of a type by the named ones of its fields.
+/// Implements `Debug` with the named fields only.
 macro_rules! debug_by {
     ($type:ty, $name:literal, $($field:ident),+) => {
         impl core::fmt::Debug for $type {

@@ -1,4 +1,4 @@
-//! What the machine has to offer: threads, memory, space on disks.
+//! Threads, memory and disk space of the machine.
 
 pub(crate) mod disk;
 pub(crate) mod memory;

@@ -1,7 +1,6 @@
-//! Output that appears whole or not at all, also when the program is stopped by a signal.
+//! Outputs appear whole or not at all, even if a signal stops the program.
 //!
-//! Files get their names only while [`GATE`] is held. [`interrupt`] takes it and never gives it back, so no file appears
-//! after it.
+//! Files get their names only under [`GATE`]. [`interrupt`] takes the gate and keeps it, so no file appears afterwards.
 
 mod folder;
 
@@ -20,27 +19,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroizing;
 
-/// Held while names appear.
 static GATE: Mutex<Gate> = Mutex::new(Gate {
     completed: 0,
     folders: Vec::new(),
 });
 
 struct Gate {
-    /// Outputs of this process that are complete.
+    /// Completed outputs of this process.
     completed: usize,
-    /// Folders made for outputs that are not there yet, the innermost first.
+    /// Folders made for outputs that do not exist yet, innermost first.
     folders: Vec<PathBuf>,
 }
 
 fn gate() -> MutexGuard<'static, Gate> {
-    // Both are sound after a panic elsewhere.
+    // both fields are valid after a panic elsewhere
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes every unfinished output of this process and lets no further one appear: the last call before an exit on a
-/// signal. Outputs that are being completed at this moment are completed first; the result is how many outputs this
-/// process has completed in all.
+/// Removes every unfinished output of this process and prevents further ones: the last call before an exit on a signal.
+/// Outputs that are being completed are completed first. Returns how many outputs this process has completed.
 ///
 /// Call it from a thread, not inside a signal handler. Threads that write outputs block from then on.
 pub fn interrupt() -> usize {
@@ -52,14 +49,14 @@ pub fn interrupt() -> usize {
     completed
 }
 
-/// What names end with of what runs that go on have beside their outputs.
+/// Suffixes of the files that resumable runs keep beside their outputs.
 pub(crate) const PART: &str = ".homaes-part";
 pub(crate) const JOURNAL: &str = ".homaes-journal";
-/// And complete ones.
+/// Suffix of the file beside a complete output.
 pub(crate) const DONE: &str = ".homaes-done";
 
-/// Whether a file has the name of an output in the making, or of what a run that goes on has beside it. Such files are no
-/// messages: later runs replace them.
+/// Whether a file has the name of an unfinished output, or of a file that a resumable run keeps beside its output. Such
+/// files are no messages, because later runs replace them.
 #[must_use]
 pub fn is_unfinished_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
@@ -67,7 +64,7 @@ pub fn is_unfinished_name(name: &OsStr) -> bool {
     is_temporary_name(name) || beside(PART) || beside(JOURNAL) || beside(DONE)
 }
 
-/// Refuses a file with such a name, for an output or an input: a later run, or the run itself, would remove it.
+/// Refuses such a name for an output or an input, because this run or a later one would remove the file.
 pub(crate) fn refuse_unfinished_name(path: &Path) -> Result<()> {
     match path.file_name().is_some_and(is_unfinished_name) {
         true => {
@@ -79,10 +76,9 @@ pub(crate) fn refuse_unfinished_name(path: &Path) -> Result<()> {
     }
 }
 
-/// What files of client keys of the crate `tfhe` have in their first bytes, after the versions of the format.
+/// Occurs at the start of client key files of the crate `tfhe`, after the format's versions.
 const CLIENT_KEY: &[u8] = b"high_level_api::ClientKey";
 
-/// Whether a file starts as a client key of the crate `tfhe`.
 fn is_client_key(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(128).read_to_end(&mut head));
@@ -92,7 +88,7 @@ fn is_client_key(path: &Path) -> bool {
             .any(|part| part == CLIENT_KEY)
 }
 
-/// Refuses a path at which a secret key is, which `force` would replace.
+/// Refuses a path with a secret key, which `force` would replace.
 pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
     let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_client_key(path);
     let held = force && path.is_file() && is_key();
@@ -104,7 +100,7 @@ pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
     }
 }
 
-/// Refuses an output that is one of the files that are read: to replace it, even by `force`, destroys what is read.
+/// Refuses an output that is one of the files that are read, because replacing it, even by `force`, destroys that file.
 ///
 /// # Errors
 /// [`Error::OwnInput`].
@@ -125,7 +121,7 @@ pub fn refuse_own_input<'p>(
     }
 }
 
-/// Runs `complete`, which gives `count` outputs their names: together, as far as an [`interrupt`] is concerned.
+/// Runs `complete`, which names `count` outputs; an [`interrupt`] comes before or after all of them.
 pub(crate) fn completing<T, E>(
     count: usize,
     complete: impl FnOnce() -> Result<T, E>,
@@ -136,18 +132,17 @@ pub(crate) fn completing<T, E>(
     Ok(done)
 }
 
-/// A file that gets its name when it is complete, and is gone if it is dropped before.
+/// A file that gets its name when it is complete, and is removed if it is dropped before.
 ///
-/// Reserve outputs before long work: an existing file or an unwritable folder is found here.
+/// Reserve outputs before long work, to find an existing file or an unwritable folder early.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     sink: Sink,
-    /// Whether it must not take the place of a secret key.
+    /// Whether it must not replace a secret key.
     spares: bool,
 }
 
-/// Where the bytes go.
 enum Sink {
     File(AtomicFile),
     Buffered(BufferedOutput),
@@ -155,12 +150,12 @@ enum Sink {
     Stream(Box<dyn Write + Send>),
 }
 
-/// Where an output in memory is when it is complete.
+/// Receives the bytes of a complete output in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Buffer(Arc<Mutex<Vec<u8>>>);
 
 impl Buffer {
-    /// Its bytes: none before it is complete, and after they were taken.
+    /// Takes the bytes; empty before the output is complete and after an earlier call.
     #[must_use]
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -183,7 +178,8 @@ impl core::fmt::Debug for Sink {
 }
 
 impl Output {
-    /// Reserves `path`; `force` allows to replace an existing file, but no secret key. The new file allows no more than the old one did.
+    /// Reserves `path`; `force` allows replacing an existing file, but no secret key. The new file has no more
+    /// permissions than the old one.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`], [`Error::HoldsSecretKey`] or [`Error::Io`].
@@ -192,11 +188,8 @@ impl Output {
         Self::sparing(path.as_ref(), OutputOptions { force, private })
     }
 
-    /// As [`create`](Self::create), readable and writable by the owner alone (mode 0600 on Unix) from the first byte on: for
-    /// plaintexts and keys.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
+    /// As [`create`](Self::create), readable and writable by the owner alone (mode 0600 on Unix) from the first byte
+    /// on, for plaintexts and keys.
     pub fn private(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = true;
         Self::sparing(path.as_ref(), OutputOptions { force, private })
@@ -237,8 +230,8 @@ impl Output {
         }
     }
 
-    /// An output without a file: it is held in memory, overwritten when dropped, and goes to `writer` when it is
-    /// complete. `name` names it in errors. For messages, which are secret and must be whole.
+    /// An output held in memory, overwritten when dropped, and given to `writer` when complete. `name` names it in
+    /// errors. For messages, which are secret and must be whole.
     pub fn held(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
         let held = BufferedOutput {
             parts: Vec::new(),
@@ -247,7 +240,7 @@ impl Output {
         Self::without_file(name, Sink::Buffered(held))
     }
 
-    /// An output in memory: it is in the buffer when it is complete. For ciphertexts; it is not overwritten when it is dropped.
+    /// An output in memory, which the buffer receives when it is complete. For ciphertexts: it is not overwritten.
     #[must_use]
     pub fn memory() -> (Self, Buffer) {
         let buffer = Buffer::default();
@@ -255,19 +248,19 @@ impl Output {
         (Self::without_file("<memory>", sink), buffer)
     }
 
-    /// An output that goes to `writer` while it is made: of a run that fails, the first part is there. The header of a `.hct` file says how long it is, so that
-    /// a reader notices. `name` names it in errors.
+    /// An output that streams to `writer`; a failed run leaves its first part. The header of a `.hct` file states the
+    /// length, so a reader notices. `name` names the output in errors.
     pub fn stream(name: impl Into<PathBuf>, writer: impl Write + Send + 'static) -> Self {
         Self::without_file(name, Sink::Stream(Box::new(writer)))
     }
 
-    /// Whether it is a file, or will be.
+    /// Whether it is a file.
     #[must_use]
     pub fn is_file(&self) -> bool {
         matches!(self.sink, Sink::File(_))
     }
 
-    /// Where the file will be, with links resolved; the name of an output without a file.
+    /// The file's path with links resolved, or the name of an output without a file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -279,13 +272,13 @@ impl Output {
         matches!(other.sink, Sink::File(_)) && self.is_at(&other.path)
     }
 
-    /// Whether it will be the file at `path`, links to the file itself not followed.
+    /// Whether it will be the file at `path`; a link at `path` itself is not followed.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         self.is_file() && is_one_place(&self.path, path)
     }
 
-    /// As [`refuse_own_input`]; what is no file replaces none.
+    /// As [`refuse_own_input`]; an output without a file replaces nothing.
     pub(crate) fn refuse_own_input<'p>(
         &self,
         inputs: impl IntoIterator<Item = &'p Path>,
@@ -296,13 +289,12 @@ impl Output {
         }
     }
 
-    /// As [`create`](Self::create) or [`private`](Self::private), under a name that stays when the run is stopped: opened
-    /// again, what was written is there. Replaces nothing.
+    /// As [`create`](Self::create) or [`private`](Self::private), under a name that stays when the run is stopped and
+    /// whose content the next run finds. Replaces nothing.
     pub(crate) fn resumed(path: &Path, private: bool) -> Result<Self> {
         Self::resumed_as(path, false, private, unfinished_path)
     }
 
-    /// The same under the name that `unfinished` gives.
     pub(crate) fn resumed_as(
         path: &Path,
         force: bool,
@@ -315,14 +307,14 @@ impl Output {
         let options = OutputOptions { force, private };
         Self::reserve(path, !private, || {
             AtomicFile::resume_as(path, options, unfinished).map_err(|source| match source {
-                // named by its own path: it is there to be removed
+                // the user must find this file to remove it
                 WireError::Io { path, source } => Error::io(&path, source),
                 source => Error::file(path, source),
             })
         })
     }
 
-    /// Refuses to take the place of a secret key that has come to be there meanwhile.
+    /// Refuses to replace a secret key that appeared meanwhile.
     fn spare(&self) -> Result<()> {
         match &self.sink {
             Sink::File(file) if self.spares => spare_secret_key(&self.path, file.replaces()),
@@ -330,14 +322,14 @@ impl Output {
         }
     }
 
-    /// Goes on with a container of which `front` is there; without it, starts one.
+    /// Continues a container after `front`, or starts one.
     pub(crate) fn rest_of(mut self, header: Header, front: Option<&Front>) -> Result<Container> {
         let path = self.path.clone();
         if self.is_file() || front.is_some() {
             self.cut(front.map_or(0, Front::bytes))?;
         }
         if let Sink::Memory(bytes, _) = &mut self.sink {
-            // all of it now, so that nothing is moved while it grows
+            // reserved at once, so that growing moves nothing
             let wanted = header.file_bytes();
             let len = usize::try_from(wanted).unwrap_or(usize::MAX);
             let room = bytes.try_reserve_exact(len);
@@ -350,12 +342,11 @@ impl Output {
         Ok(Container { writer, path })
     }
 
-    /// Starts a container of this project.
     pub(crate) fn container(self, header: Header) -> Result<Container> {
         self.rest_of(header, None)
     }
 
-    /// Gives up all but the first `bytes` of a [`resumed`](Self::resumed) file, and goes on writing after them.
+    /// Truncates a [`resumed`](Self::resumed) file to `bytes`, where writing continues.
     pub(crate) fn cut(&mut self, bytes: u64) -> Result<()> {
         match &mut self.sink {
             Sink::File(file) => file.cut(bytes).at(&self.path),
@@ -363,7 +354,7 @@ impl Output {
         }
     }
 
-    /// Writes what there is of a file to the disk.
+    /// Writes a file's content to the disk.
     pub(crate) fn sync_data(&mut self) -> Result<()> {
         match &mut self.sink {
             Sink::File(file) => file.sync_data().at(&self.path),
@@ -371,7 +362,7 @@ impl Output {
         }
     }
 
-    /// What is there of a [`resumed`](Self::resumed) file.
+    /// The content of a [`resumed`](Self::resumed) file.
     pub(crate) fn written(&self) -> Result<fs::File> {
         match &self.sink {
             Sink::File(file) => file.written().at(&self.path),
@@ -384,7 +375,7 @@ impl Output {
         Error::io(&self.path, source)
     }
 
-    /// The file, of which everything was written.
+    /// The completely written file.
     pub(crate) fn whole(self) -> Result<AtomicFile> {
         match self.sink {
             Sink::File(file) => Ok(file),
@@ -392,10 +383,10 @@ impl Output {
         }
     }
 
-    /// Gives the file its name, or hands over what was held: it is complete.
+    /// Names the file, or hands over the held bytes: the output is complete.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::HoldsSecretKey`] if something has come to be there meanwhile, [`Error::Io`].
+    /// [`Error::AlreadyExists`] or [`Error::HoldsSecretKey`] if such a file appeared meanwhile, [`Error::Io`].
     pub fn commit(self) -> Result<()> {
         self.spare()?;
         let Self { path, sink, .. } = self;
@@ -413,8 +404,8 @@ impl Output {
         }
     }
 
-    /// Completes this output and then `second`, which must be a file: together, as far as an [`interrupt`] is concerned. If the
-    /// second fails, the first is removed; what was handed over cannot be taken back.
+    /// Completes this output and then `second`, which must be a file; an [`interrupt`] comes before or after both. If
+    /// the second fails, the first is removed, unless it was handed over.
     pub(crate) fn commit_with(self, second: Self) -> Result<()> {
         if !self.is_file() {
             self.commit()?;
@@ -427,7 +418,7 @@ impl Output {
         completing(2, || {
             first.commit().at(&path)?;
             second.commit().map_err(|source| {
-                // The first error is the one to report.
+                // the first error is reported
                 let _ = fs::remove_file(&path);
                 Error::file(&second_path, source)
             })
@@ -435,7 +426,8 @@ impl Output {
     }
 }
 
-/// Whether two paths name one file. Their folders must exist, the file need not; links to the file itself are not followed.
+/// Whether two paths name one file. The folders must exist, the file need not; a link at the path itself is not
+/// followed.
 pub(crate) fn is_one_place(a: &Path, b: &Path) -> bool {
     match (absolute(a), absolute(b)) {
         (Some(a), Some(b)) => a == b,
@@ -443,13 +435,11 @@ pub(crate) fn is_one_place(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// The path of a file that need not exist, in a folder that does.
 fn absolute(path: &Path) -> Option<PathBuf> {
     let folder = folder_of(path).canonicalize().ok()?;
     Some(folder.join(path.file_name()?))
 }
 
-/// The folder that a file is in, by its path.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -457,12 +447,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Bytes of one part of what is held.
 const PART_BYTES: usize = 1 << 16;
 
-/// Bytes that wait until all of them are there.
 struct BufferedOutput {
-    /// Each of [`PART_BYTES`] and never larger, so that no copy of it is left behind.
+    /// Each has the capacity [`PART_BYTES`] from the start, so that growing leaves no copies.
     parts: Vec<Zeroizing<Vec<u8>>>,
     writer: Box<dyn Write + Send>,
 }
@@ -514,7 +502,6 @@ impl Write for Output {
     }
 }
 
-/// An [`Output`] with a header and records.
 pub(crate) struct Container {
     writer: Writer<Output>,
     path: PathBuf,
@@ -525,12 +512,10 @@ impl Container {
         self.writer.header()
     }
 
-    /// The checksum of the last record.
     pub(crate) fn checksum(&self) -> [u8; CHECKSUM_BYTES] {
         self.writer.checksum()
     }
 
-    /// Writes what there is of a file to the disk.
     pub(crate) fn sync_data(&mut self) -> Result<()> {
         self.writer.output().sync_data()
     }
@@ -539,19 +524,17 @@ impl Container {
         self.writer.write_record(tag, index, body).at(&self.path)
     }
 
-    /// Gives the file its name.
     pub(crate) fn commit(self) -> Result<()> {
         let Self { writer, path } = self;
         let output = writer.finish().at(&path)?;
         output.commit()
     }
 
-    /// Records that are not yet written.
     pub(crate) fn records_left(&self) -> u64 {
         self.writer.records_left()
     }
 
-    /// The file, complete and on the disk, still without its name.
+    /// The complete file, on the disk but without its name.
     pub(crate) fn synced(self) -> Result<AtomicFile> {
         let Self { writer, path } = self;
         let output = writer.finish();
@@ -577,7 +560,7 @@ mod tests {
         file.commit().unwrap();
         drop(folder);
         assert!(deep.join("f").exists());
-        // nor is one made below a file
+        // nor is a folder made below a file
         assert!(Folder::create(&deep.join("f/a")).is_err());
         assert!(Output::create(deep.join("f/a"), false).is_err());
         assert!(deep.join("f").exists());

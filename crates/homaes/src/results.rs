@@ -1,10 +1,9 @@
-//! Results: what stands in `.hct` and `.hlw` files, and how it is read.
+//! The content of `.hct` and `.hlw` files.
 //!
 //! | module | content |
 //! |---|---|
-//! | `meta` | the records beside the ciphertexts |
-//! | `ciphertexts` | the ciphertexts, batch by batch, from wherever they come |
-//! | `report` | what a run measured |
+//!  `meta` | the records other than ciphertexts |  `ciphertexts` | the ciphertexts, batch by batch, from any source |
+//! `report` | the measurements of a run |
 
 pub(crate) mod ciphertexts;
 pub(crate) mod meta;

@@ -1,12 +1,12 @@
-//! Runs: keys and a message in, a file of results out, whole, in parts that many workers evaluate, or resumed after a stop.
+//! Runs turn keys and a message into a file of results, whole, in shards for many workers, or resumed after a stop.
 //!
 //! | module | content |
 //! |---|---|
-//! | `evaluate` | the pipeline, batch by batch: the place to start reading |
+//!  `evaluate` | the pipeline, batch by batch: start reading here |
 //! | `transcipher` | a run from file to file |
-//! | `plan` | the file that a run will write, known before it starts, and in the making |
+//!  `plan` | the file that a run will write, known before it starts |
 //! | `resume` | runs that continue after a stop |
-//! | `shard` | batches evaluated apart, and the file that all of them make |
+//!  `shard` | batches evaluated separately, and the file they form |
 
 mod evaluate;
 mod plan;

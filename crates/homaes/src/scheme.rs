@@ -1,6 +1,5 @@
-//! The schemes and their parameter sets.
-//!
-//! To add a scheme: a crate with the implementations of [`homaes_scheme::traits`], and a line in `schemes!` below.
+//! The schemes and their parameter sets. A new scheme needs a crate that implements [`homaes_scheme::traits`] and a
+//! line in `schemes!` below.
 
 #[cfg(test)]
 pub(crate) mod conformance;
@@ -21,8 +20,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Declares the schemes: `Name in module: "documentation";`, after the condition of a cargo feature if it has one. `SCHEME` of
-/// the crate or module is the entry.
+/// Declares the schemes: `Name in module: "documentation";`, after a `#[cfg]` if the scheme needs a cargo feature. The
+/// crate or module defines the entry `SCHEME`.
 macro_rules! schemes {
     ($($(#[cfg($cfg:meta)])? $name:ident in $module:ident: $doc:literal;)+) => {
         /// The FHE schemes.
@@ -62,38 +61,38 @@ impl Scheme {
         self.entry().name
     }
 
-    /// The set to take for data that matter.
+    /// The set for data that matter.
     #[must_use]
     pub fn default_set(self) -> &'static str {
         (self.entry().sets)()[0]
     }
 
-    /// Its ways of evaluating AES, if there is more than one.
+    /// Its ways of evaluating AES, if there are several.
     #[must_use]
     pub fn variants(self) -> &'static [Variant] {
         self.entry().variants
     }
 
-    /// What its noise figures are.
+    /// The meaning of its noise figures.
     #[must_use]
     pub fn noise_terms(self) -> NoiseTerms {
         self.entry().noise_terms
     }
 
-    /// What its speed is measured by.
+    /// The operation that its speed is compared with.
     #[must_use]
     pub fn reference_op(self) -> ReferenceOp {
         self.entry().reference_op
     }
 
-    /// Multiplications that ciphertexts of `level` allow; `None` if the scheme bootstraps, so that nothing runs out.
+    /// Multiplications that ciphertexts of `level` allow; `None` without such a limit, because the scheme bootstraps.
     #[must_use]
     pub fn multiplications_left(self, level: usize) -> Option<usize> {
         let has_levels = self.entry().has_levels;
         has_levels.then(|| level.saturating_sub(1))
     }
 
-    /// Blocks that show what it can do in seconds; `None` for a full batch.
+    /// Blocks that show its strength in seconds; `None` for a full batch.
     #[must_use]
     pub fn blocks_to_show(self) -> Option<u64> {
         self.entry().blocks_to_show
@@ -109,7 +108,7 @@ impl Scheme {
         (self.entry().batches_in_flight)(threads)
     }
 
-    /// Memory that a key takes, at least, whose file has `file_bytes`.
+    /// Lower bound on the memory for a key whose file has `file_bytes`.
     pub(crate) fn memory_of_key(self, kind: homaes_wire::Kind, file_bytes: u64) -> u64 {
         (self.entry().memory_of_key)(kind, file_bytes)
     }
@@ -163,12 +162,11 @@ impl Set {
         }))
     }
 
-    /// Every set that is sound, as all are that are declared.
+    /// Every sound set; all declared sets are.
     fn all() -> impl Iterator<Item = Self> {
         Self::names().into_iter().filter_map(Self::find).flatten()
     }
 
-    /// The set that a file names.
     pub(crate) fn of_file(path: &Path, name: &str) -> Result<Self> {
         let set = Self::find(name).ok_or_else(|| {
             let expected = Self::names().join(", ");
@@ -192,7 +190,7 @@ impl Set {
         self.scheme
     }
 
-    /// What it is for. Only [`Purpose::Secure`] sets protect anything.
+    /// Its purpose. Only [`Purpose::Secure`] sets protect anything.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
         self.card.purpose
@@ -204,7 +202,7 @@ impl Set {
         self.purpose() == Purpose::Secure
     }
 
-    /// Everything known about it.
+    /// All facts about it.
     #[must_use]
     pub fn card(&self) -> &SetCard {
         &self.card
@@ -216,30 +214,28 @@ impl Set {
         self.params.layouts()
     }
 
-    /// Most AES blocks evaluated together in `layout`.
-    ///
-    /// BGV fills up a batch that has fewer, at the cost of a full one; in TFHE it costs less and takes less space.
+    /// Most AES blocks evaluated together in `layout`. In BGV a smaller batch costs as much as a full one, in TFHE it
+    /// takes less time and space.
     #[must_use]
     pub fn blocks_per_batch(&self, layout: Layout) -> u64 {
         self.params.blocks_per_batch(layout)
     }
 
-    /// AES blocks that show what the set can do: what the scheme is best at, in seconds. A full batch of BGV, a single
-    /// block of TFHE.
+    /// AES blocks that show the strength of the set in seconds: a full batch of BGV, a single block of TFHE.
     #[must_use]
     pub fn default_blocks(&self, layout: Layout) -> u64 {
         let few = self.scheme.blocks_to_show();
         few.unwrap_or_else(|| self.blocks_per_batch(layout))
     }
 
-    /// Most multiplications that AES with keys of `size` can leave on its output in `layout`; `None` if the set carries
-    /// no such AES. 0 in TFHE, whose output has no levels: see [`Scheme::multiplications_left`].
+    /// Most multiplications that AES with keys of `size` can leave on its output in `layout`; `None` if the set does
+    /// not support such keys. 0 in TFHE, whose output has no levels: see [`Scheme::multiplications_left`].
     #[must_use]
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
         self.params.levels_left(layout, size)
     }
 
-    /// The sizes of AES keys that it carries in one of its layouts.
+    /// The AES key sizes that it supports in one of its layouts.
     #[must_use]
     pub fn key_sizes(&self) -> Vec<KeySize> {
         let carries = |size: &KeySize| {
@@ -249,13 +245,12 @@ impl Set {
         KeySize::ALL.into_iter().filter(carries).collect()
     }
 
-    /// The name of the scheme's set for AES keys of `size`: a secure one if there is one, with the smallest evaluation
-    /// key.
+    /// The name of the scheme's set for AES keys of `size` with the smallest evaluation key, a secure set if possible.
     #[must_use]
     pub fn for_key_size(scheme: Scheme, size: KeySize) -> Option<&'static str> {
         let own = |name: &&str| Scheme::of_set(name) == Some(scheme);
         let sets = Self::names().into_iter().filter(own);
-        // one at a time: parameters take memory
+        // one at a time, because parameters take memory
         let sets = sets.filter_map(Self::find).flatten();
         let fits = sets.filter(|set| set.key_sizes().contains(&size));
         let best = fits.map(|set| (!set.is_secure(), set.card.eval_key_bytes, set.name()));
@@ -268,13 +263,12 @@ impl Set {
         self.params.digest()
     }
 
-    /// Refuses a file of another set, or of another secret key.
+    /// Refuses a file of another set or another secret key.
     pub(crate) fn check_own<R: Read>(&self, file: &Reader<R>, key: KeyId) -> Result<()> {
         let set = file.check_set(self.name(), self.digest());
         set.and_then(|()| file.check_key(key)).at(file.path())
     }
 
-    /// It, as files and errors name it.
     pub(crate) fn id(&self) -> SetId<'_> {
         SetId::new(self.name(), self.digest())
     }
@@ -283,7 +277,7 @@ impl Set {
         self.params.clone()
     }
 
-    /// Memory of a GPU that an evaluation in `layout` takes, some batches at once; `None` if it is not done on GPUs.
+    /// GPU memory for an evaluation in `layout`, with several batches at once; `None` if GPUs do not evaluate it.
     #[must_use]
     pub fn gpu_memory(&self, layout: Layout) -> Option<u64> {
         self.params.gpu_memory(layout)
@@ -296,8 +290,7 @@ impl fmt::Debug for Set {
     }
 }
 
-/// The name that is meant by one without its scheme, by a part of it, or by one with a few wrong letters; the first of
-/// several.
+/// The first name that contains `name`, or differs from it by the scheme or a few letters.
 fn nearest(name: &str, names: &[&'static str]) -> Option<&'static str> {
     const LONGEST: usize = 40;
     if name.len() > LONGEST {
@@ -316,7 +309,7 @@ fn nearest(name: &str, names: &[&'static str]) -> Option<&'static str> {
     near.filter(|set| steps(set) <= 3.min(name.len() / 2))
 }
 
-/// Letters to change, add or remove, to make one word of the other.
+/// The edit distance of two words.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

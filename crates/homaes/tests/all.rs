@@ -1,5 +1,4 @@
-//! Tests of the library's public API, linked as one program. `homaes-cli/tests/files.rs` checks that every file is
-//! named here.
+//! Tests of the library's public API, linked as one program.
 
 mod cancel;
 mod ciphertexts;

@@ -8,7 +8,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Cancels a run of `blocks` blocks after each of these times; returns the longest time that one then took to end.
+/// Cancels a run of `blocks` blocks after each of these times; returns the longest time until a run ended.
 fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let keys = keys(set);
@@ -56,7 +56,7 @@ fn a_cancelled_run_leaves_nothing() {
     }
 }
 
-/// A `Cancel` that was replaced by another does not end the run, nor do circuits keep the first one.
+/// A replaced `Cancel` does not end the run, and circuits do not keep the first one.
 #[test]
 fn a_replaced_cancel_has_no_effect() {
     for set in ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"] {

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of the message: three batches.
+/// Three batches.
 const BYTES: usize = 16 * 40 - 5;
 
 impl World {
@@ -36,7 +36,7 @@ impl World {
         })
     }
 
-    /// The results of a message as a merge of shards; `change` is called with each shard.
+    /// Merges shards into results; `change` is called with each shard.
     fn merge<'w>(
         &'w self,
         message: impl Into<AesInput>,
@@ -69,7 +69,6 @@ impl Read for Slow<'_> {
     }
 }
 
-/// Fails where the bytes end.
 struct Broken<'b>(&'b [u8]);
 
 impl Read for Broken<'_> {
@@ -113,7 +112,7 @@ fn every_source_gives_the_same_error() {
         let errors = world.refused(&bad);
         assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
     }
-    // the length of a stream is known at its end only, so texts differ
+    // the length of a stream is known only at its end, so texts differ
     for cut in [0, 20, 100, 2000, good.len() / 2, good.len() - 1] {
         for text in world.refused(&good[..cut]) {
             let words = ["truncated: found ", "for a header"];

@@ -23,7 +23,6 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Keys of `bgv/toy-255` in memory.
     pub(crate) fn new() -> Self {
         Self::of("bgv/toy-255", &WrapOptions::default())
     }
@@ -69,14 +68,12 @@ impl World {
         run.reproducible(true)
     }
 
-    /// The bytes of a file of results.
     pub(crate) fn results(&self, message: impl Into<AesInput>) -> Vec<u8> {
         let (output, buffer) = Output::memory();
         self.transcipher().run(message, output).unwrap();
         buffer.take()
     }
 
-    /// What such bytes decrypt to.
     pub(crate) fn decrypt(
         &self,
         results: &[u8],
@@ -128,7 +125,6 @@ pub(crate) fn message(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * i / 7 + len) as u8).collect()
 }
 
-/// `message` under AES-128-CTR with [`KEY`].
 pub(crate) fn ctr(iv: Block, message: &[u8]) -> Vec<u8> {
     let mut text = message.to_vec();
     ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &iv.into()).apply_keystream(&mut text);
@@ -139,7 +135,6 @@ pub(crate) fn memory(bytes: impl Into<Vec<u8>>, mode: Mode) -> AesFile {
     AesFile::of(Memory::new(bytes.into(), "m"), mode).unwrap()
 }
 
-/// `message` under AES-128-CTR with [`KEY`] and [`IV`].
 pub(crate) fn part(message: &[u8]) -> AesFile {
     memory(ctr(IV, message), Mode::Ctr { iv: IV })
 }
@@ -147,7 +142,6 @@ pub(crate) fn part(message: &[u8]) -> AesFile {
 /// Tag, index, body.
 pub(crate) type Record = (u16, u64, Vec<u8>);
 
-/// What a header says beside its lengths.
 pub(crate) type Claims<'c> = (Kind, &'c str, [u8; 32], KeyId);
 
 pub(crate) fn records(path: &Path) -> Vec<Record> {
@@ -164,7 +158,6 @@ pub(crate) fn records(path: &Path) -> Vec<Record> {
     records
 }
 
-/// A file of these records, with correct checksums.
 pub(crate) fn forged((kind, set, digest, id): Claims<'_>, records: &[Record]) -> Vec<u8> {
     let lengths = records.iter().map(|record| record.2.len() as u64);
     let contents = lengths.fold(Contents::default(), Contents::record);

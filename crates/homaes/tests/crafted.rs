@@ -15,7 +15,7 @@ const BYTES: u64 = 33 * 16;
 
 struct World {
     inner: crate::common::World,
-    /// Records of a valid `.hct` file of 33 blocks: three batches.
+    /// A valid `.hct` file of 33 blocks: three batches.
     records: Vec<Record>,
 }
 
@@ -43,7 +43,6 @@ impl World {
         self.at("bad")
     }
 
-    /// Decrypts an `.hct` file with these records.
     fn decrypt(&self, records: &[Record], options: DecryptOptions<'_>) -> Result<DecryptReport> {
         let path = self.write(self.claims(Kind::Ciphertext), records);
         let output = Output::create(self.at("x"), true).unwrap();
@@ -53,7 +52,7 @@ impl World {
         report
     }
 
-    /// The error after `change`; decryption and inspection must give the same one.
+    /// The error after `change`, which decryption and inspection must agree on.
     fn refused(&self, change: impl Fn(&mut Vec<Record>)) -> String {
         let mut records = self.records.clone();
         change(&mut records);
@@ -64,7 +63,7 @@ impl World {
         error
     }
 
-    /// Reads the file `bad` as the kind that it says it is.
+    /// Reads the file `bad` as the kind in its header.
     fn open(&self, kind: Kind) -> Result<()> {
         let path = self.at("bad");
         let keys = &self.inner.keys;
@@ -263,7 +262,7 @@ fn other_versions_of_a_set_and_unknown_sets_are_named() {
         let path = world.write((kind, "tfhe/later", digest, id), &world.records);
         let error = world.open(kind).unwrap_err().to_string();
         assert!(error.contains("tfhe/later"), "{error}");
-        // it can be inspected
+        // inspection works
         let found = inspect(path).unwrap();
         assert!(found.set.is_none() && found.messages.is_none());
         assert_eq!((found.set_name.as_str(), found.kind), ("tfhe/later", kind));

@@ -42,7 +42,6 @@ fn results_decrypt_and_keys_still_transcipher() {
         let part = AesFile::of(Memory::new(bytes.clone(), "c"), Mode::Ctr { iv: IV }).unwrap();
         run.run(part, Output::create(&path, true).unwrap()).unwrap();
         assert_eq!(decrypted(&secret, &path), MESSAGE, "{set}");
-        // a secret key is written as it was
         secret.save(&path, true, None).unwrap();
         let original = fs::read(golden(set, "secret.hsk")).unwrap();
         assert!(fs::read(&path).unwrap() == original, "{set}");

@@ -23,7 +23,6 @@ const NONCE: [u8; 12] = *b"twelve bytes";
 const AAD: &[u8] = b"associated data of some length";
 const GCM: Mode = Mode::Gcm { nonce: NONCE };
 
-/// A file as the client encrypts it.
 #[derive(Clone)]
 struct Input {
     mode: Mode,
@@ -32,7 +31,7 @@ struct Input {
 }
 
 impl World {
-    /// Wraps a key for a direction, in the layouts of the key that is there.
+    /// Wraps a key for a direction, in the layouts of the existing key.
     fn rewrap(&mut self, key: &[u8], direction: Direction) {
         let wrapping = WrapOptions {
             direction,
@@ -42,7 +41,6 @@ impl World {
         self.wrapped = wrap(&self.keys, key, &wrapping);
     }
 
-    /// Transciphers into `o.hct`.
     fn run_input(&self, input: &Input) {
         let part = memory(input.file.clone(), input.mode);
         let part = match input.mode {
@@ -52,7 +50,6 @@ impl World {
         self.transcipher().run(part, self.output("o.hct")).unwrap();
     }
 
-    /// Decrypts `o.hct`.
     fn released(&self, options: DecryptOptions<'_>) -> Result<(Vec<u8>, DecryptReport)> {
         let _ = fs::remove_file(self.at("p"));
         let output = Output::create(self.at("p"), false).unwrap();
@@ -84,7 +81,6 @@ impl World {
         Ok(message)
     }
 
-    /// A message of `len` bytes comes back, encrypted with `key` in `mode`.
     fn comes_back(&self, mode: Mode, key: &[u8], len: usize) {
         let found = self.recover(key, &encrypted(mode, key, &message(len)));
         assert_eq!(found.unwrap(), message(len), "{mode:?} {} {len}", key.len());
@@ -95,7 +91,7 @@ fn key(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 37) as u8).collect()
 }
 
-/// `message` as OpenSSL encrypts it: padded where the mode needs it, with the GCM tag at the end.
+/// As OpenSSL encrypts: padded where the mode needs it, with the GCM tag at the end.
 fn encrypted(mode: Mode, key: &[u8], message: &[u8]) -> Input {
     match key.len() {
         16 => encrypted_by::<Aes128>(mode, key, message),
@@ -172,7 +168,6 @@ fn modes() -> Vec<Mode> {
     [&modes[..], &counters].concat()
 }
 
-/// A message of `len` bytes comes back in every mode under keys of these sizes.
 fn every_mode(world: &mut World, sizes: &[usize], len: usize) {
     for key in sizes.iter().map(|&bytes| key(bytes)) {
         for direction in [Direction::Encrypt, Direction::Decrypt] {
@@ -197,7 +192,7 @@ fn sliced() {
     }
     let mut vectors = vectors::sp800_38a();
     assert!(vectors.len() >= 9);
-    // the vectors have both directions; the message is the output of decryption
+    // the vectors have both directions; here decryption gives the message
     vectors.retain(|v| v.direction == Direction::Decrypt);
     for v in vectors {
         let mode = match v.mode {
@@ -383,7 +378,6 @@ fn padding_is_removed_if_it_is_right_and_options_must_fit_the_mode() {
     assert_eq!(padded, [&message(300)[..], &[4; 4]].concat());
     assert_eq!(world.released(unpad).unwrap().0, message(300));
     assert!(refused(&world, check).contains("mode ecb has no tag to check"));
-    // without the last block, and empty
     for len in [288, 0] {
         input.file.truncate(len);
         world.run_input(&input);

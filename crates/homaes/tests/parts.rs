@@ -11,14 +11,12 @@ use homaes::{
 use std::fs;
 
 impl World {
-    /// Transciphers into the file `name`.
     fn run_into(&self, message: impl Into<AesInput>, name: &str) {
         let report = self.transcipher().run(message, self.output(name)).unwrap();
         let bytes = fs::metadata(self.at(name)).unwrap().len();
         assert_eq!(report.file_bytes, bytes);
     }
 
-    /// Decrypts all parts of `o.hct` into the folder `all`.
     fn all(
         &self,
         force: bool,
@@ -28,7 +26,6 @@ impl World {
         secret.decrypt_parts(self.at("o.hct"), self.at("all"), force, options)
     }
 
-    /// Decrypts one part of `o.hct` into the file `one`.
     fn one(&self, part: Option<&str>, options: DecryptOptions<'_>) -> Result<DecryptReport> {
         let output = Output::private(self.at("one"), true)?;
         let options = DecryptOptions { part, ..options };
@@ -36,13 +33,12 @@ impl World {
         secret.decrypt_with(self.at("o.hct"), output, options)
     }
 
-    /// The bytes of the file of part `i`.
     fn file_of(&self, i: usize) -> Vec<u8> {
         fs::read(self.at("all").join(name(i))).unwrap()
     }
 }
 
-/// In GCM after its nonce, with a tag that is wrong by one bit if `changed`.
+/// The nonce comes first; the tag is wrong by one bit if `changed`.
 fn gcm(nonce: u8, message: &[u8], changed: bool) -> AesFile {
     let cipher = aes_gcm::Aes128Gcm::new(&KEY.into());
     let payload = Payload {
@@ -56,7 +52,7 @@ fn gcm(nonce: u8, message: &[u8], changed: bool) -> AesFile {
     part.with_aad(b"data".to_vec()).unwrap()
 }
 
-/// Lengths of the parts: some fill batches of 16 blocks, some share a batch, some are empty.
+/// Some parts fill batches of 16 blocks, some share a batch, some are empty.
 const LENGTHS: [usize; 8] = [0, 20, 16 * 16, 1, 0, 700, 48, 5];
 
 fn name(i: usize) -> String {
@@ -66,7 +62,7 @@ fn name(i: usize) -> String {
     }
 }
 
-/// Options that check tags with this key, and accept parts without a tag.
+/// Checks tags, and accepts parts without a tag.
 fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     DecryptOptions {
         aes_key: Some(key),
@@ -75,7 +71,7 @@ fn checked_with(key: &AesKey) -> DecryptOptions<'_> {
     }
 }
 
-/// Parts under CTR and GCM in turn, in memory; the tag of part `wrong` is wrong.
+/// Parts under CTR and GCM in turn; the tag of part `wrong` is wrong.
 fn parts(wrong: Option<usize>) -> AesInput {
     let parts = LENGTHS.iter().enumerate().map(|(i, len)| {
         let message = message(*len);
@@ -111,7 +107,6 @@ fn every_part_comes_back_by_its_name() {
         };
         assert_eq!(done[i].0, name(i));
         assert_eq!((done[i].1.bytes, done[i].1.tag), (len as u64, tag));
-        // this part alone
         let expect = Expect {
             bytes: Some(len as u64),
             ..Expect::default()
@@ -176,7 +171,7 @@ fn parts_need_a_name_or_a_folder_and_with_a_key_a_tag() {
     assert!(!world.at("all").exists() && !world.at("one").exists());
 }
 
-/// Nor do the parts before it, or a folder.
+/// Earlier parts and new folders do not appear either.
 #[test]
 fn a_part_with_a_wrong_tag_does_not_appear() {
     let world = World::new();

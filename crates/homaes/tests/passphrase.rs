@@ -28,7 +28,7 @@ struct World {
 }
 
 impl World {
-    /// The key pair in `keys/`, without a passphrase, and the secret key under a passphrase in `locked`.
+    /// The key pair without a passphrase in `keys/`, and the secret key under a passphrase in `locked`.
     fn new(set: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let set = Set::named(set).unwrap();
@@ -57,13 +57,12 @@ impl World {
         SecretKey::unlock(self.at(name), &self.passphrase)
     }
 
-    /// Writes the file `bad` of these records.
     fn forge(&self, id: KeyId, records: &[Record]) {
         let claims = (Kind::SecretKey, self.set.name(), *self.set.digest(), id);
         fs::write(self.at("bad"), forged(claims, records)).unwrap();
     }
 
-    /// Writes `bad` as `locked`, with another cost: memory, passes, lanes.
+    /// Writes `bad` as `locked` with another cost: memory, passes, lanes.
     fn forge_cost(&self, cost: [u32; 3]) {
         let mut bad = records(&self.at("locked"));
         let bytes = cost.map(u32::to_le_bytes);
@@ -83,7 +82,7 @@ fn the_right_passphrase_opens_what_was_protected_and_another_does_not() {
         // stored without a passphrase, the file is again the original
         key.save(world.at("again"), false, None).unwrap();
         assert_eq!(fs::read(world.at("again")).unwrap(), plain);
-        // salt and nonce are fresh: no part of the encrypted file repeats
+        // salt and nonce are new, so no part of the encrypted file repeats
         key.save(world.at("second"), false, world.lock()).unwrap();
         let [one, two] = ["locked", "second"].map(|name| records(&world.at(name)));
         assert_ne!(one[0].2[13..29], two[0].2[13..29]);
@@ -91,7 +90,7 @@ fn the_right_passphrase_opens_what_was_protected_and_another_does_not() {
         assert_ne!(one[1].2[..64], two[1].2[..64]);
         let secret = &records(&world.at("keys/secret.hsk"))[0].2;
         assert!(!one[1].2.windows(16).any(|part| part == &secret[..16]));
-        // without it the file tells whose it is
+        // without a passphrase the file still names its key
         let wrong = Passphrase::new(b"uber").unwrap();
         for (opened, kind) in [
             (SecretKey::open(world.at("locked")), ErrorKind::Protected),
@@ -190,7 +189,7 @@ fn every_change_is_noticed() {
     }
 }
 
-/// A changed file must not make those who open or inspect it run out of memory or time.
+/// Opening or inspecting a changed file must not exhaust memory or time.
 #[test]
 fn the_cost_that_a_file_asks_for_is_bounded() {
     let world = World::new("tfhe/toy");

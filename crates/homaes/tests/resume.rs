@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-/// Batches of the message; the last one is shorter.
+/// The last batch is shorter.
 const BATCHES: u64 = 7;
 const BYTES: usize = BATCHES as usize * 256 - 7;
 
@@ -41,7 +41,6 @@ impl World {
         assert!(matches!(error, Err(Error::Cancelled)), "{error:?}");
     }
 
-    /// Removes the output, which must be these bytes.
     fn is_whole(&self, whole: &[u8]) {
         assert!(fs::read(self.at("o.hct")).unwrap() == whole);
         fs::remove_file(self.at("o.hct")).unwrap();
@@ -208,8 +207,8 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     let lines: Vec<&[u8]> = good[1].split_inclusive(|&byte| byte == b'\n').collect();
     tried([&good[0], &[lines[0], lines[4], lines[2]].concat()]);
     assert!(anew > 0 && named > 0 && rest > 5, "{anew} {named} {rest}");
-    // how many batches are there, and how many were lost: a run killed between part and journal, a journal without
-    // its last three lines, a flipped bit in the third, a part cut short
+    // expected batches kept and lost: a run killed between part and journal, a journal without its last three lines, a
+    // flipped bit in the third line, a part cut short
     let mut flipped = good[1].clone();
     flipped[lines[..2].concat().len() + 9] ^= 1;
     let short = &good[0][..good[0].len() - 1];
@@ -235,7 +234,7 @@ fn a_run_killed_after_the_final_rename_is_complete() {
     let world = World::new();
     let path = world.at("o.hct");
     let journal = journal_path(&path);
-    // the journal at the last batch; one more line precedes the rename
+    // the journal up to the last batch; one more line precedes the rename
     let mut text = Vec::new();
     let own = world.transcipher();
     let mut kept = |_| text = fs::read(&journal).unwrap();
@@ -250,7 +249,7 @@ fn a_run_killed_after_the_final_rename_is_complete() {
     assert_eq!((report.batches, report.resumed), (BATCHES, BATCHES));
     assert!(fs::read(&path).unwrap() == whole);
     assert_eq!(world.file_names(), ["o.hct"]);
-    // a damaged output is not taken for complete, nor is that of another message
+    // neither a damaged output nor that of another message is taken for complete
     fs::write(&journal, &text).unwrap();
     let mut damaged = whole.clone();
     damaged[1000] ^= 1;
@@ -297,7 +296,6 @@ fn shards_of_every_size_make_the_file() {
     for batches in [1, 3, BATCHES - 1, BATCHES, BATCHES + 1] {
         let shards = shards(&run, &plan, id, batches);
         assert!(merged(&plan, id, batches, &shards).unwrap() == whole);
-        // on one thread
         let (last, one) = (shards.len() - 1, 1.try_into().unwrap());
         let one = Transcipher::with_threads(&world.keys.eval, &world.wrapped, one).unwrap();
         let name = plan.shard(id, last as u64, batches);
@@ -346,7 +344,7 @@ fn shards_that_are_not_wanted_are_named() {
     let stranger = World::new();
     let error = stranger.transcipher().shard(&plan, &plan.shard(id, 0, 3));
     differs(&error.unwrap_err(), "keys");
-    // what the id is of, only the merge can tell
+    // only the merge can check the content of the id
     assert!(run.shard(&other, &plan.shard(id, 0, 3)).is_ok());
 }
 
@@ -358,7 +356,7 @@ fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
     assert_eq!(own, id(&world.transcipher(), 0));
     assert_ne!(own, id(&world.transcipher(), 1));
     assert_ne!(own, id(&World::new().transcipher(), 0));
-    // keys in memory and the same keys from files give one id
+    // keys in memory and from files give the same id
     let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
     let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
     assert_eq!(id(&Transcipher::new(&eval, &wrapped).unwrap(), 0), own);

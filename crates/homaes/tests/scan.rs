@@ -32,7 +32,7 @@ fn searched(
 #[test]
 fn patterns_are_found_wherever_they_begin() {
     let all: &[(&str, &[u8])] = &[("two", b"ab"), ("long", b"across a block's end")];
-    // starts at more levels than rotations work at
+    // AES leaves more levels than rotations allow
     let world = World::of(SET, &levels(12));
     let set = world.keys.eval.set();
     let search = scan(set, all).unwrap();
@@ -63,7 +63,6 @@ fn patterns_are_found_wherever_they_begin() {
         assert_eq!(starts, &clear(pattern));
         assert!(starts.len() > 1);
     }
-    // answers of another search, and incomplete ones
     let others = [&all[..1], &[all[1], all[0]], &[("two", b"aB"), all[1]]];
     let others = others.map(|all| (scan(set, all).unwrap(), answers.clone()));
     let cut = (answers[1].0, &answers[1].1[..9]);

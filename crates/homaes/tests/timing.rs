@@ -2,9 +2,9 @@
 //! 2017.
 //!
 //! Inputs of two classes, one fixed and one random, are measured in random order. Every input is created just before
-//! its measurement, with the same work for both classes: its address affects the time more than a leak would, and so is
-//! independent of the class. Welch's t-test compares the mean times: of all runs, of the runs below each of many
-//! percentiles (other load on the machine hides small differences in a long tail), and the squared deviations. The
+//! its measurement, with the same work for both classes: its address affects the time more than a leak would, and is
+//! therefore independent of the class. Welch's t-test compares the mean times of all runs, those of the runs below each
+//! of many percentiles (because other load hides small differences in a long tail), and the squared deviations. The
 //! largest |t| counts: above 10, the threshold of the paper's program, a leak is likely; below 5 there is no evidence.
 //!
 //! `cargo test --release -p homaes --test all timing:: -- --ignored --nocapture --test-threads=1` takes some minutes.
@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 
 /// |t| from which a leak is likely.
 const LIKELY: f64 = 10.0;
-/// Number of percentiles.
 const CUTS: i32 = 100;
 
-/// Mean, variance and count.
 fn statistics(values: &[f64]) -> [f64; 3] {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -113,13 +111,13 @@ fn constant<I>(
     assert!(worst < LIKELY, "{what}: |t| = {worst}");
 }
 
-/// Runs everything on one thread of a pool, so that every run wakes it alike.
+/// One thread, so that every run wakes it alike.
 fn one_thread(f: impl FnOnce() + Send) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(f);
 }
 
-/// A seed that is the same for all inputs of the fixed class, drawn with the same work in both classes.
+/// The same seed for all inputs of the fixed class, drawn with the same work in both classes.
 fn seed(class: bool, number: usize) -> [u8; 32] {
     let mut seed = [0; 32];
     ChaCha20Rng::seed_from_u64(if class { number as u64 } else { 77 }).fill_bytes(&mut seed);

@@ -21,7 +21,6 @@ impl World {
         (world, states)
     }
 
-    /// Batches of a message of so many blocks.
     fn states<S: Any>(&self, blocks: usize) -> Vec<S> {
         let results = self.results(part(&message(16 * blocks)));
         let all = Ciphertexts::of_read(&results[..], "results").unwrap();
@@ -33,7 +32,7 @@ impl World {
         self.keys.secret.open_values_of(file, "x.hcv")
     }
 
-    /// Inspecting and opening `file` must give the same error; the text after the path.
+    /// The error's text after the path; inspecting and opening must agree on it.
     fn values_refused(&self, file: &[u8]) -> String {
         let path = self.at("bad");
         fs::write(&path, file).unwrap();
@@ -58,7 +57,6 @@ fn written(computed: &Computed) -> Vec<u8> {
     buffer.take()
 }
 
-/// A file of two values.
 fn two_values(world: &World, states: &[State]) -> Vec<u8> {
     let mut computed = Computed::new(&world.keys.eval);
     let column = states.iter().map(|state| &state.ciphertexts()[3]);
@@ -99,7 +97,6 @@ fn what_a_program_computed_comes_back() {
     let described = inspect(&path).unwrap();
     let metas: Vec<_> = values.into_iter().map(|value| value.meta).collect();
     assert_eq!(described.values, Some(metas));
-    // no values at all
     let none = written(&Computed::new(&world.keys.eval));
     assert!(world.values_of(&none).unwrap().is_empty());
 }
@@ -124,7 +121,7 @@ fn bytes_of_tfhe_come_back() {
     assert_eq!(*values[1].numbers, twice.collect::<Vec<_>>());
     let error = computed.add("n", 32, 8, [&0_u8]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
-    // there are no computed values of digits
+    // computed values of digits are not supported
     let error = Computed::new(&keys("tfhe/nibble-toy").eval).add("n", 32, 8, [state]);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Argument);
 }
@@ -246,7 +243,6 @@ type Entry<'e> = (&'e str, &'e str, u64, u8, u64);
 
 const SLOTS: &str = "bgv slots";
 
-/// A valid file, taken apart.
 struct Parts {
     world: World,
     claims: Claims<'static>,

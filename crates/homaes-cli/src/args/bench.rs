@@ -1,5 +1,3 @@
-//! `homaes bench` and what is below it.
-
 use super::Device;
 use super::parse::{
     Auto, directions, file_path, layouts, one_of, parse_blocks, parse_budget, parse_key_bits,
@@ -99,7 +97,6 @@ pub(crate) struct Compare {
     pub(crate) check: bool,
 }
 
-/// What 'bench' measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Scheme(Scheme),

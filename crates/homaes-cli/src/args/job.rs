@@ -1,5 +1,3 @@
-//! `homaes job` and what is below it.
-
 use super::parse::{
     Auto, Shards, file_path, layouts, parse_location, parse_shards, parse_share, parse_threads,
 };

@@ -1,4 +1,4 @@
-//! Values of options, from their text.
+//! Parsers of option values.
 
 use clap::builder::{
     OsStringValueParser, PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Less time does not cover the schemes.
+/// The schemes cannot be covered in less time.
 const MIN_BUDGET: Duration = Duration::from_secs(30);
 
 /// More than any machine has cores.
@@ -19,7 +19,6 @@ const MAX_THREADS: usize = 4096;
 /// More text than demonstrations and benchmarks need: 1 GiB.
 const MAX_BLOCKS: u64 = 1 << 26;
 
-/// Names of the modes of operation, and how they count.
 pub(crate) const MODES: [(&str, &str); 10] = [
     ("ecb", ""),
     ("cbc", ""),
@@ -36,7 +35,7 @@ pub(crate) const MODES: [(&str, &str); 10] = [
 /// An option's value; `None` for `auto`.
 pub(crate) type Auto<T> = Option<T>;
 
-/// One of the values in a list, by its word; a word has help unless that is empty.
+/// Accepts the words of triples (word, help, value); an empty help shows none.
 pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
     values: Vec<(&'static str, &'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {
@@ -87,7 +86,6 @@ pub(super) fn expansions() -> impl TypedValueParser<Value = Auto<Expansion>> {
     ])
 }
 
-/// The name of a mode.
 pub(super) fn modes() -> impl TypedValueParser<Value = &'static str> {
     let modes = MODES.into_iter();
     one_of(modes.map(|(name, help)| (name, help, name)).collect())
@@ -107,7 +105,6 @@ pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// A file or folder of this machine, or an object in a bucket.
 pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
     OsStringValueParser::new().try_map(|text| match text == "-" {
         true => Err(NO_STREAM.to_owned()),
@@ -115,7 +112,6 @@ pub(super) fn parse_location() -> impl TypedValueParser<Value = Location> {
     })
 }
 
-/// Numbers of shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shards(pub(crate) Vec<Range<u64>>);
 
@@ -130,7 +126,7 @@ pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
     let mut ranges = ranges.ok_or("expected numbers and ranges of numbers, such as '0-99,200'")?;
     ranges.sort_by_key(|range| range.start);
-    // each shard once
+    // overlapping ranges would list a shard twice
     ranges.dedup_by(|next, last| {
         let touches = next.start <= last.end;
         if touches {
@@ -141,7 +137,6 @@ pub(super) fn parse_shards(text: &str) -> Result<Shards, String> {
     Ok(Shards(ranges))
 }
 
-/// A share of a whole.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok();
     let share = share.filter(|&share| share > 0.0 && share <= 1.0);
@@ -160,7 +155,6 @@ pub(super) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
         .ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
-/// Where AES is evaluated.
 pub(super) fn parse_device(text: &str) -> Result<Devices, String> {
     let expected = "expected auto, cpu, cuda, or GPU numbers such as cuda:0,1";
     text.parse().map_err(|_| expected.to_owned())
@@ -187,14 +181,13 @@ pub(super) fn parse_key_bits(text: &str) -> Result<KeySize, String> {
         .ok_or_else(|| "expected 128, 192 or 256".to_owned())
 }
 
-/// The 16 bytes of an IV; errors call it `what`.
+/// `what` names the value in errors.
 pub(crate) fn parse_iv(text: &str, what: &str) -> Result<Block, String> {
     check_hex(text, 32, what)?;
     let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
     Ok(value.to_be_bytes())
 }
 
-/// The 12 bytes of a nonce of GCM.
 pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     let what =
         "nonces of other lengths are hashed under the AES key, which the server does not have";

@@ -64,7 +64,6 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     }
 }
 
-/// Whether anything is chosen about a run of AES.
 fn of_a_run(args: &Bench) -> bool {
     args.set.is_some()
         || args.variant.is_some()

@@ -1,5 +1,3 @@
-//! `homaes decrypt`
-
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, print_done,
     read_aad, read_aes_key, refuse_own_input,
@@ -42,13 +40,12 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A decrypted message.
 enum Done {
     One(DecryptReport),
     Parts(Vec<(String, DecryptReport)>),
 }
 
-/// Refuses impossible inputs, and returns the files that are read.
+/// Refuses impossible inputs; returns the files that will be read.
 fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     let passphrase = args.passphrase_file.as_deref();
     one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
@@ -64,7 +61,7 @@ fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     Ok(inputs)
 }
 
-/// Decrypts a message. A function of its own, so that its caller's frame never holds a key.
+/// A separate function, so that its caller's frame never holds a key.
 #[inline(never)]
 fn message(args: &Decrypt) -> Result<Done, Failure> {
     let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
@@ -82,7 +79,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     let into_folder = args.part.is_none() && asks_for_parts(args);
     let has_parts = match &ciphertexts {
         Some(ciphertexts) => Some(ciphertexts.meta().has_parts()),
-        // decryption reports a faulty file
+        // an invalid file is reported by decryption
         None => describe(&args.input).ok().map(|meta| meta.has_parts()),
     };
     if into_folder && has_parts == Some(false) {
@@ -104,7 +101,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     });
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
-    // before remains of the keys on the stack get into a larger value
+    // first: a later value could carry copies of the keys off the stack
     homaes::overwrite_stack();
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
@@ -135,7 +132,7 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
     Ok(Done::One(report))
 }
 
-/// Whether the output is a folder for parts. Otherwise a server could return parts instead of one message.
+/// The user, not the file, decides: otherwise a server could return parts instead of one message.
 pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
     let out = args.out().as_os_str().as_encoded_bytes();
     let separator = |&byte: &u8| std::path::is_separator(char::from(byte));
@@ -143,7 +140,6 @@ pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
     !is_stream(args.out()) && (is_folder || args.expect.is_some())
 }
 
-/// Decrypts computed values.
 fn values(args: &Decrypt) -> Result<(), Failure> {
     let mut output = output(args)?;
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
@@ -160,7 +156,7 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
         })
     });
     let document = json!({ "set": secret.set().name(), "values": all.collect::<Vec<_>>() });
-    // one line, as there may be thousands of numbers
+    // pretty-printing would give each of thousands of numbers a line
     let text = format!("{document}\n");
     if args.out.is_none() {
         return console::print(&text);
@@ -173,7 +169,6 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The job that the input names, if it is one.
 fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     let uri = |scheme| {
         input
@@ -190,7 +185,7 @@ fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     })
 }
 
-/// The results of a job, or standard input; `None` for a file.
+/// `None` for a file, which is opened later.
 fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
     Ok(match job {
         Some(job) => Some(Ciphertexts::of_read(job.results()?, input)?),
@@ -202,7 +197,7 @@ fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>
     })
 }
 
-/// The tags that were not checked, and a summary of the parts.
+/// Lists the unchecked tags and summarises the parts.
 fn summary_of_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> (Option<String>, String) {
     let of = |tag| done.iter().filter(|(_, report)| report.tag == tag).count();
     let unchecked = of(Tag::Unchecked);
@@ -227,7 +222,7 @@ fn summary_of_parts(args: &Decrypt, done: &[(String, DecryptReport)]) -> (Option
     (unchecked, summary)
 }
 
-/// The output; refuses the replay log as output, and makes sure that the log can be written.
+/// Refuses the replay log as output, and checks that the log can be written.
 fn output(args: &Decrypt) -> Result<Output, Failure> {
     let output = match is_stream(args.out()) {
         true => Output::held(STANDARD_OUTPUT, io::stdout()),
@@ -245,7 +240,7 @@ fn output(args: &Decrypt) -> Result<Output, Failure> {
 fn summary(args: &Decrypt, report: &DecryptReport) -> String {
     let bytes = table::count(report.bytes, "byte");
     let left = table::noise_left(report.margin_bits);
-    // measured, unlike estimates, which refer to the standard deviation
+    // measured noise, whereas estimates are standard deviations
     let what = report
         .margin_bits
         .map_or("", |_| " above the largest measured noise");

@@ -1,5 +1,3 @@
-//! `homaes demo`: all steps, through files.
-
 use super::sample::{AES_FILE, Sample};
 use super::{layout_of_set, named_set, set_of_scheme};
 use crate::args::{self, Demo};
@@ -16,14 +14,12 @@ use std::time::{Duration, Instant};
 const TEXT: &str = "It was encrypted with AES before it came here, and whoever computes on it sees neither key \
                     nor text. ";
 
-/// Temporary files.
 const SECRET: &str = "keys/secret.hsk";
 const EVAL: &str = "keys/eval.hek";
 const WRAPPED: &str = "key.hwk";
 const FHE: &str = "text.hct";
 const PLAIN: &str = "text";
 
-/// The result, and the time of each part.
 struct Outcome {
     times: [(&'static str, Duration); 5],
     expansion: Expansion,
@@ -40,9 +36,9 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
     console::warn_insecure(&set);
     let default = set.default_blocks(layout_of_set(&set, args.layout)?);
-    // at least two blocks, to show that one follows the other
+    // two blocks show that one follows the other
     let blocks = args.blocks.unwrap_or(default.max(2));
-    // a few bytes less than full blocks, to show that any length will do
+    // not whole blocks: any length is allowed
     let bytes = (16 * blocks - 5) as usize;
     let text = TEXT.bytes().cycle().take(bytes).collect();
     let sample = Sample::new(text, KeySize::Aes128, Direction::Encrypt)?;
@@ -70,7 +66,6 @@ fn whole_way(
         now - std::mem::replace(&mut clock, now)
     };
 
-    // the client makes its keys and wraps the AES key, once
     spin("client: making keys", || {
         KeySet::create(set, scratch.file("keys"))
     })?;
@@ -86,7 +81,7 @@ fn whole_way(
     })?;
     let wrap = lap();
 
-    // the server has the evaluation key, the wrapped key and the AES ciphertext
+    // the server holds the evaluation key, the wrapped key and the AES ciphertext
     let output = Output::create(&fhe, false)?;
     let (eval, wrapped) = spin("server: loading keys", || {
         let eval = EvalKey::open(scratch.file(EVAL))?;
@@ -101,7 +96,6 @@ fn whole_way(
     follower.finish(&report);
     let run = lap();
 
-    // the client decrypts what the server computed; here, the text itself
     let output = Output::private(scratch.file(PLAIN), false)?;
     let decrypted = spin("client: decrypting", || secret.decrypt(&fhe, output))?;
     let times = [

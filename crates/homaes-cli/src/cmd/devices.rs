@@ -1,5 +1,3 @@
-//! `homaes devices`
-
 use crate::args;
 use crate::console::{self, Failure};
 use crate::table;
@@ -53,7 +51,6 @@ fn gpu_json(gpu: &Gpu) -> Value {
     })
 }
 
-/// The sets that it has the memory for.
 fn fits(gpu: &Gpu) -> Vec<&'static str> {
     let fits = |&(set, layout): &(&'static str, Layout)| {
         let needs = Set::named(set).ok()?.gpu_memory(layout)?;

@@ -8,13 +8,12 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A valid line, for errors.
+/// Shown in errors.
 const EXAMPLE: &str = concat!(
     r#"{"name": "a.txt", "mode": "gcm", "nonce": "00112233445566778899aabb", "#,
     r#""aad": "", "bytes": 1024}"#,
 );
 
-/// A line about one part.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -29,7 +28,6 @@ struct Line {
     bytes: Option<u64>,
 }
 
-/// The expected properties of a part.
 pub(super) struct Expected {
     mode: Option<&'static str>,
     nonce: Option<Vec<u8>>,
@@ -48,7 +46,6 @@ impl Expected {
     }
 }
 
-/// Reads the expected properties of each part, by its name.
 pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
     let mut parts = BTreeMap::new();
     each_object(list, EXAMPLE, |line: Line, wrong| {

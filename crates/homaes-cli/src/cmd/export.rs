@@ -1,5 +1,3 @@
-//! `homaes export`
-
 use crate::args::Export;
 use crate::console::Failure;
 

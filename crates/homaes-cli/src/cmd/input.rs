@@ -11,22 +11,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a file was encrypted.
 pub(crate) struct How {
-    /// `None`: mode gcm, with the nonce at the start of the file.
+    /// `None`: GCM with the nonce at the start of the file.
     mode: Option<Mode>,
-    /// Whether it may begin like another format.
+    /// Accepts files that begin like another format.
     raw: bool,
 }
 
 impl How {
-    /// Checks `--mode`, `--iv` and `--aad`.
     pub(crate) fn new(args: &args::Message) -> Result<Self, Failure> {
         if args.aad.is_some() && args.mode != "gcm" {
             let message = "--aad: only mode gcm has associated data; leave it out";
             return Err(Failure::Usage(message.into()));
         }
-        // in a list each file may have its own
+        // a list may give each file its own IV
         if args.iv.is_none() && args.inputs.is_empty() && args.files_from.is_some() {
             let raw = args.raw;
             return Ok(Self { mode: None, raw });
@@ -58,7 +56,6 @@ impl How {
         Ok(Self { mode, raw })
     }
 
-    /// A part that was encrypted like this: a file, or an object in a bucket.
     fn part(&self, path: &Path) -> Result<AesFile, Failure> {
         Ok(match bucket(path)? {
             Some(location) => self.of_source(open_source(&location)?)?,
@@ -76,7 +73,7 @@ impl How {
     }
 }
 
-/// The inputs of the command line and of the list. Files at or below a path of `own` are skipped in folders.
+/// Inputs from the command line and the list. Folders are read without files at or below the paths `own`.
 pub(crate) fn message(
     args: &args::Message,
     how: &How,
@@ -116,7 +113,7 @@ pub(crate) fn message(
         listed(list, args, aad, &mut parts)?;
     }
     let message = AesInput::of_parts(parts)?;
-    // as files of a folder do under one --iv
+    // for example files of a folder under one --iv
     if message.shares_counters() {
         console::warn(
             "several parts share a counter block, so their AES ciphertexts show how the messages differ; encrypt each \
@@ -126,7 +123,6 @@ pub(crate) fn message(
     Ok(message)
 }
 
-/// Whether a file belongs to the output, which may be in a folder that is read.
 fn is_own(path: &Path, own: &[PathBuf]) -> bool {
     let path = path.canonicalize();
     let is_below = |own: PathBuf| path.as_ref().is_ok_and(|path| path.starts_with(own));
@@ -140,8 +136,8 @@ fn with_aad(part: AesFile, aad: Option<&[u8]>) -> Result<AesFile, Error> {
     }
 }
 
-/// Every file below a folder, with its path there, sorted by name; without unfinished outputs. Links to files are
-/// followed, links to folders are not.
+/// Every file below a folder with its relative path, sorted by name; unfinished outputs are left out. Links to files
+/// are followed, links to folders are not.
 fn files_below(
     folder: &Path,
     below: &str,
@@ -171,8 +167,7 @@ fn files_below(
     Ok(())
 }
 
-/// The files of a list, one JSON object a line. Mode, IV and, under GCM, associated data that a line lacks come from
-/// the command line.
+/// The files of a list. The command line supplies the mode, IV and, under GCM, associated data that a line lacks.
 fn listed(
     list: &Path,
     args: &args::Message,
@@ -195,10 +190,9 @@ fn listed(
     })
 }
 
-/// A valid line of a list, for errors.
+/// Shown in errors.
 const EXAMPLE: &str = r#"{"path": "a.aes", "name": "a.txt", "mode": "ctr", "iv": "00112233445566778899aabbccddeeff"}"#;
 
-/// A line of a list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
@@ -213,14 +207,12 @@ struct Listed {
     aad: Option<String>,
 }
 
-/// The object in a bucket that a path names, if it names one.
 fn bucket(path: &Path) -> Result<Option<Location>, Failure> {
     let is_bucket = path.to_str().is_some_and(|path| path.starts_with("s3://"));
     let location = is_bucket.then(|| Location::parse(path)).transpose();
     Ok(location.map_err(JobError::from)?)
 }
 
-/// One file, or standard input.
 fn open_part(input: &Path, how: &How) -> Result<AesFile, Failure> {
     if bucket(input)?.is_some() {
         return how.part(input);
@@ -238,8 +230,8 @@ fn open_part(input: &Path, how: &How) -> Result<AesFile, Failure> {
     Ok(how.of_source(source)?)
 }
 
-/// Standard input to its end: a run must know the length before it starts. A file without a name, which the system
-/// removes with the process; the AES ciphertext is no secret.
+/// Copies standard input, because a run must know the length before it starts. The file has no name, so the system
+/// removes it with the process; AES ciphertext is no secret.
 fn spooled_input() -> Result<File, Failure> {
     let spool = tempfile::tempfile().and_then(|mut file| {
         io::copy(&mut io::stdin().lock(), &mut file)?;

@@ -1,5 +1,3 @@
-//! `homaes inspect`
-
 use crate::args::Inspect;
 use crate::console::{self, Failure};
 use crate::progress::{spin, steps_json};
@@ -38,7 +36,7 @@ fn text(found: &Inspection) -> String {
     let assumptions = found.set.iter().flat_map(|set| &set.card().assumptions);
     assumptions.for_each(|assumption| rows.add("assumes", &**assumption));
     rows.add("set digest", hex(&found.digest));
-    // the key of values is the one at the end of the bridge, named below
+    // computed values name the key at the end of the bridge, below
     if found.kind != Kind::Values {
         rows.add("key id", found.key_id.to_string());
     }
@@ -96,7 +94,6 @@ fn text(found: &Inspection) -> String {
     }
 }
 
-/// Memory of a GPU that runs with a key need, by layout.
 fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     let Some(set) = found.set.as_ref() else {
         return Vec::new();
@@ -176,7 +173,6 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     rows.add("noise left", table::quality_left(messages.quality));
 }
 
-/// The only part of a message.
 fn add_part(rows: &mut Rows, bits: usize, part: &PartMeta, held: &str) {
     let mode = part.mode.name();
     rows.add("cipher", format!("AES-{bits}-{mode}, {held}"));
@@ -194,7 +190,6 @@ fn add_part(rows: &mut Rows, bits: usize, part: &PartMeta, held: &str) {
 }
 
 fn inspection_json(found: &Inspection) -> Value {
-    // the content is read for known sets only
     let left = |level| found.set.as_ref()?.scheme().multiplications_left(level);
     let records = found.records.iter();
     let records = records.map(|(tag, count)| (tag.to_string(), json!(count)));

@@ -52,7 +52,6 @@ fn key_file(file: &KeyFile) -> String {
     }
 }
 
-/// A word for programs and a sentence.
 fn pair(pair: Pair) -> (&'static str, &'static str) {
     match pair {
         Pair::None => ("none", "none"),
@@ -77,7 +76,6 @@ fn folder_json(found: &FolderInspection) -> Value {
         "secret": file(&found.secret),
         "eval": file(&found.eval),
         "bridge": file(&found.bridge),
-        // keys are never replaced
         "replaced": null,
         "pair": pair(found.pair).0,
         "others": names(&found.others),

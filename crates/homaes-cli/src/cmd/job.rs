@@ -1,5 +1,3 @@
-//! `homaes job`
-
 use super::{input, interrupted_after, print_done};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
 use crate::console::{self, Failure};
@@ -14,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Shards that are there, and all shards of this process; 0 of 0 before it starts.
+/// Finished shards, and all shards, of this process; 0 of 0 before it starts.
 static DONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
@@ -28,7 +26,6 @@ pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
     }
 }
 
-/// The message after a signal during a command that can be continued.
 pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
     let resumable = matches!(command, JobCommand::Run(_) | JobCommand::RunShard(_));
     resumable.then_some(|| {
@@ -74,13 +71,11 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Warns if the set of a job protects nothing.
 fn warn_insecure(job: &Job) -> Result<(), Failure> {
     console::warn_insecure(&Set::named(job.set())?);
     Ok(())
 }
 
-/// A job in one line.
 fn summary(job: &Job) -> String {
     let (parts, bytes) = job.parts();
     let parts = table::count(parts, "part");
@@ -94,14 +89,12 @@ fn summary(job: &Job) -> String {
     )
 }
 
-/// The use of the results of a job, after a comma.
 fn results(job: &Job) -> String {
     let scheme = Set::named(job.set()).ok().map(|set| set.scheme());
     let results = scheme.and_then(|scheme| table::results(scheme, job.level()));
     results.map_or_else(String::new, |results| format!(", {results}"))
 }
 
-/// Opens a job and its keys.
 fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
     devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
@@ -175,7 +168,6 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Batches of a shard.
 fn shard_batches(job: &Job, number: u64) -> u64 {
     let first = number.saturating_mul(job.shard_batches());
     let left = job.batches().saturating_sub(first);
@@ -209,7 +201,6 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
     said(&job, number, done.outcome)
 }
 
-/// Reports the outcome of a shard.
 fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
     let done = match outcome {
         Outcome::There => "already there",
@@ -219,7 +210,6 @@ fn said(job: &Job, number: u64, outcome: Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Shows a job and its shards.
 pub(crate) fn show(location: Location, json: bool) -> Result<(), Failure> {
     let job = Job::open(location)?;
     let status = job.status()?;
@@ -295,7 +285,6 @@ fn status_text(job: &Job, status: &Status) -> String {
     rows.text()
 }
 
-/// The shards between those that are there.
 fn missing(status: &Status) -> Vec<Range<u64>> {
     let ends = status.present.iter().map(|range| range.end);
     let starts = status.present.iter().map(|range| range.start);
@@ -307,7 +296,6 @@ fn missing(status: &Status) -> Vec<Range<u64>> {
         .collect()
 }
 
-/// Numbers as `--shards` takes them.
 fn list(ranges: &[Range<u64>]) -> String {
     let texts = ranges.iter().map(|range| match range.end - range.start {
         1 => range.start.to_string(),
@@ -331,7 +319,7 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
     };
     if let Some((_, first)) = verified.wrong.first() {
         let what_to_do = match first.kind() {
-            // it is unknown which of the two results is wrong
+            // either result may be the wrong one
             kind @ ErrorKind::Differs => remedy(kind),
             _ => "remove them and run 'homaes job run'",
         };

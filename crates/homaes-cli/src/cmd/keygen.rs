@@ -1,5 +1,3 @@
-//! `homaes keygen`
-
 use super::{
     FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by, print_done,
     refuse_own_input,
@@ -106,7 +104,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     }
 }
 
-/// The sizes of AES keys that a set takes, and sets for the others.
+/// Lists the AES key sizes of a set, and sets for the other sizes.
 fn key_sizes(set: &Set) -> String {
     let bits = |size: KeySize| 8 * size.key_bytes();
     let taken = set.key_sizes();
@@ -125,7 +123,6 @@ fn key_sizes(set: &Set) -> String {
     }
 }
 
-/// Makes the keys in their folder, and a bridge key from them to `end`.
 fn make(
     args: &Keygen,
     set: &Set,
@@ -154,7 +151,6 @@ fn make(
     Ok((key, bridge))
 }
 
-/// Makes a bridge key for existing keys.
 fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
@@ -176,7 +172,6 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
     }
 }
 
-/// The error for a set that has no bridges to TFHE.
 pub(super) fn no_bridges(set: &Set) -> Failure {
     Failure::Usage(format!(
         "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use bgv/bridge128",
@@ -184,7 +179,6 @@ pub(super) fn no_bridges(set: &Set) -> Failure {
     ))
 }
 
-/// The key that a bridge leads to.
 pub(super) enum End {
     Set(SecretKey),
     #[cfg(feature = "tfhe-rs")]
@@ -192,7 +186,6 @@ pub(super) enum End {
 }
 
 impl End {
-    /// The set of a secret key.
     fn set(&self) -> Option<&Set> {
         match self {
             Self::Set(key) => Some(key.set()),
@@ -201,7 +194,6 @@ impl End {
         }
     }
 
-    /// The bridge key from `key`.
     pub(super) fn bridge(&self, key: &SecretKey) -> Result<BridgeKey, Error> {
         match self {
             Self::Set(end) => BridgeKey::generate(key, end),
@@ -211,7 +203,6 @@ impl End {
     }
 }
 
-/// Reads a secret key of TFHE, or a client key of the crate `tfhe`.
 fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure> {
     if homaes::is_secret_key(path)? {
         return Ok(End::Set(open_secret_by(
@@ -253,7 +244,6 @@ fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The key that a bridge leads to, for people.
 pub(super) fn end_of(bridge: &BridgeKey) -> String {
     match bridge.leads_to() {
         Some(set) => format!("a key of set {}", set.name()),

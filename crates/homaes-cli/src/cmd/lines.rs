@@ -1,4 +1,4 @@
-//! Lists: files with a JSON object a line.
+//! Files with one JSON object per line.
 
 use super::{at, open_file};
 use crate::args::MODES;
@@ -9,19 +9,17 @@ use serde::{Deserialize, Deserializer};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Longest line: associated data of 1 MiB have twice as many hex digits.
+/// Longest line: 1 MiB of associated data is 2 MiB of hex digits.
 const MAX_LINE_BYTES: u64 = 4 << 20;
 
-/// Longest list, twice the longest table of parts, where each line counts for [`LINE_ROOM_BYTES`] more.
+/// Twice the longest table of parts; each line counts for [`LINE_ROOM_BYTES`] more.
 const MAX_LIST_BYTES: u64 = 512 << 20;
 
 const LINE_ROOM_BYTES: u64 = 128;
 
-/// Most characters of a reason in an error.
 const MAX_REASON_CHARS: usize = 120;
 
-/// Calls `each` with the object of every line and a function that makes an error about this line. Errors show
-/// `example`, a valid line.
+/// Calls `each` with the object of every line and a constructor of errors about that line, which show `example`.
 pub(crate) fn each_object<T: DeserializeOwned>(
     list: &Path,
     example: &str,
@@ -68,14 +66,13 @@ pub(crate) fn each_object<T: DeserializeOwned>(
     Ok(())
 }
 
-/// A field that may be missing, but not null: a program that lost a value writes null.
+/// A field that may be missing but not null, which a program writes for a lost value.
 pub(crate) fn not_null<'d, D: Deserializer<'d>, T: Deserialize<'d>>(
     field: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(field).map(Some)
 }
 
-/// The mode that a field names.
 pub(crate) fn mode_of(
     name: Option<&str>,
     wrong: &dyn Fn(&str) -> Failure,
@@ -89,7 +86,6 @@ pub(crate) fn mode_of(
     mode.transpose()
 }
 
-/// The bytes that a field has in hex.
 pub(crate) fn bytes_of(
     hex: Option<&str>,
     field: &str,

@@ -40,7 +40,7 @@ pub(crate) fn man(args: &Man) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A command and those below it, with the names of their pages.
+/// A command and its subcommands, with the names of their pages.
 fn collect(command: Command, name: String, pages: &mut Vec<(String, Command)>) {
     for below in command.get_subcommands() {
         let name = format!("{name}-{}", below.get_name());

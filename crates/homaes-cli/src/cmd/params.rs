@@ -1,5 +1,3 @@
-//! `homaes params`
-
 use super::named_set;
 use crate::args::Params;
 use crate::console::{self, Failure};
@@ -61,7 +59,6 @@ fn assumptions(set: &Set) -> String {
         .collect()
 }
 
-/// A row for each layout of a set.
 fn layout_rows(set: &Set) -> Vec<[String; 7]> {
     let row = |&layout: &Layout| {
         let [a, b, c] = KeySize::ALL.map(|size| {
@@ -77,7 +74,6 @@ fn layout_rows(set: &Set) -> Vec<[String; 7]> {
     set.layouts().iter().map(row).collect()
 }
 
-/// The levels left of a set, if its scheme has levels.
 fn levels(scheme: Scheme, left: usize) -> String {
     match scheme.multiplications_left(left + 1) {
         Some(left) => left.to_string(),
@@ -88,7 +84,7 @@ fn levels(scheme: Scheme, left: usize) -> String {
 fn layout_json(set: &Set, layout: Layout) -> Value {
     let left = KeySize::ALL.map(|size| {
         let bits = 8 * size.key_bytes();
-        // as many levels as multiplications; null if there are no levels
+        // every level is one multiplication; null without levels
         let left = set.levels_left(layout, size);
         let left = left.filter(|left| set.scheme().multiplications_left(left + 1).is_some());
         (bits.to_string(), json!(left))
@@ -109,7 +105,6 @@ fn set_json(set: &Set) -> Value {
     document
 }
 
-/// One figure of an estimate.
 type Figure = fn(&Estimate) -> f64;
 
 fn card_json(card: &SetCard) -> Value {

@@ -1,5 +1,3 @@
-//! `homaes passphrase`
-
 use super::{new_passphrase, one_standard_input, open_secret, print_done};
 use crate::args::ChangePassphrase;
 use crate::console::Failure;

@@ -10,14 +10,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-/// Largest document, in bytes: a run of a million batches has less.
+/// Bytes; a run of a million batches has less.
 const MAX_BYTES: u64 = 1 << 26;
 
 pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.input.iter().map(AsRef::as_ref).collect();
     let lab = lab(&inputs)?;
     let pictures = pictures(&lab).map_err(|error| Failure::system("pictures", error))?;
-    // every text is made before the first file is written
     let mut files = Vec::new();
     if let Some(out) = &args.out {
         files.push((out.clone(), html(&lab, &pictures)));
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// All runs of the documents, each with its machine if known; other fields are those of the first `bench all`.
+/// All runs of the documents, each with its machine if known; the other fields come from the first `bench all`.
 fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
     let mut all: Option<Lab> = None;
     let mut runs = Vec::new();
@@ -84,14 +83,12 @@ fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
     Ok(all)
 }
 
-/// The folder, relative to the page at `out`.
 fn relative(out: &Path, folder: &Path) -> String {
     let parent = out.parent().unwrap_or(Path::new(""));
     let folder = folder.strip_prefix(parent).unwrap_or(folder);
     folder.display().to_string().replace('\\', "/")
 }
 
-/// A document of `bench` or of `transcipher --report`.
 pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
     let name = path.display();
     let failed = |error| Failure::Work(format!("{name}: {error}; give a readable file"));

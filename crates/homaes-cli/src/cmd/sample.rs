@@ -7,7 +7,6 @@ use ctr::cipher::consts::U16;
 use ctr::cipher::{Array, BlockCipherEncrypt, BlockSizeUser, InnerIvInit, KeyInit, StreamCipher};
 use homaes::{AesFile, Direction, KeySize, Mode};
 
-/// Name of the temporary file.
 pub(crate) const AES_FILE: &str = "message.aes";
 
 /// A message with the key and mode that encrypt it: CTR, or ECB for the decrypting direction.
@@ -34,7 +33,6 @@ impl Sample {
         Ok(Self { key, mode, message })
     }
 
-    /// Random bytes as message.
     pub(crate) fn random(
         bytes: usize,
         size: KeySize,
@@ -45,7 +43,6 @@ impl Sample {
         Self::new(message, size, direction)
     }
 
-    /// The first `bytes` of it.
     pub(crate) fn front(&self, bytes: usize) -> Self {
         Self {
             key: self.key.clone(),
@@ -54,13 +51,11 @@ impl Sample {
         }
     }
 
-    /// A temporary file with the message under AES.
     pub(crate) fn file(&self, scratch: &Scratch) -> Result<AesFile, Failure> {
         let path = scratch.write(AES_FILE, &self.ciphertext())?;
         Ok(AesFile::open(path, self.mode)?)
     }
 
-    /// Compares the results of a benchmark.
     pub(crate) fn check(&self, decrypted: &[u8]) -> Result<(), Failure> {
         let message = "the results decrypt to wrong blocks; please report this";
         match decrypted == self.message {

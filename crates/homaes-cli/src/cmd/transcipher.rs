@@ -1,5 +1,3 @@
-//! `homaes transcipher`
-
 use super::{STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, write};
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
@@ -17,10 +15,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Batches of the resumable run of this process that are on the disk, and all of them; 0 of 0 before it starts.
+/// Batches on the disk, and all batches, of this process's resumable run; 0 of 0 before it starts.
 static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// The message after a signal during a run that leaves something to continue or to read.
+/// The message after a signal during a run that can be resumed or has streamed output.
 pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
     if args.resume {
         return Some(|| {
@@ -32,7 +30,7 @@ pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
     is_stream(&args.out).then_some(incomplete)
 }
 
-/// Refuses what standard output cannot be used for.
+/// Refuses options that need a file when the output is standard output.
 fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
     let message = if !is_stream(&args.out) {
         return Ok(());
@@ -60,13 +58,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         refuse_own_input(out, &inputs)?;
     }
     let how = input::How::new(&args.message)?;
-    // read before the outputs exist, which may be in a folder that is read
+    // first: the outputs may be in a folder that is read
     let message = input::message(&args.message, &how, &[])?;
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(AesFile::path).collect();
         refuse_own_input(out, &parts)?;
     }
-    // a key that cannot be read is refused below
+    // an unreadable key is refused below
     if let Ok(set) = EvalKey::set_in(&args.eval) {
         devices.check(&set, args.layout, args.bridge.is_some())?;
     }
@@ -111,7 +109,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);
-        // the ciphertexts are complete, so a missing report does not make the work fail
+        // the ciphertexts are complete, so the run still succeeds
         if let Err(Failure::Work(message)) = write(output, &format!("{document:#}\n")) {
             console::warn(&format!(
                 "{message}; the ciphertexts are complete, but there is no report"
@@ -121,14 +119,14 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if follower.is_json() {
         return Ok(());
     }
-    // results behind a bridge have no levels
+    // results that crossed a bridge have no levels
     let results = table::results(eval.set().scheme(), level).filter(|_| bridge.is_none());
     let results = results.map_or_else(String::new, |results| format!(", {results}"));
     print_done(&args.out, &(summary(&wrapped, &report) + &results));
     Ok(())
 }
 
-/// Why it failed; with `--resume` also whether the same command can succeed later.
+/// With `--resume` the error also says whether the same command can succeed later.
 fn failure(args: &args::Transcipher, error: Error) -> Failure {
     if !(args.resume && error.is_temporary()) {
         return error.into();
@@ -142,7 +140,6 @@ fn failure(args: &args::Transcipher, error: Error) -> Failure {
     ))
 }
 
-/// Runs with `--resume`, and reports the work of earlier runs.
 fn resume(
     transcipher: &Transcipher<'_>,
     message: AesInput,
@@ -165,7 +162,6 @@ fn resume(
     transcipher.resume(message, &args.out, how, &mut kept)
 }
 
-/// Reports the work of earlier runs.
 fn tell_kept(kept: Kept) {
     let (lost, batches) = (kept.lost, kept.batches);
     if lost > 0 {
@@ -179,7 +175,6 @@ fn tell_kept(kept: Kept) {
     }
 }
 
-/// The name of the mode of all parts, or `several`.
 fn mode_of(message: &AesInput) -> &'static str {
     let mut names = message.parts().iter().map(|part| part.mode().name());
     match names.next() {
@@ -188,7 +183,7 @@ fn mode_of(message: &AesInput) -> &'static str {
     }
 }
 
-/// The output, unless a resumable run opens it itself, and the output of the report.
+/// A resumable run opens its output itself.
 fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>), Failure> {
     let create = |path: &Path| Output::create(path, args.force);
     let same = || {
@@ -205,7 +200,7 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
         false => Some(create(&args.out)?),
     };
     if args.resume {
-        // an existing output is complete and has its report, or the run fails
+        // a complete output has its report already; otherwise the run fails
         let is_there = |report: &&Path| {
             let [report, out] = [report, &*args.out].map(|path| path.canonicalize().ok());
             !args.force && report.is_some() && out.is_some() && report != out
@@ -229,7 +224,7 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     }
 }
 
-/// The keys, with the threads and the layout asked for. Warns if the system starts fewer threads.
+/// Warns if the system starts fewer threads.
 fn prepare<'k>(
     args: &args::Transcipher,
     eval: &'k EvalKey,
@@ -253,10 +248,8 @@ fn prepare<'k>(
     }
 }
 
-/// The steps of every batch, in order.
 type Batches = BTreeMap<u64, Vec<Step>>;
 
-/// The document of `--report`.
 fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches) -> Value {
     let batches = batches
         .iter()

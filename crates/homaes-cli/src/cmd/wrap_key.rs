@@ -1,5 +1,3 @@
-//! `homaes wrap-key`
-
 use super::{
     FOR_THE_SERVER, of_size, one_standard_input, open_secret, read_aes_key, refuse_own_input,
 };

@@ -1,4 +1,4 @@
-//! From an `.hlw` file to values of the crate `tfhe`. Feature `tfhe-rs`.
+//! Converts `.hlw` files to values of the crate `tfhe` (feature `tfhe-rs`).
 
 use crate::bridge::lwe_file::LweFile;
 use crate::bridge::values_log2_p_fail;
@@ -18,16 +18,15 @@ use tfhe::safe_serialization::{safe_deserialize, safe_serialize};
 use tfhe::{ClientKey, FheUint8};
 use zeroize::Zeroizing;
 
-/// Most bytes of a serialised value: 65,560 words and what describes them.
+/// A serialised value has 65,560 words and a description.
 const VALUE_BYTES: u64 = 1 << 20;
 
-/// Most bytes of a serialised client key.
 const CLIENT_KEY_BYTES: u64 = 1 << 28;
 
-/// The client key in a file that `tfhe::safe_serialization::safe_serialize` wrote.
+/// Reads a client key written by `tfhe::safe_serialization::safe_serialize`.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Keys`] if it holds something else.
+/// [`Error::Io`]; [`Error::Keys`] if the file holds something else.
 pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     let path = path.as_ref();
     let other = || {
@@ -39,10 +38,10 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     if !bytes.is_file() || bytes.len() > CLIENT_KEY_BYTES {
         return Err(other());
     }
-    // of its whole length at once: a vector that grows leaves copies behind
+    // allocated at its full length: a growing vector leaves copies
     let mut bytes = Zeroizing::new(vec![0; bytes.len() as usize]);
     file.read_exact(&mut bytes).at(path)?;
-    // What that crate says of a damaged key quotes the key.
+    // errors of `tfhe` about a damaged key quote the key
     let mut rest: &[u8] = &bytes;
     let key = safe_deserialize(&mut rest, CLIENT_KEY_BYTES);
     let key = key.map_err(|reason| {
@@ -55,22 +54,23 @@ pub fn read_client_key(path: impl AsRef<Path>) -> Result<ClientKey> {
     }
 }
 
-/// What [`export_fheuint8`] wrote.
+/// The result of [`export_fheuint8`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Exported {
     /// Number of values.
     pub values: u64,
-    /// log2 of the bound on the probability that any of them is wrong, or has too much noise for a first bootstrap;
-    /// `None` without values.
+    /// log2 of the bound on the probability that any value is wrong or has too much noise for a first bootstrap; `None`
+    /// without values.
     pub log2_p_fail: Option<f64>,
 }
 
-/// Writes the bytes of the message in the `.hlw` file `path`, or of its part of this name, or those of them numbered `range`, as `tfhe::FheUint8`, each by
-/// `tfhe::safe_serialization::safe_serialize`, one after the other; calls `tick` with the bytes that are done and all.
+/// Writes bytes of the message in the `.hlw` file `path` as `tfhe::FheUint8` values, one
+/// `tfhe::safe_serialization::safe_serialize` after the other. `part` selects a part by name, `range` some of the
+/// bytes. Calls `tick` with the bytes done and all bytes.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, `ErrorKind::Argument`; `output` then does not appear.
+/// The first fault of the file, or `ErrorKind::Argument`; `output` then does not appear.
 pub fn export_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,
@@ -105,10 +105,10 @@ pub fn export_fheuint8(
     })
 }
 
-/// The bytes numbered `range` of the message in the `.hlw` file `path`, or of its part of this name, as values; 66 KB each.
+/// The bytes `range` of the message in the `.hlw` file `path`, or of the named part, as values of 66 KB each.
 ///
 /// # Errors
-/// The first thing that is wrong with the file, `ErrorKind::Argument`.
+/// The first fault of the file, or `ErrorKind::Argument`.
 pub fn read_fheuint8(
     path: impl AsRef<Path>,
     part: Option<&str>,
@@ -122,8 +122,8 @@ pub fn read_fheuint8(
     Ok(out)
 }
 
-/// What `make` makes of each value, by records: `take` gets those of one and the number of all. Gives log2 of the bound
-/// on the probability that any is wrong.
+/// Applies `make` to each value and passes the results of each record, with the number of all, to `take`. Returns log2
+/// of the bound on the probability that any value is wrong.
 fn each<T: Send>(
     path: &Path,
     part: Option<&str>,
@@ -152,7 +152,7 @@ fn each<T: Send>(
     let pool = Pool::new(0);
     take(Vec::new(), count)?;
     let mut first = 0;
-    // All records are read, whatever the range: only then are the checksums right to the end.
+    // all records are read, because only then every checksum is verified
     while let Some(batch) = values.next()? {
         let own = first..first + split.batch_bytes(batch.index());
         first = own.end;
@@ -161,7 +161,7 @@ fn each<T: Send>(
             continue;
         }
         let lwes = decode_lwes(batch.bytes());
-        // four blocks of as many words a byte
+        // four blocks of as many words per byte
         let value = lwes.len() / (16 * batch.blocks());
         let block = value / Numbers::Pairs.count();
         let places = (some.start - own.start) as usize..(some.end - own.start) as usize;

@@ -1,4 +1,4 @@
-//! `.hlw` files: LWE ciphertexts under the client key of a user of the crate `tfhe`.
+//! `.hlw` files: LWE ciphertexts under a user's client key of the crate `tfhe`.
 
 use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
 use crate::error::{At, malformed};
@@ -9,15 +9,14 @@ use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
 use homaes_scheme::traits::Input;
 
-/// The records of an `.hlw` file in order.
 pub(crate) struct LweFile<'r> {
     records: Batches<'r>,
-    /// Whose they are.
+    /// Identifies the user.
     pub(crate) user: Other,
 }
 
 impl<'r> LweFile<'r> {
-    /// Reads the first two records; the set is the file's.
+    /// Reads the first two records; the file names the set.
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
         let mut file = Ciphertexts::framed(reader, set, 1)?;
         file.check_cut(BLOCKS_PER_RECORD)?;
@@ -39,13 +38,13 @@ impl<'r> LweFile<'r> {
         }
     }
 
-    /// What they are the encryption of.
+    /// Describes the message.
     #[cfg(feature = "tfhe-rs")]
     pub(crate) fn meta(&self) -> &Meta {
         self.records.meta()
     }
 
-    /// The next record; none after the last one, when all was read.
+    /// The next record; `None` at the end, once the whole file was read.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         let mut expected = 0;
         let batch = self.records.next_of(|set, shape| {
@@ -61,7 +60,7 @@ impl<'r> LweFile<'r> {
         }
     }
 
-    /// What they were the encryption of, and the steps of AES; for who has come to the end.
+    /// For callers at the end of the file.
     pub(crate) fn into_parts(self) -> (Meta, Vec<Step>) {
         self.records.into_parts()
     }

@@ -1,4 +1,4 @@
-//! Results across to the key of a user, by files.
+//! Results that cross to a user's key, through files.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -9,7 +9,6 @@ use homaes_aes::RoundKeys;
 use homaes_aes::clear::encrypt_block;
 use homaes_wire::{Contents, Header, Writer};
 
-/// A message of 33 blocks across to the key of a user, read with that key.
 #[test]
 #[ignore = "nightly: the command's test of a bridge always runs"]
 fn nightly_results_cross_to_the_key_of_a_user() {
@@ -56,7 +55,7 @@ fn nightly_results_cross_to_the_key_of_a_user() {
     assert_eq!(error.details(), Some([0, 5].map(Detail::Number)));
     let report = run(LIFT_LEVEL - 1).unwrap();
     assert!(report.quality.unwrap().capacity_bits > 4.0);
-    // one batch: 2^-64 by AES, and as much by its way across
+    // one batch: at most 2^-64 by AES and 2^-64 by the crossing
     assert_eq!(report.log2_p_fail(), Some(-63.0));
     let found = inspect(at("o")).unwrap();
     let end = found.end.unwrap();
@@ -84,7 +83,7 @@ fn nightly_results_cross_to_the_key_of_a_user() {
     assert_eq!(values.into_parts().1.len(), 11);
     assert_eq!(back[..message.len()], message);
     lies_are_refused(&at("o"), &at("bad"));
-    // every byte of the file counts
+    // every byte of the file is covered by a check
     let file = std::fs::read(at("o")).unwrap();
     for place in (0..file.len()).step_by(file.len() / 60) {
         let mut bad = file.clone();
@@ -94,7 +93,7 @@ fn nightly_results_cross_to_the_key_of_a_user() {
     }
 }
 
-/// A file of values does not say in which layout AES was evaluated: it may have been packed, in batches of 128 blocks.
+/// The file does not record the layout of AES, which may have been packed, in batches of 128 blocks.
 #[test]
 fn values_count_the_most_batches_that_they_can_come_from() {
     let set = Set::named("bgv/bridge128").unwrap();
@@ -106,7 +105,7 @@ fn values_count_the_most_batches_that_they_can_come_from() {
     }
 }
 
-/// Files whose checksums are right, and whose records are others than their blocks fill.
+/// The checksums are right, but the records do not fit their blocks.
 fn lies_are_refused(good: &Path, bad: &Path) {
     let mut reader = Reader::open(good, Kind::Values).unwrap();
     let header = reader.header().clone();

@@ -1,4 +1,4 @@
-//! What a client expects of a message, held against what its file says before anything is decrypted.
+//! Compares a client's expectations with a file's description of the message, before anything is decrypted.
 
 use crate::error::quoted;
 use crate::{Error, ErrorKind, PartMeta, Result};
@@ -6,11 +6,11 @@ use homaes_wire::hex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What the client knows of the message that it asked for. What is `None` may be anything.
+/// The client's knowledge about the requested message. `None` accepts any value.
 ///
-/// The file comes from the server. If the tag of a GCM message is checked, a message that passes is one that the holder of
-/// the AES key encrypted with this nonce, these associated data and this length. Without a tag the server can write here
-/// what is expected and return other bytes: then this finds mistakes, not attacks.
+/// The file comes from the server. With a checked GCM tag, a message that passes was encrypted by a holder of the AES
+/// key with this nonce, associated data and length. Without a tag the server can state the expected values and return
+/// other bytes, so the comparison finds mistakes, not attacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expect<'e> {
     /// [Name](homaes_aes::Mode::name) of the mode.
@@ -19,12 +19,12 @@ pub struct Expect<'e> {
     pub nonce: Option<&'e [u8]>,
     /// The associated data of GCM.
     pub aad: Option<&'e [u8]>,
-    /// Length of the decrypted file: without padding, if that is removed.
+    /// Length of the decrypted file, without removed padding.
     pub bytes: Option<u64>,
 }
 
 impl Expect<'_> {
-    /// Checks everything that is known without decrypting; `unpad`: padding will be removed.
+    /// Checks all that is known before decryption; `unpad`: padding will be removed.
     pub(crate) fn check(&self, path: &Path, part: &PartMeta, unpad: bool) -> Result<()> {
         let mode = part.mode.name();
         let refuse = |what, found, expected| Err(unexpected(path, what, found, expected));
@@ -68,7 +68,7 @@ impl Expect<'_> {
         }
     }
 
-    /// Checks the length that is left when padding is removed.
+    /// Checks the length that remains after padding is removed.
     pub(crate) fn length(&self, path: &Path, found: u64) -> Result<()> {
         match self.bytes {
             Some(expected) if found != expected => Err(unexpected(
@@ -82,7 +82,6 @@ impl Expect<'_> {
     }
 }
 
-/// The error of a message that is not the expected one.
 pub(crate) fn unexpected(path: &Path, what: &str, found: String, expected: String) -> Error {
     let message = format!("{what}: found {found}, expected {expected}");
     Error::refused(ErrorKind::Unexpected, message)
@@ -90,7 +89,7 @@ pub(crate) fn unexpected(path: &Path, what: &str, found: String, expected: Strin
         .at(path)
 }
 
-/// Checks that a message of many parts has those that are expected, and no others.
+/// Checks that a message has exactly the expected parts.
 pub(crate) fn check_names<'p>(
     path: &Path,
     expected: &BTreeMap<String, Expect<'_>>,
@@ -111,7 +110,7 @@ pub(crate) fn check_names<'p>(
 
 const LENGTH: &str = "length of the message";
 
-/// Associated data may be long: their length and hash name them.
+/// Shortens associated data to length and hash.
 fn data(aad: &[u8]) -> String {
     let hash = hex(&crate::input::part_meta::sha256(aad));
     format!("{} bytes with SHA-256 {hash}", aad.len())
@@ -184,7 +183,7 @@ mod tests {
                 &gcm,
                 "length of the message: found 20 bytes, expected 21 bytes".to_owned(),
             ),
-            // an empty expectation would equal the empty fields of the file
+            // an empty expectation would equal the file's empty fields
             (
                 Expect { aad, ..any },
                 &ecb,

@@ -1,11 +1,11 @@
-//! The tag of GCM, recomputed from a recovered message (SP 800-38D sections 6.4 and 7.2).
+//! The GCM tag, recomputed from a recovered message (SP 800-38D sections 6.4 and 7.2).
 //!
 //! ```text
 //! tag = GHASH_H(aad, zeros to full blocks ‖ ciphertext, zeros to full blocks ‖ bits of both, 8 bytes each) + E(J_0)
 //! H = E(0)      ciphertext = message + key stream
 //! ```
 //!
-//! The AES ciphertext need not be kept: whoever has the key and the message can make it again.
+//! The AES ciphertext need not be kept, because key and message determine it.
 
 use crate::AesKey;
 use crate::machine::memory::overwrite_stack;
@@ -17,7 +17,7 @@ use homaes_aes::state::{to_blocks, xor};
 use homaes_aes::{Block, KeySize, Mode};
 use zeroize::Zeroizing;
 
-/// AES with a key of any size. Overwritten when dropped.
+/// Overwritten when dropped.
 pub(crate) enum Cipher {
     Aes128(aes::Aes128Enc),
     Aes192(aes::Aes192Enc),
@@ -25,7 +25,7 @@ pub(crate) enum Cipher {
 }
 
 impl Cipher {
-    /// In memory of its own, and without the copies that moves leave on the stack.
+    /// On the heap; the copies that moves leave on the stack are overwritten.
     pub(crate) fn of(key: &AesKey) -> Box<Self> {
         let cipher = Self::expand(key);
         overwrite_stack();
@@ -43,7 +43,7 @@ impl Cipher {
         })
     }
 
-    /// Encrypts blocks, and overwrites the round keys that it had on the stack.
+    /// Overwrites the round keys that encryption left on the stack.
     fn encrypt(&self, blocks: &mut [Block]) {
         self.encrypt_blocks(blocks);
         overwrite_stack();
@@ -60,7 +60,6 @@ impl Cipher {
     }
 }
 
-/// A tag in the making.
 pub(crate) struct TagCheck<'c> {
     cipher: &'c Cipher,
     hash: GHash,
@@ -71,7 +70,7 @@ pub(crate) struct TagCheck<'c> {
 }
 
 impl<'c> TagCheck<'c> {
-    /// Starts with the associated data; `tag` is the tag that came with the message.
+    /// Absorbs the associated data; `tag` is the tag that came with the message.
     pub(crate) fn new(cipher: &'c Cipher, nonce: [u8; 12], aad: &[u8], tag: Block) -> Self {
         let mut first = Zeroizing::new([[0; 16], gcm_first_block(nonce)]);
         cipher.encrypt(&mut *first);
@@ -82,20 +81,20 @@ impl<'c> TagCheck<'c> {
             cipher,
             hash,
             nonce,
-            // What GHASH must give.
+            // the value that GHASH must give
             expected: Zeroizing::new(xor(&tag, mask)),
             aad_bytes: aad.len() as u64,
             bytes: 0,
         }
     }
 
-    /// Adds the next part of the message. All parts but the last are whole blocks.
+    /// Absorbs the next part of the message, whole blocks except at the end.
     pub(crate) fn update(&mut self, message: &[u8]) {
         let blocks = Zeroizing::new(to_blocks(message));
         let mode = Mode::Gcm { nonce: self.nonce };
         let mut text = mode.input(self.bytes / 16, None, &blocks).into_owned();
         self.cipher.encrypt(&mut text);
-        // Key stream plus message: the ciphertext, which is public. The key stream is gone with it.
+        // turns the key stream in place into the public AES ciphertext, which also erases the key stream
         for (c, p) in text.iter_mut().zip(blocks.iter()) {
             *c = xor(c, p);
         }
@@ -105,7 +104,7 @@ impl<'c> TagCheck<'c> {
         self.bytes += message.len() as u64;
     }
 
-    /// Ends the message; whether the tag is right, compared without a branch on its bytes.
+    /// Whether the tag is right; the comparison does not branch on its bytes.
     pub(crate) fn verify(mut self) -> bool {
         let mut lengths = [0; 16];
         lengths[..8].copy_from_slice(&(self.aad_bytes * 8).to_be_bytes());

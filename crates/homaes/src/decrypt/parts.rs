@@ -1,8 +1,8 @@
-//! A message with parts, each into a file of its own.
+//! Decrypts a message with parts, each into its own file.
 //!
-//! All parts are decrypted into one file without a name, which the system removes with the process. When every check has
-//! passed, each part is copied to its own file. A run that is stopped in between leaves right parts, and the same run
-//! again completes them.
+//! All parts are decrypted into one unnamed file, which the system removes with the process. After all checks each part
+//! is copied to its own file. A run that is stopped while copying leaves correct parts, and the same run completes
+//! them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
 use crate::decrypt::gcm::Cipher;
@@ -19,19 +19,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Bytes copied or compared at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
 impl SecretKey {
-    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is made if it is
-    /// missing; `force` allows to replace files. The first file appears when all parts have passed every check. A file
-    /// that already has the bytes of its part stays, so that a stopped run can be repeated. Padding is removed from parts
+    /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is created if
+    /// missing. `force` allows replacing files. The first file appears after all parts passed all checks. An existing
+    /// file with the bytes of its part stays, so that a stopped run can be repeated. Padding is removed from parts
     /// whose mode has it. The disk needs room for all parts twice.
     ///
     /// # Errors
-    /// As [`decrypt_with`](Self::decrypt_with), whose path then names the part too; `ErrorKind::NoParts` if the message
-    /// has none; `ErrorKind::ManyParts` for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part),
-    /// which are about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
+    /// As [`decrypt_with`](Self::decrypt_with), with the part in the path; `ErrorKind::NoParts` if the message has
+    /// none; `ErrorKind::ManyParts` for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which
+    /// are about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,
@@ -42,10 +41,7 @@ impl SecretKey {
         self.decrypt_parts_from(self.open_own(path.as_ref())?, folder, force, options)
     }
 
-    /// As [`decrypt_parts`](Self::decrypt_parts), from ciphertexts that are open, whatever they are read from.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`decrypt_parts`](Self::decrypt_parts), with the same errors, from open ciphertexts of any source.
     pub fn decrypt_parts_from(
         &self,
         ciphertexts: Ciphertexts<'_>,
@@ -75,7 +71,7 @@ impl SecretKey {
             key_size: meta.key_size,
             cipher: cipher.as_deref(),
         };
-        // what one of them would stop at, before any is decrypted
+        // refuses unusable parts before any is decrypted
         for part in &meta.parts {
             parts.checked(part)?;
             parts.check_target(part)?;
@@ -90,7 +86,7 @@ impl SecretKey {
         });
         let replay_log = replay_log.transpose()?;
         let _made = Folder::create(folder)?;
-        // all of it at once, and again in files
+        // once in the unnamed file and once in the parts' files
         disk::check(folder, meta.bytes().saturating_mul(2), 0)?;
         let mut spool = Spool::new(parts, &meta.parts)?;
         let all = 0..meta.split.bytes;
@@ -115,7 +111,6 @@ impl SecretKey {
     }
 }
 
-/// Where parts go, and how.
 #[derive(Clone, Copy)]
 struct Parts<'k> {
     folder: &'k Path,
@@ -147,7 +142,7 @@ impl<'k> Parts<'k> {
         Checked::new(&place, self.key_size, part, options, self.cipher)
     }
 
-    /// Refuses a name that leads out of the folder, or to a file that is there and must stay.
+    /// Refuses a name that leads out of the folder, or to an existing file that must stay.
     fn check_target(&self, part: &PartMeta) -> Result<()> {
         let target = self.target(part);
         let mut above = self.folder.to_owned();
@@ -164,7 +159,7 @@ impl<'k> Parts<'k> {
         let Ok(there) = target.symlink_metadata() else {
             return Ok(());
         };
-        // it may be the part itself, of a run that was stopped
+        // it may be the part itself, from a stopped run
         let padding = if self.unpads(part) { 16 } else { 0 };
         let least = part.bytes.saturating_sub(padding);
         match self.force || there.is_file() && (least..=part.bytes).contains(&there.len()) {
@@ -174,11 +169,11 @@ impl<'k> Parts<'k> {
     }
 }
 
-/// Parts of a message in one file, one after the other.
+/// The parts of a message, one after the other in one file.
 struct Spool<'k> {
     target: Parts<'k>,
     file: File,
-    /// Those to come.
+    /// Parts not yet begun.
     left: std::slice::Iter<'k, PartMeta>,
     current: Option<Checked<'k>>,
     done: Vec<(&'k PartMeta, DecryptReport)>,
@@ -196,7 +191,7 @@ impl<'k> Spool<'k> {
         })
     }
 
-    /// Takes the next bytes of the message, whole batches of blocks, the first of them number `offset`.
+    /// Takes the next bytes of the message, from block boundary to block boundary; `offset` is the offset of the first.
     fn write(&mut self, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.current.is_none() && !self.begin()? {
@@ -222,7 +217,7 @@ impl<'k> Spool<'k> {
         Ok(())
     }
 
-    /// Begins the next part with bytes, if there is one; those without are done at once.
+    /// Begins the next part that has bytes; parts without bytes are finished at once.
     fn begin(&mut self) -> Result<bool> {
         while let Some(part) = self.left.next() {
             self.current = Some(self.target.checked(part)?);
@@ -243,7 +238,7 @@ impl<'k> Spool<'k> {
         Ok(())
     }
 
-    /// Ends the message, whose last block may be partial: parts that are left have no bytes.
+    /// Ends the message, whose last block may be partial; the remaining parts have no bytes.
     fn end(&mut self) -> Result<()> {
         self.finish()?;
         while self.begin()? {
@@ -252,8 +247,8 @@ impl<'k> Spool<'k> {
         Ok(())
     }
 
-    /// Gives every part its file. A file with the same bytes stays. One with other bytes stops the run before any part
-    /// appears, unless it may be replaced.
+    /// Copies every part to its file. A file with the same bytes stays. One with other bytes stops the run before any
+    /// part appears, unless it may be replaced.
     fn put(&self) -> Result<()> {
         let Parts { folder, force, .. } = self.target;
         let mut file = &self.file;
@@ -275,7 +270,7 @@ impl<'k> Spool<'k> {
             }
         }
         file.rewind().at(folder)?;
-        // folders made for parts go again if nothing comes to be in them, the innermost first
+        // innermost first: new folders that stay empty are removed again
         let mut made = VecDeque::new();
         for (number, (part, report)) in self.done.iter().enumerate() {
             let bytes = report.bytes;
@@ -296,7 +291,6 @@ impl<'k> Spool<'k> {
     }
 }
 
-/// Reads the next `bytes` of `file`, piece by piece.
 fn each_chunk(
     mut file: &File,
     bytes: u64,
@@ -313,7 +307,7 @@ fn each_chunk(
     Ok(())
 }
 
-/// Whether the file at `path` has the next `bytes` of `file`, which are read in any case, and no others.
+/// Whether the file at `path` equals the next `bytes` of `file`, which are read in any case.
 fn is_there(path: &Path, file: &File, bytes: u64) -> io::Result<bool> {
     let mut there = File::open(path)?;
     let mut same = fs::metadata(path)?.len() == bytes;

@@ -1,4 +1,4 @@
-//! The replay log: which authenticated messages were accepted already.
+//! The replay log lists the authenticated messages that were accepted.
 //!
 //! ```text
 //! homaes replay log 1
@@ -6,14 +6,14 @@
 //! …
 //! ```
 //!
-//! One line for each message, in the order of acceptance. A message is known by nonce, associated data and tag: whoever returns
-//! it again cannot change them without making the tag wrong, while its FHE ciphertexts, its layout and the FHE key can differ. The
-//! time (RFC 3339), the length and the id of the FHE key are for the reader. `check` is the front of a hash of the line and of the
-//! check before it, so that a change, a lost line and a line cut short are noticed. Lines lost at the end are not: no file can tell
-//! that by itself.
+//! Each message has a line, in order of acceptance. Nonce, associated data and tag identify a message: a server that
+//! returns it again cannot change them without invalidating the tag, whereas the FHE ciphertexts, layout and FHE key
+//! can differ. The time (RFC 3339), the length and the id of the FHE key are for the reader. `check` is the front of a
+//! hash of the line and the previous check. It reveals changed, missing and truncated lines, except lines missing at
+//! the end, which no file can reveal by itself.
 //!
-//! New lines are written with a copy of the log, which then replaces it: no line is ever there in part. So the cost of a
-//! decryption grows with the log, by some 250 bytes for each message in it, once for all parts of a message.
+//! A run writes a copy of the log with the new lines and then replaces the log, so a line is never partially present.
+//! Each decryption therefore writes some 250 bytes per logged message, once for all parts of a message.
 
 use crate::decrypt::expect::unexpected;
 use crate::error::At;
@@ -28,22 +28,21 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The first line.
 const HEAD: &str = "homaes replay log 1\n";
 
-/// The log, and the messages that are to be recorded in it.
+/// The log with the messages to be recorded.
 pub(crate) struct ReplayLog {
-    /// What replaces it. Its path is that of the file itself, where a symbolic link leads to it: one lock for all names.
+    /// Replaces the log. Its path resolves symbolic links, so that all names share one lock.
     copy: Output,
-    /// The place of a message in the results, by what names it in its line.
+    /// The place of each message in the results, by the name in its line.
     places: BTreeMap<String, PathBuf>,
     /// The new lines, without time and check.
     lines: Vec<String>,
 }
 
 impl ReplayLog {
-    /// Checks that no message is in `log`, which need not exist yet, and none is given twice; reserves the new log.
-    /// `parts`: the messages, all with tags, and their places in the results.
+    /// Checks that no message is in `log`, which may be missing, and that no message occurs twice; reserves the new
+    /// log. `parts` holds the messages, all with tags, and their places in the results.
     pub(crate) fn open<'p>(
         log: &Path,
         key: KeyId,
@@ -72,7 +71,7 @@ impl ReplayLog {
         })
     }
 
-    /// Refuses a file that is the log or its lock file, or has a folder of their name above it.
+    /// Refuses a file that is the log or its lock file, or that would need one of them as a folder.
     pub(crate) fn spare(&self, file: &Path) -> Result<()> {
         let path = self.copy.path();
         match file.ancestors().any(|file| is_own(path, file)) {
@@ -85,8 +84,8 @@ impl ReplayLog {
         }
     }
 
-    /// Records all messages: runs `put`, which names the outputs and then the log. Gives the number of the first message
-    /// in the log. `put` does not run if another run has recorded one of them meanwhile, or nothing can be recorded.
+    /// Records all messages: runs `put`, which names the outputs and then the log. Returns the number of the first
+    /// message in the log. `put` does not run if another run recorded a message meanwhile, or if recording fails.
     pub(crate) fn commit(mut self, put: impl FnOnce(Output) -> Result<()>) -> Result<u64> {
         // held until all files have their names
         let log = self.copy.path().to_owned();
@@ -98,7 +97,7 @@ impl ReplayLog {
             check = next(check, &line);
             text.push_str(&format!("{line} check={}\n", hex(&check)));
         }
-        // A full disk is found here, before an output has its name.
+        // a full disk is found here, before an output has its name
         let written = self.copy.write_all(text.as_bytes());
         let written = written.and_then(|()| self.copy.flush());
         written.at(&log)?;
@@ -108,28 +107,28 @@ impl ReplayLog {
     }
 }
 
-/// What names a message in its line.
+/// The identity of a message in its line.
 fn name_of(part: &PartMeta) -> String {
     let (aad, tag) = (part.aad_sha256(), part.tag.unwrap_or_default());
     let [nonce, aad, tag] = [part.mode.iv(), &aad, &tag].map(hex);
     format!(" gcm nonce={nonce} aad-sha256={aad} tag={tag}")
 }
 
-/// The front of the hash of everything up to a line.
+/// Chains the hashes of all lines.
 fn next(check: [u8; 16], line: &str) -> [u8; 16] {
     let hash = sha256(&[&check, line.as_bytes()].concat());
     *hash.first_chunk().expect("32 bytes hold 16")
 }
 
-/// Reads a log, or begins one, and checks that none of the messages is in it: its text, the number of its messages, and
-/// its last check.
+/// Reads or begins a log and checks that it contains none of the messages. Returns its text, the number of its
+/// messages, and its last check.
 fn scan(log: &Path, places: &BTreeMap<String, PathBuf>) -> Result<(String, u64, [u8; 16])> {
     let damaged = |line, expected| {
         let message = format!("the replay log is damaged: line {line}: expected {expected}");
         Error::refused(ErrorKind::ReplayLog, message).at(log)
     };
     let text = match fs::read(log) {
-        // what is no text fails the checks below
+        // invalid UTF-8 fails the checks below
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => HEAD.into(),
         Err(source) => return Err(Error::io(log, source)),
@@ -161,24 +160,23 @@ fn scan(log: &Path, places: &BTreeMap<String, PathBuf>) -> Result<(String, u64, 
 }
 
 impl Output {
-    /// Whether it will be the file of the replay log `log`, or the lock file beside it.
+    /// Whether this output is the replay log `log` or its lock file.
     #[must_use]
     pub fn is_log(&self, log: &Self) -> bool {
         self.is_file() && is_own(log.path(), self.path())
     }
 }
 
-/// Whether a file is the log or its lock file.
 fn is_own(log: &Path, file: &Path) -> bool {
     is_one_place(log, file) || is_one_place(&lock_path(log), file)
 }
 
-/// The file that is locked. Not the log, which is replaced.
+/// A separate file is locked, because the log is replaced.
 fn lock_path(log: &Path) -> PathBuf {
     log.with_added_extension("lock")
 }
 
-/// Opens and locks the lock file; it stays where it is, empty.
+/// The lock file stays, empty.
 fn lock(log: &Path) -> io::Result<File> {
     let path = lock_path(log);
     // opening a pipe would wait for a reader

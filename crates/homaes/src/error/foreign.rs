@@ -1,17 +1,17 @@
-//! Formats that hold an AES ciphertext, or look as if they did, but are not one byte for byte.
+//! Formats that contain or resemble AES ciphertext, but are not bare AES ciphertext.
 
 use crate::{ErrorKind, hex};
 use homaes_wire::MAGIC;
 use std::fmt;
 
-/// Bytes at the start of a file that tell its format.
+/// Enough of a file to recognise its format.
 pub(crate) const HEAD_BYTES: u64 = 8192;
 
-/// A format that is no bare AES ciphertext, told by its head.
+/// A format other than bare AES ciphertext, recognised by its head.
 ///
-/// Bits of the head that are fixed, so that a random ciphertext matches with probability 2^-bits at most:
+/// A random ciphertext matches the fixed bits of a head with probability at most 2^-bits:
 ///
-/// | format | what is fixed | bits |
+///  format | fixed | bits |
 /// |---|---|---|
 /// | openssl enc | `Salted__` | 64 |
 /// | openssl enc -a | `U2FsdGVkX1`, its base64 | 80 |
@@ -25,9 +25,9 @@ pub(crate) const HEAD_BYTES: u64 = 8192;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
-    /// `openssl enc` with a password, whose salt this is.
+    /// `openssl enc` with a password and this salt.
     Openssl {
-        /// What key and IV are derived from, beside the password.
+        /// Determines key and IV together with the password.
         salt: [u8; 8],
     },
     /// The same in base64.
@@ -43,7 +43,7 @@ pub enum Foreign {
 }
 
 impl Foreign {
-    /// What `head` is the start of.
+    /// The format that `head` begins.
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<Self> {
         if let Some(salt) = head.strip_prefix(b"Salted__").and_then(<[u8]>::first_chunk) {
@@ -71,7 +71,6 @@ impl Foreign {
         }
     }
 
-    /// Which kind of error it is.
     pub(crate) fn kind(self) -> ErrorKind {
         match self {
             Self::Openssl { .. } => ErrorKind::Salted,
@@ -96,14 +95,14 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// A SEQUENCE, of definite length or not, that begins with the OID of enveloped, encrypted or authenticated-enveloped
-/// data and has an explicit `[0]` behind it.
+/// A SEQUENCE of definite or indefinite length that begins with the OID of enveloped, encrypted or
+/// authenticated-enveloped data, followed by an explicit `[0]`.
 fn is_cms(head: &[u8]) -> bool {
     const PKCS: [u8; 6] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d];
     const CONTENTS: [&[u8]; 3] = [
         &[1, 7, 3],
         &[1, 7, 6],
-        // of RFC 5083
+        // RFC 5083
         &[1, 9, 16, 1, 23],
     ];
     let length_bytes = |first: u8| match first {
@@ -128,7 +127,7 @@ fn is_cms(head: &[u8]) -> bool {
     })
 }
 
-/// Lines of a mail's head, one of which says that its content is CMS.
+/// Header lines of a mail, one of which declares CMS content.
 fn is_smime(text: &[u8]) -> bool {
     const FIELD: &str = "content-type:";
     const TYPES: [&str; 2] = ["application/pkcs7-mime", "application/x-pkcs7-mime"];
@@ -142,11 +141,11 @@ fn is_smime(text: &[u8]) -> bool {
     })
 }
 
-/// Parts in base64url with dots between them, the first of which is a JSON object with a member `enc`.
+/// Base64url parts separated by dots; the first is a JSON object with a member `enc`.
 fn is_compact_jwe(text: &[u8]) -> bool {
     let text = text.trim_ascii_end();
     let dots = text.iter().filter(|&&byte| byte == b'.').count();
-    // three where the ciphertext is longer than the head
+    // three if the ciphertext is longer than the head
     if !text.starts_with(b"eyJ") || !(3..=4).contains(&dots) {
         return false;
     }
@@ -185,7 +184,7 @@ fn is_json_jwe(text: &[u8]) -> bool {
             .any(|some| some == ciphertext)
 }
 
-/// The bytes of base64url without padding; a last character that is cut off is left out.
+/// Decodes base64url without padding; a truncated last character is left out.
 fn from_base64url(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

@@ -1,4 +1,4 @@
-//! The input of a run, checked before any work starts: a message of one part, or of many that share batches.
+//! The input of a run, checked before the work starts: a message of one part, or of many that share batches.
 
 use crate::error::foreign::{Foreign, HEAD_BYTES};
 use crate::error::{At, quoted};
@@ -13,13 +13,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Length of a GCM tag; shorter ones are not taken.
+/// Length of a GCM tag; shorter tags are refused.
 const TAG_BYTES: u64 = 16;
 
-/// Length of a GCM nonce.
 const NONCE_BYTES: u64 = 12;
 
-/// Bytes read at a time for a digest.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// One AES ciphertext and how it was encrypted.
@@ -30,41 +28,38 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// | CFB, CTR | ciphertext | any; at most 2^36 bytes for counters of 32 bits |
 /// | GCM | ciphertext ‖ tag, or nonce ‖ ciphertext ‖ tag | at most 2^36 - 32 bytes, 0 included |
 ///
-/// The tag of GCM (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file:
-/// they can be checked only with the AES key, at decryption.
+/// The GCM tag (16 bytes) and the associated data ([`with_aad`](Self::with_aad)) are carried into the `.hct` file,
+/// because they can be checked only at decryption, with the AES key.
 #[derive(Clone)]
 pub struct AesFile {
     name: Option<String>,
     source: Arc<dyn Source>,
-    /// Of the ciphertext in the source.
+    /// Offset of the ciphertext in the source.
     offset: u64,
     bytes: u64,
     mode: Mode,
-    /// There for GCM only.
+    /// `Some` for GCM only.
     tag: Option<Block>,
-    /// Empty for other modes than GCM.
+    /// Empty for modes other than GCM.
     aad: Vec<u8>,
 }
 
 impl AesFile {
-    /// Opens a file that was encrypted in `mode`. In GCM it ends with the tag.
+    /// Opens a file encrypted in `mode`. A GCM file ends with the tag.
     ///
     /// # Errors
     /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
-    /// mode; [`Error::Io`] if the file cannot be read or is not a regular file: its length must be known in advance.
+    /// mode; [`Error::Io`] if the file cannot be read or is not a regular file, whose length is known in advance.
     pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self> {
         Self::of(FileSource::open(path.as_ref())?, mode)
     }
 
-    /// Opens a file that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), for a GCM file that begins with the nonce (12 bytes) and ends with the tag.
     pub fn open_with_nonce(path: impl AsRef<Path>) -> Result<Self> {
         Self::with_nonce(FileSource::open(path.as_ref())?)
     }
 
-    /// All of a source that was encrypted in `mode`. In GCM it ends with the tag.
+    /// The whole of a source encrypted in `mode`. A GCM source ends with the tag.
     ///
     /// # Errors
     /// `ErrorKind::Foreign` if it begins like another format, `ErrorKind::MessageLength` if its length does not fit the
@@ -74,27 +69,18 @@ impl AesFile {
         Self::raw(source, mode)
     }
 
-    /// As [`of`](Self::of), whatever the source begins like.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of), without `ErrorKind::Foreign`.
+    /// As [`of`](Self::of), without `ErrorKind::Foreign`: the source may begin like another format.
     pub fn raw(source: impl Source + 'static, mode: Mode) -> Result<Self> {
         Self::with(Arc::new(source), 0, mode)
     }
 
-    /// All of a source that was encrypted in GCM and begins with the nonce (12 bytes) and ends with the tag.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`of`](Self::of), for a GCM source that begins with the nonce (12 bytes) and ends with the tag.
     pub fn with_nonce(source: impl Source + 'static) -> Result<Self> {
         refuse_foreign(&source)?;
         Self::raw_with_nonce(source)
     }
 
-    /// As [`with_nonce`](Self::with_nonce), whatever the source begins like.
-    ///
-    /// # Errors
-    /// As [`with_nonce`](Self::with_nonce), without `ErrorKind::Foreign`.
+    /// As [`with_nonce`](Self::with_nonce), without `ErrorKind::Foreign`: the source may begin like another format.
     pub fn raw_with_nonce(source: impl Source + 'static) -> Result<Self> {
         let found = source.bytes();
         if found < NONCE_BYTES + TAG_BYTES {
@@ -106,8 +92,8 @@ impl AesFile {
         Self::with(Arc::new(source), NONCE_BYTES, Mode::Gcm { nonce })
     }
 
-    /// A part of which everything is known, so that nothing is read: what of `source` comes from `offset` on, with mode, tag, associated data and length as in
-    /// `meta`, whose name and place are left aside.
+    /// A part whose properties are known, so that nothing is read. `source` from `offset` on has the mode, tag,
+    /// associated data and length of `meta`; its name and place are ignored.
     ///
     /// # Errors
     /// `ErrorKind::MessageLength` if the length does not fit the mode or the source; `ErrorKind::Argument`.
@@ -128,7 +114,7 @@ impl AesFile {
         }
     }
 
-    /// A part without associated data, if so many bytes can be of the mode.
+    /// A part without associated data, if the mode allows the length.
     fn of_length(
         source: Arc<dyn Source>,
         offset: u64,
@@ -159,7 +145,7 @@ impl AesFile {
     /// Adds the associated data of GCM, which the tag covers.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` for another mode, or if there are more than [`MAX_AAD_BYTES`].
+    /// `ErrorKind::Argument` for another mode, or for more than [`MAX_AAD_BYTES`].
     pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
         if self.tag.is_none() || aad.len() > MAX_AAD_BYTES {
             let (found, mode) = (aad.len(), self.mode.name());
@@ -173,7 +159,6 @@ impl AesFile {
         Ok(self)
     }
 
-    /// What of `source` comes from `offset` on.
     fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
         let left = source.bytes() - offset;
         let gcm = matches!(mode, Mode::Gcm { .. });
@@ -190,7 +175,7 @@ impl AesFile {
         Ok(part)
     }
 
-    /// The file, or what else it comes from.
+    /// The file, or the name of another source.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.source.name()
@@ -214,7 +199,7 @@ impl AesFile {
         self.bytes.div_ceil(16)
     }
 
-    /// Where the ciphertext begins in its source.
+    /// Offset of the ciphertext in its source.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
@@ -231,19 +216,19 @@ impl AesFile {
         }
     }
 
-    /// Bytes of its entry in the table of parts, at most.
+    /// Upper bound on its entry in the table of parts.
     fn table_bytes(&self) -> usize {
         128 + self.name.as_ref().map_or(0, String::len) + self.aad.len()
     }
 
-    /// The tag behind the ciphertext.
     fn read_tag(&self) -> io::Result<Block> {
         let mut tag = [0; TAG_BYTES as usize];
         self.source.read_at(self.offset + self.bytes, &mut tag)?;
         Ok(tag)
     }
 
-    /// `count` blocks from number `first` on, and the one before them, if there is one; zeros complete the last one of the message.
+    /// Reads `count` blocks from block `first` on, and the one before them, if any; the message's last block is filled
+    /// up with zeros.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<(Option<Block>, Vec<Block>)> {
         let window = self.window(first..first + count as u64);
         let mut blocks = vec![[0; 16]; count + usize::from(first > 0)];
@@ -253,12 +238,12 @@ impl AesFile {
         Ok((before, blocks))
     }
 
-    /// Where the bytes are that [`read`](Self::read) reads.
+    /// The bytes that [`read`](Self::read) reads.
     fn window(&self, blocks: Range<u64>) -> Range<u64> {
         16 * blocks.start.saturating_sub(1)..self.bytes.min(16 * blocks.end)
     }
 
-    /// The same part, with these of its bytes in memory.
+    /// The same part, with some of its bytes in memory.
     fn held(&self, from: u64, bytes: Vec<u8>) -> Self {
         let (inner, from) = (Arc::clone(&self.source), self.offset + from);
         let held = CachedSource { inner, from, bytes };
@@ -286,7 +271,6 @@ impl AesFile {
         Ok(hasher.finalize().into())
     }
 
-    /// Reads bytes of the ciphertext.
     fn fill(&self, at: u64, into: &mut [u8]) -> Result<()> {
         let read = self.source.read_at(self.offset + at, into);
         read.map_err(|source| match source.kind() {
@@ -295,7 +279,7 @@ impl AesFile {
         })
     }
 
-    /// Checks that the source ends as it did, right after the message.
+    /// Checks that the source still ends in the same way, right after the message.
     pub(crate) fn finish(&self) -> Result<()> {
         let same_tag = match self.tag {
             None => Ok(true),
@@ -317,13 +301,11 @@ impl AesFile {
     }
 }
 
-/// Parts under one AES key, one after the other: each starts on a block, and a batch may hold blocks of several.
+/// Parts under one AES key, one after the other. Each starts on a block; a batch may hold blocks of several parts.
 #[derive(Debug, Clone)]
 pub struct AesInput {
     parts: Vec<AesFile>,
-    /// Number of the first block of each part.
     starts: Vec<u64>,
-    /// The parts that are read.
     read: Range<usize>,
 }
 
@@ -349,10 +331,10 @@ impl AesInput {
         }
     }
 
-    /// Parts with names, which are paths below a folder, with `/` between folders: what each is when they are decrypted into one.
+    /// Parts with names, which become paths below a folder when the parts are decrypted; `/` separates folders.
     ///
     /// # Errors
-    /// `ErrorKind::PartNames` if there are none, or one has no such name, or two have the same.
+    /// `ErrorKind::PartNames` if there are none, or a name is invalid or occurs twice.
     pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
         let named = parts.into_iter().map(|(name, part)| AesFile {
             name: Some(name),
@@ -377,7 +359,6 @@ impl AesInput {
         Err(Error::refused(kind, message))
     }
 
-    /// What is written of the parts.
     pub(crate) fn meta(&self) -> Vec<PartMeta> {
         let parts = self.parts.iter().zip(&self.starts);
         parts.map(|(part, &start)| part.meta(start)).collect()
@@ -389,7 +370,7 @@ impl AesInput {
         self.parts.iter().map(AesFile::bytes).sum()
     }
 
-    /// BLAKE3 of the ciphertext of each part; all of them are read.
+    /// BLAKE3 of the ciphertext of each part; reads all of them.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -397,13 +378,13 @@ impl AesInput {
         self.parts.iter().map(AesFile::digest).collect()
     }
 
-    /// Where its parts are read from.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().map(AesFile::path)
     }
 
-    /// Whether two parts put the same counter block into the cipher, or the same IV of CFB, as files do that are encrypted under one nonce, or whose nonces are
-    /// closer than they are long: whoever sees their AES ciphertexts learns how the messages differ.
+    /// Whether two parts put the same counter block, or the same IV of CFB, into the cipher. This happens if files
+    /// share a nonce or if their nonces are closer than the files are long, and reveals to anybody how the messages
+    /// differ.
     #[must_use]
     pub fn shares_counters(&self) -> bool {
         overlap(self.parts.iter().map(|part| (part.mode(), part.blocks())))
@@ -421,7 +402,7 @@ impl AesInput {
         self.parts.iter().map(AesFile::blocks).sum()
     }
 
-    /// How it is cut into batches: parts fill their last blocks, but for the last one.
+    /// Cuts the message into batches. Every part counts with its last block filled up, except the last part.
     pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
         let last = self.parts.last().map_or(0, |part| part.bytes);
         let missing = last.wrapping_neg() % 16;
@@ -431,7 +412,7 @@ impl AesInput {
         }
     }
 
-    /// Those parts with blocks of `blocks`, by their numbers.
+    /// Numbers of the parts that have blocks in `blocks`.
     #[must_use]
     pub fn parts_of(&self, blocks: Range<u64>) -> Range<usize> {
         let first = self.starts.partition_point(|&start| start <= blocks.start);
@@ -439,7 +420,6 @@ impl AesInput {
         first.saturating_sub(1)..end.max(first.saturating_sub(1))
     }
 
-    /// What is public about `count` blocks from number `first` on.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let mut out = PublicBlocks::default();
         for (number, own) in self.pieces(first..first + count as u64) {
@@ -450,7 +430,7 @@ impl AesInput {
         Ok(out)
     }
 
-    /// What parts have of `blocks`: the numbers of parts and of blocks in them.
+    /// The parts in `blocks`, by their numbers, with the blocks' numbers in each part.
     fn pieces(&self, blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
         self.parts_of(blocks.clone()).filter_map(move |number| {
             let start = self.starts[number];
@@ -460,7 +440,7 @@ impl AesInput {
         })
     }
 
-    /// Reads the ciphertext that `blocks` are evaluated from, and hands it on part by part, with where it is in the part; BLAKE3 of all of it.
+    /// Passes on the ciphertext needed for `blocks`, part by part with its offset there; returns BLAKE3 of all of it.
     fn ciphertext(
         &self,
         blocks: Range<u64>,
@@ -481,12 +461,12 @@ impl AesInput {
         Ok(hasher.finalize().into())
     }
 
-    /// BLAKE3 of the ciphertext that `blocks` are evaluated from, and of where it is in which part.
+    /// BLAKE3 of the ciphertext needed for `blocks`, and of its places in the parts.
     pub(crate) fn digest_of(&self, blocks: Range<u64>) -> Result<[u8; 32]> {
         self.ciphertext(blocks, |_, _, _| ())
     }
 
-    /// The same message with the ciphertext that `blocks` are evaluated from in memory, and its [`digest_of`](Self::digest_of).
+    /// The same message with the ciphertext needed for `blocks` in memory, and its [`digest_of`](Self::digest_of).
     pub(crate) fn held(&self, blocks: Range<u64>) -> Result<(Self, [u8; 32])> {
         let mut held = self.clone();
         held.read = self.parts_of(blocks.clone());
@@ -496,29 +476,29 @@ impl AesInput {
         Ok((held, digest))
     }
 
-    /// Checks that the sources of `blocks` are as they were, as far as they tell.
+    /// Checks that the sources of `blocks` are unchanged, as far as they can tell.
     pub(crate) fn check(&self, blocks: Range<u64>) -> Result<()> {
         let parts = &self.parts[self.parts_of(blocks)];
         parts.iter().try_for_each(AesFile::finish)
     }
 
-    /// Checks that the sources that are read end as they did.
+    /// Checks that the sources in use still end in the same way.
     pub(crate) fn finish(&self) -> Result<()> {
         let parts = &self.parts[self.read.clone()];
         parts.iter().try_for_each(AesFile::finish)
     }
 }
 
-/// What enters the cipher, and what is added to its result.
+/// The blocks that enter the cipher, and those added to its result.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct PublicBlocks {
     pub(crate) input: Vec<Block>,
-    /// empty if there is nothing to add
+    /// empty if nothing is added
     pub(crate) mask: Vec<Block>,
 }
 
 impl PublicBlocks {
-    /// Adds the blocks `text` of a part, from its number `first` on.
+    /// Adds the blocks `text` of a part, from its block `first` on.
     fn add(&mut self, mode: Mode, first: u64, before: Option<Block>, text: &[Block]) {
         let mask = mode.mask(before, text);
         if !mask.is_empty() {
@@ -535,7 +515,6 @@ impl PublicBlocks {
 
 debug_by!(AesFile, "AesFile", name, offset, bytes, mode);
 
-/// Refuses a source that begins like another format.
 fn refuse_foreign(source: &dyn Source) -> Result<()> {
     let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];
     source.read_at(0, &mut head).at(source.name())?;

@@ -1,24 +1,21 @@
-//! Batches of a message: blocks 0, 1, 2, … in runs of as many as a batch of the set holds.
+//! The batches of a message: runs of as many blocks as the set's batches hold.
 
 use crate::Result;
 use crate::input::aes_input::{AesInput, PublicBlocks};
 use crate::input::split::Split;
 use std::ops::Range;
 
-/// One batch of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// Its number, from 0.
     pub(crate) index: u64,
-    /// What is public about its blocks.
     pub(crate) blocks: PublicBlocks,
 }
 
-/// Reads batches of a message, one after the other, each once.
+/// Reads each batch of a message once, in order.
 ///
-/// A file that somebody writes to meanwhile would give results of neither content, and a run that is resumed would take
-/// them for those of the old one. So length and time of the files, and the tag of a GCM message, are compared with those
-/// of the start after each window, and by the run once more at its end.
+/// A file that is written to meanwhile would give results of neither content, and a resumed run would mix the results
+/// of both. Therefore the length and time of the files, and the tag of a GCM message, are compared with those at the
+/// start after each window, and once more at the end of the run.
 pub(crate) struct Batches<'m> {
     message: &'m AesInput,
     split: Split,
@@ -26,7 +23,6 @@ pub(crate) struct Batches<'m> {
 }
 
 impl<'m> Batches<'m> {
-    /// Those numbered `range`.
     pub(crate) fn new(message: &'m AesInput, split: Split, range: Range<u64>) -> Self {
         Self {
             message,
@@ -70,7 +66,6 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Bytes that somebody writes to: whether they are as they were.
     #[derive(Clone)]
     struct Changing(Arc<AtomicBool>);
 

@@ -1,9 +1,9 @@
-//! Which blocks parts of a message put into the cipher by their mode alone.
+//! The blocks that parts of a message put into the cipher by their mode alone.
 
 use homaes_aes::{Block, Counter, Mode};
 
-/// Whether two of some messages, each by its mode and its number of blocks, put one block into the cipher: the same counter block, or the IV of CFB. Blocks that
-/// are counted in different orders of bytes are not compared.
+/// Whether two messages, each a mode and a number of blocks, put the same block into the cipher: a counter block, or
+/// the IV of CFB. Counters of different byte orders are not compared.
 pub(crate) fn overlap(messages: impl Iterator<Item = (Mode, u64)>) -> bool {
     let mut ranges: Vec<(Order, u128, u128)> = Vec::new();
     for (mode, blocks) in messages {
@@ -11,7 +11,7 @@ pub(crate) fn overlap(messages: impl Iterator<Item = (Mode, u64)>) -> bool {
             continue;
         };
         let last = match bits {
-            // what follows the IV is ciphertext
+            // later inputs of CFB are ciphertext
             0 => blocks.min(1),
             _ => blocks,
         };
@@ -23,7 +23,7 @@ pub(crate) fn overlap(messages: impl Iterator<Item = (Mode, u64)>) -> bool {
         if first <= last {
             ranges.push((order, first, last));
         } else {
-            // around, within the bits that count
+            // the counter wraps within its bits
             let counted = 1u128.checked_shl(bits).map_or(u128::MAX, |end| end - 1);
             ranges.push((order, first, first | counted));
             ranges.push((order, last & !counted, last));
@@ -35,7 +35,7 @@ pub(crate) fn overlap(messages: impl Iterator<Item = (Mode, u64)>) -> bool {
         .any(|pair| pair[0].0 == pair[1].0 && pair[1].1 <= pair[0].2)
 }
 
-/// The order of bytes in which a block is a number.
+/// The byte order that makes a block a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Big,
@@ -51,7 +51,7 @@ impl Order {
     }
 }
 
-/// How a mode counts, and in how many of the lowest bits; nothing for a mode whose blocks are the ciphertext.
+/// The byte order of a mode's counter, and the number of its lowest bits that count; `None` if the mode has no counter.
 fn counting(mode: &Mode) -> Option<(Order, u32)> {
     Some(match mode {
         Mode::Cfb { .. } => (Order::Big, 0),
@@ -98,14 +98,14 @@ mod tests {
             (ctr(0, 8), ctr(7, 7), true),
             (ctr(7, 1), ctr(7, 1), true),
             (ctr(7, 0), ctr(7, 9), false),
-            // around the end
+            // wraps at the end
             (ctr(u128::MAX, 3), ctr(1, 1), true),
             (ctr(u128::MAX, 2), ctr(1, 1), false),
             // counters of GCM begin with 2
             (gcm(9, 4), ctr(in_gcm, 1), true),
             (gcm(9, 3), ctr(in_gcm, 1), false),
             (gcm(9, 1), gcm(8, 1), false),
-            // within 32 and 64 bits
+            // wraps within 32 and 64 bits
             (with(0xff, Big32, 2), ctr(u128::MAX << 32, 1), true),
             (with(0xff, Big32, 2), ctr(0, 1), false),
             (with(0xff, Big64, 2), ctr(u128::MAX << 64, 1), true),

@@ -1,4 +1,4 @@
-//! What is public about a part of a message: its name, mode, tag, associated data and length.
+//! Public properties of a part of a message: name, mode, tag, associated data and length.
 
 use crate::error::printable;
 use crate::output::is_unfinished_name;
@@ -6,20 +6,18 @@ use homaes_aes::{Block, Mode};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Longest associated data that a run carries: 1 MiB.
+/// Longest associated data of a part: 1 MiB.
 pub const MAX_AAD_BYTES: usize = 1 << 20;
 
-/// Longest table of parts.
 pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
 
-/// Longest name of a part.
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
 
-/// What a file says about a part of its message.
+/// A file's description of one part of its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartMeta {
-    /// Its name: a path below a folder, with `/` between folders. `None` if the message has one part only, without a name.
+    /// A path below a folder, with `/` between folders. `None` if the message is one part without a name.
     pub name: Option<String>,
     /// The mode with its public parameters.
     pub mode: Mode,
@@ -29,12 +27,12 @@ pub struct PartMeta {
     pub aad: Vec<u8>,
     /// Length.
     pub bytes: u64,
-    /// Number of its first block among those of the message.
+    /// Number of its first block in the message.
     pub first_block: u64,
 }
 
 impl PartMeta {
-    /// Of a message of one part without a name, tag and associated data.
+    /// A message of one part without name, tag and associated data.
     #[must_use]
     pub fn new(mode: Mode, bytes: u64) -> Self {
         Self {
@@ -53,7 +51,7 @@ impl PartMeta {
         sha256(&self.aad)
     }
 
-    /// How errors name it: the file that it is in, and its name.
+    /// The file and the name of the part, for errors.
     pub(crate) fn place(&self, file: &Path) -> PathBuf {
         let mut place = file.as_os_str().to_owned();
         if let Some(name) = &self.name {
@@ -74,10 +72,10 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// What names of parts must be, unless they are: each one a path below a folder, and none of them below another.
+/// Checks that every name is a path below a folder, and that none is below another.
 ///
 /// # Errors
-/// The name, and what it must be.
+/// The name, and the rule that it breaks.
 pub(crate) fn check_names<'n>(
     names: impl Iterator<Item = &'n str>,
 ) -> Result<(), (&'n str, &'static str)> {

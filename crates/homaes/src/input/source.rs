@@ -1,4 +1,4 @@
-//! Where AES ciphertext comes from: bytes that are read by their place.
+//! Sources of AES ciphertext, read by offset.
 
 use crate::error::At;
 use crate::{Error, Result};
@@ -8,27 +8,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Bytes that are read by their place, and whose number is known: a file, a part of memory, an object of a store.
+/// Bytes that are read by offset and whose number is known: a file, memory, an object in a store.
 ///
-/// What is read twice must be the same: a run that is resumed, and another worker, read it again.
+/// Repeated reads must give the same bytes, because resumed runs and other workers read them again.
 pub trait Source: Send + Sync {
     /// Names it in errors.
     fn name(&self) -> &Path;
 
-    /// Their number.
+    /// Number of bytes.
     fn bytes(&self) -> u64;
 
-    /// Fills `into` with the bytes from number `offset` on.
+    /// Fills `into` with the bytes from `offset` on.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if there are not as many.
+    /// [`io::ErrorKind::UnexpectedEof`] if there are too few.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Whether nothing has changed since the start, as far as that can be told: the number of bytes, of a file also the time of its last modification. Asked
-    /// at the end of a run.
+    /// Whether the source is unchanged since the start, as far as it can tell: by its length and, for a file, the time
+    /// of its last modification. Called at the end of a run.
     ///
     /// # Errors
-    /// If that cannot be found out.
+    /// If this cannot be found out.
     fn is_whole(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -42,11 +42,11 @@ pub struct FileSource {
     stamp: Stamp,
 }
 
-/// By which a file is told from what it is after somebody has written to it.
+/// Changes when somebody writes to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
-    /// Nothing where the system has no such time.
+    /// `None` if the system has no such time.
     modified: Option<SystemTime>,
 }
 
@@ -65,14 +65,14 @@ impl FileSource {
     /// # Errors
     /// [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self> {
-        // Asked before opening: opening a pipe would wait for its writer.
+        // first: opening a pipe would wait for its writer
         if !fs::metadata(path).at(path)?.is_file() {
             return Err(not_regular(path));
         }
         Self::of(File::open(path).at(path)?, path)
     }
 
-    /// A regular file that is open; `path` names it in errors.
+    /// An open regular file; `path` names it in errors.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -105,7 +105,7 @@ impl Source for FileSource {
         self.stamp.bytes
     }
 
-    /// Batches are read one at a time, where the system moves the place of a file for it.
+    /// One at a time, where the system moves a file's position for it.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         homaes_wire::read_exact_at(&self.file, into, offset)
     }
@@ -115,7 +115,7 @@ impl Source for FileSource {
     }
 }
 
-/// A regular file that is opened anew for each read: for messages of more files than a process may have open.
+/// A regular file that is opened for each read, for messages of more files than a process may have open.
 #[derive(Debug, Clone)]
 pub struct Reopened {
     path: PathBuf,
@@ -126,7 +126,7 @@ impl Reopened {
     /// The file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`] if it is no regular file, or cannot be read.
+    /// [`Error::Io`] if it is not a regular file or cannot be read.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let stamp = FileSource::open(&path)?.stamp;
@@ -144,7 +144,7 @@ impl Source for Reopened {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        // opening a pipe that has taken its place would wait for a writer
+        // opening a pipe that replaced the file would wait for a writer
         if !fs::metadata(&self.path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
         }
@@ -156,7 +156,7 @@ impl Source for Reopened {
     }
 }
 
-/// Bytes in memory: a vector, a slice, a buffer that somebody else has.
+/// Bytes in memory, such as a vector, a slice or a foreign buffer.
 #[derive(Debug, Clone)]
 pub struct Memory<B> {
     bytes: B,
@@ -164,7 +164,7 @@ pub struct Memory<B> {
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Memory<B> {
-    /// These bytes; `name` names them in errors.
+    /// `name` names the bytes in errors.
     pub fn new(bytes: B, name: impl Into<PathBuf>) -> Self {
         let name = name.into();
         Self { bytes, name }
@@ -190,10 +190,10 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
     }
 }
 
-/// A source some bytes of which are in memory, and are read from there.
+/// A source with some of its bytes in memory, from where they are read.
 pub(crate) struct CachedSource {
     pub(crate) inner: Arc<dyn Source>,
-    /// Where these are.
+    /// Their offset.
     pub(crate) from: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -255,7 +255,7 @@ mod tests {
         let before = opened();
         fs::write(file.path(), b"shorter than it was").unwrap();
         assert!(before.iter().all(|source| !source.is_whole().unwrap()));
-        // other bytes, as many as before
+        // other bytes of the same length
         let before = opened();
         let later = SystemTime::now() + std::time::Duration::from_secs(1);
         file.as_file().set_modified(later).unwrap();

@@ -1,6 +1,4 @@
-//! How a message is cut into batches.
-
-/// How a message of some length is cut.
+/// The batches of a message.
 ///
 /// ```
 /// let split = homaes::Split { bytes: 1000, blocks_per_batch: 16 };
@@ -42,7 +40,7 @@ impl Split {
         if left < full { left } else { full }
     }
 
-    /// AES blocks in batch `index`: fewer than the others have in the last one, and 0 beyond it.
+    /// AES blocks in batch `index`: fewer in the last one, 0 beyond it.
     #[must_use]
     pub const fn batch_blocks(&self, index: u64) -> u64 {
         self.batch_bytes(index).div_ceil(16)

@@ -1,4 +1,4 @@
-//! The AES key of the client, and the files it is read from.
+//! The client's AES key and its files.
 
 use crate::{Error, ErrorKind, Result};
 use core::fmt;
@@ -7,10 +7,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// More bytes than any AES key file has; no more are read.
+/// Exceeds every AES key file; no more bytes are read.
 pub const MAX_AES_KEY_FILE_BYTES: usize = 128;
 
-/// Most bytes of a key.
 const MAX_KEY_BYTES: usize = 32;
 
 /// An expanded AES key. Overwritten when dropped; `Debug` shows its size only.
@@ -31,13 +30,13 @@ impl AesKey {
 
     /// Reads a key file; `name` names it in errors.
     ///
-    /// It holds 32, 48 or 64 hex digits with or without a line end after them, or 16, 24 or 32 raw bytes. Hex digits win:
-    /// 32 bytes that all are hex digits are an AES-128 key in hex, not a raw AES-256 key, which by chance looks like this
-    /// once in 2^113; see [`is_ambiguous`](Self::is_ambiguous). 32 characters of which most are hex digits, but not all, are refused: a
-    /// mistyped AES-128 key would pass for another AES-256 key.
+    /// It holds 32, 48 or 64 hex digits, with or without a line end, or 16, 24 or 32 raw bytes. A file of 32 hex digits
+    /// is an AES-128 key in hex, not a raw AES-256 key, which looks like this with probability 2^-113; see
+    /// [`is_ambiguous`](Self::is_ambiguous). 32 characters that are mostly but not all hex digits are refused, because
+    /// a mistyped AES-128 key would become an AES-256 key.
     ///
     /// # Errors
-    /// `ErrorKind::AesKey` for the latter and anything else, [`Error::Io`].
+    /// `ErrorKind::AesKey` for any other content, [`Error::Io`].
     pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);
@@ -72,13 +71,13 @@ impl AesKey {
         self.round_keys.size()
     }
 
-    /// Whether the file it was read from, 32 hex digits without a line end, could also be a raw AES-256 key.
+    /// Whether its file of 32 hex digits without a line end could also be a raw AES-256 key.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         self.ambiguous
     }
 
-    /// The key itself: the front of its round keys (FIPS-197 section 5.2).
+    /// The key is the front of its round keys (FIPS-197 section 5.2).
     pub(crate) fn bytes(&self) -> &[u8] {
         let round_keys = self.round_keys.as_slice().as_flattened();
         &round_keys[..self.size().key_bytes()]
@@ -116,7 +115,7 @@ impl fmt::Debug for AesKey {
     }
 }
 
-/// Decodes 32, 48 or 64 hex digits, with a line end or without, into the front of `key`; the number of bytes.
+/// Decodes 32, 48 or 64 hex digits, with or without a line end, into the front of `key`; returns the number of bytes.
 fn from_hex(content: &[u8], key: &mut [u8; MAX_KEY_BYTES]) -> Option<usize> {
     let line = content.strip_suffix(b"\n").unwrap_or(content);
     let digits = line.strip_suffix(b"\r").unwrap_or(line);
@@ -129,8 +128,8 @@ fn from_hex(content: &[u8], key: &mut [u8; MAX_KEY_BYTES]) -> Option<usize> {
     Some(digits.len() / 2)
 }
 
-/// Whether the length is that of an AES-128 key in hex and of a raw AES-256 key, and the content is text with hex digits for three of
-/// four characters at least, which random bytes are once in 2^75.
+/// Whether 32 bytes, an AES-128 key in hex or a raw AES-256 key, are text with at least three hex digits in four
+/// characters. Random bytes are with probability 2^-75.
 fn is_almost_hex(content: &[u8]) -> bool {
     let digits = content.iter().filter(|&&c| digit(c).is_some()).count();
     let text = content
@@ -177,7 +176,7 @@ mod tests {
                 assert_eq!(key.is_ambiguous(), ambiguous, "{text:?}");
             }
         }
-        // a raw key may end in a line end
+        // a raw key may end with a line end
         let mut raw = [b'z'; 32];
         raw[31] = b'\n';
         assert_eq!(read(&raw).unwrap().size(), KeySize::Aes256);

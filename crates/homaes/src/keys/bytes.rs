@@ -1,4 +1,4 @@
-//! Keys as bytes in memory: what their files hold.
+//! Keys as bytes in memory, in the form of their files.
 
 use super::{
     EvalKey, KdfCost, KeySet, MEMORY, Passphrase, Protection, SecretKey, WrappedKey, in_memory,
@@ -13,7 +13,7 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 impl KeySet {
-    /// New keys, in memory only: the secret key, and the bytes of the evaluation key's file. Of [`EvalKey`] alone no file can be written again.
+    /// New keys in memory: the secret key, and the file of the evaluation key, which [`EvalKey`] could not write again.
     ///
     /// # Errors
     /// As [`generate`](Self::generate); [`Error::Cancelled`].
@@ -27,12 +27,11 @@ impl KeySet {
 }
 
 impl SecretKey {
-    /// The key in `bytes`, the content of a `.hsk` file that is not protected with a passphrase. They are secret: overwrite them when they are not
-    /// needed
-    /// any more.
+    /// The key in `bytes`, the content of a `.hsk` file without a passphrase. The bytes are secret: overwrite them
+    /// after use.
     ///
     /// # Errors
-    /// `ErrorKind::Protected` if it is; the first thing that is wrong with them.
+    /// `ErrorKind::Protected` if they need a passphrase; their first fault.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let path = Path::new(MEMORY);
         let mut front = reader(bytes, Kind::SecretKey)?;
@@ -44,16 +43,13 @@ impl SecretKey {
         Self::read(set, reader(bytes, Kind::SecretKey)?, path, false)
     }
 
-    /// The key in `bytes`, the content of a `.hsk` file that is protected with this passphrase.
-    ///
-    /// # Errors
-    /// As [`unlock`](Self::unlock).
+    /// As [`unlock`](Self::unlock), from `bytes`, the content of the file.
     pub fn unlock_bytes(bytes: &[u8], passphrase: &Passphrase) -> Result<Self> {
         let reader = reader(bytes, Kind::SecretKey)?;
         Self::unsealed(reader, Path::new(MEMORY), false, passphrase)
     }
 
-    /// The bytes of its file, under a passphrase if there is one. Overwritten when dropped.
+    /// The content of its file, under a passphrase if `lock` has one. Overwritten when dropped.
     ///
     /// # Errors
     /// With a passphrase [`Error::Random`] or `ErrorKind::Memory`.
@@ -74,27 +70,21 @@ impl SecretKey {
 }
 
 impl WrappedKey {
-    /// The key in `bytes`, the content of a `.hwk` file, to be used with `eval`. The bytes are not kept.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), from `bytes`, the content of the file, which are not kept.
     pub fn from_bytes(bytes: &[u8], eval: &EvalKey) -> Result<Self> {
         Self::of_slice(bytes, eval.set().clone(), eval.key_id())
     }
 
-    /// As [`from_bytes`](Self::from_bytes), without an evaluation key: whether it goes with one, [`Transcipher::new`](crate::Transcipher::new) looks.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open_alone`](Self::open_alone), from `bytes`, the content of the file, which are not kept.
     pub fn from_bytes_alone(bytes: &[u8]) -> Result<Self> {
         let reader = reader(bytes, Kind::WrappedKey)?;
         Self::of_slice(bytes, set_of(&reader)?, reader.header().key_id())
     }
 
-    /// The bytes of its file.
+    /// The content of its file.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Io`] if it is in a file, and that cannot be read.
+    /// [`Error::Memory`]; [`Error::Io`] if the key is in a file that cannot be read.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let (output, buffer) = Output::memory();
         self.save(output)?;
@@ -109,7 +99,6 @@ mod tests {
     use crate::{AesKey, ErrorKind, Transcipher, WrapOptions};
     use std::fs;
 
-    /// A secret key, the bytes of its evaluation key, and an AES key under it.
     fn keys(set: &Set) -> (SecretKey, Vec<u8>, WrappedKey) {
         let (secret, eval) = KeySet::generate_bytes(set, &Cancel::new()).unwrap();
         let aes = AesKey::from_bytes(&[7; 16]).unwrap();

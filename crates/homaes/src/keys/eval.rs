@@ -1,6 +1,4 @@
-//! The evaluation key.
-
-use super::{Origin, debug, last_checksum, open, reader, set_of};
+use super::{Origin, WRAPPED_KEY, WrappedKey, debug, last_checksum, made, open, reader, set_of};
 use crate::error::At;
 use crate::{Result, Set};
 use core::fmt;
@@ -9,7 +7,7 @@ use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind};
 use std::any::Any;
 use std::path::Path;
 
-/// The server's key: evaluates, and decrypts nothing.
+/// The server's key, which evaluates and cannot decrypt.
 pub struct EvalKey {
     pub(crate) key: Box<dyn traits::EvalKey>,
     origin: Origin,
@@ -19,7 +17,7 @@ impl EvalKey {
     /// Reads a `.hek` file.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file.
+    /// The first fault of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = open(path, Kind::EvalKey)?;
@@ -31,7 +29,7 @@ impl EvalKey {
     /// The key in `bytes`, the content of a `.hek` file, which are not kept.
     ///
     /// # Errors
-    /// The first thing that is wrong with them.
+    /// Their first fault.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let file = reader(bytes, Kind::EvalKey)?;
         let (set, checksum) = (set_of(&file)?, last_checksum(bytes));
@@ -49,7 +47,7 @@ impl EvalKey {
         set_of(&open(path.as_ref(), Kind::EvalKey)?)
     }
 
-    /// Where it was read from, which no output may replace.
+    /// No output may replace this file.
     pub(crate) fn path(&self) -> &Path {
         &self.origin.path
     }
@@ -60,13 +58,13 @@ impl EvalKey {
         &self.origin.set
     }
 
-    /// Names the secret key it was made with.
+    /// Identifies the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.origin.header.key_id()
     }
 
-    /// The key as the crate of its scheme has it, to compute on results with: a `homaes_bgv::EvalKey`, a
+    /// The key in the type of its scheme's crate, for computing on results: a `homaes_bgv::EvalKey`, a
     /// `homaes_tfhe::EvalKey`, a `homaes_ntru::EvalKey<_>`, a `homaes_dghv::EvalKey`; `None` if it is of another
     /// scheme.
     #[must_use]
@@ -75,7 +73,7 @@ impl EvalKey {
         key.downcast_ref()
     }
 
-    /// The last checksum of its file, which covers all of it.
+    /// The last checksum of its file covers the whole file.
     pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
         &self.origin.checksum
     }
@@ -84,6 +82,31 @@ impl EvalKey {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.origin.header.file_bytes()
+    }
+
+    /// Checks that both were made for one set with one secret key.
+    pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
+        wrapped.check_of(self.set().id(), self.key_id())
+    }
+
+    /// AES under both keys, which must match, in `layout`; uses the current thread pool.
+    pub(crate) fn circuit<'k>(
+        &'k self,
+        wrapped: &'k WrappedKey,
+        layout: Layout,
+        gpus: Gpus<'k>,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn traits::Circuit + 'k>> {
+        let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
+        let other_set = || {
+            let mismatch = Mismatch::OtherSet {
+                what: WRAPPED_KEY,
+                found: wrapped.set().name(),
+                expected: self.set().name(),
+            };
+            Error::Keys(mismatch.into())
+        };
+        circuit.ok_or_else(other_set)?.map_err(made)
     }
 }
 

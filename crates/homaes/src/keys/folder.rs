@@ -1,8 +1,8 @@
-//! The folder of a pair of keys: two files that belong together.
+//! The folder of a key pair.
 //!
 //! Keys in the folder are never replaced, so no run can lose a secret key or mix two pairs. Both files are on the disk
-//! before the first gets its name. A process killed between the names leaves the secret key alone, and
-//! [`KeyFolder::resume`] goes on from there.
+//! before the first gets its name. A process killed between the names leaves the secret key alone, from where
+//! [`KeyFolder::resume`] continues.
 
 mod resume;
 
@@ -21,27 +21,27 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder for a pair of keys.
+/// A folder for a key pair.
 pub struct KeyFolder {
     path: PathBuf,
     _folder: Folder,
 }
 
-/// What of a pair of keys is being made.
+/// The part of a key pair that is being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyStep {
-    /// The secret key: numbers drawn of all. Only schemes in which that takes minutes tell.
+    /// The secret key: numbers drawn of all. Reported only by schemes in which this takes minutes.
     Secret,
     /// The evaluation key: records written of all.
     Eval,
 }
 
-/// Follows the generation of keys: called with the step, what is done of it, and all of it.
+/// Follows the generation of keys: called with the step, the work done and the whole work of the step.
 pub type KeyTick<'t> = &'t mut (dyn FnMut(KeyStep, u64, u64) + Send);
 
 impl KeyFolder {
-    /// Makes the folder if it is missing. A folder that was made goes again if no keys come to be in it.
+    /// Creates the folder if it is missing. A new folder is removed again if it stays without keys.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -53,15 +53,15 @@ impl KeyFolder {
         })
     }
 
-    /// Files of a key generation that was stopped, for [`resume`](Self::resume), a new secret key among them.
+    /// Files of a stopped key generation for [`resume`](Self::resume), possibly with a new secret key.
     /// [`create`](Self::create) leaves them alone.
     #[must_use]
     pub fn unfinished(&self) -> Vec<PathBuf> {
         unfinished(&self.path)
     }
 
-    /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone, and [`EVAL_KEY_FILE`]. `lock` puts the secret key under
-    /// a passphrase, and `tick` follows. Both files appear or none; a kill between the two names leaves the secret key
+    /// New keys: [`SECRET_KEY_FILE`], readable by the owner alone and under the passphrase of `lock`, and
+    /// [`EVAL_KEY_FILE`]. Both files appear or none, except that a kill between the two names leaves the secret key
     /// alone.
     ///
     /// # Errors
@@ -76,11 +76,8 @@ impl KeyFolder {
         self.create_fit(set, lock, tick, &mut |_| Ok(()))
     }
 
-    /// As [`create`](Self::create), with a secret key that `fits`, as in
+    /// As [`create`](Self::create), with a secret key that `fits`, whose errors it passes on, as in
     /// [`KeySet::generate_fit`](crate::KeySet::generate_fit).
-    ///
-    /// # Errors
-    /// As [`create`](Self::create); those of `fits`.
     pub fn create_fit(
         self,
         set: &Set,
@@ -108,10 +105,10 @@ impl KeyFolder {
         Ok(key)
     }
 
-    /// As [`create`](Self::create), with keys that there are: `key`, and the file `eval` of an evaluation key.
+    /// As [`create`](Self::create), with existing keys: `key`, and the file `eval` of an evaluation key.
     ///
     /// # Errors
-    /// [`Error::File`] if `eval` is none, or of another secret key; [`Error::KeysExist`] or [`Error::Io`]; with a
+    /// [`Error::File`] if `eval` is no evaluation key of `key`; [`Error::KeysExist`] or [`Error::Io`]; with a
     /// passphrase `ErrorKind::Memory`.
     pub fn save(
         self,
@@ -132,14 +129,14 @@ impl KeyFolder {
         commit(secret.synced()?, output.whole()?)
     }
 
-    /// Refuses keys that the disk has no room for, before the work; `there` bytes of them are written already.
+    /// Refuses keys that do not fit on the disk, before the work; `there` bytes of them are already written.
     fn check_disk(&self, set: &Set, there: u64) -> Result<()> {
         let card = set.card();
         let bytes = card.eval_key_bytes.saturating_add(card.secret_key_bytes);
         disk::check(&self.path, bytes, there)
     }
 
-    /// The paths of the secret key and the evaluation key. Both are free.
+    /// The paths of the secret key and the evaluation key, which must be free.
     fn files(&self) -> Result<[PathBuf; 2]> {
         let paths = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| self.path.join(name));
         match paths.iter().find(|path| exists(path)) {
@@ -151,19 +148,18 @@ impl KeyFolder {
 
 debug_by!(KeyFolder, "KeyFolder", path);
 
-/// Files in a folder of a key generation that was stopped.
 fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let names = [SECRET_KEY_FILE, EVAL_KEY_FILE].into_iter();
     let paths = names.map(|name| unfinished_path(&folder.join(name)));
     paths.filter(|path| path.exists()).collect()
 }
 
-/// Whether the name is taken, also by a link to nothing.
+/// Whether the name is taken, even by a dangling link.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Gives both files their names; they are on the disk already. If the second fails, a secret key that can be made again goes.
+/// Names both files, which are on the disk. If the second name fails, a secret key that can be made again is removed.
 fn commit(secret: AtomicFile, eval: AtomicFile) -> Result<()> {
     let [secret_path, eval_path] = [&secret, &eval].map(|file| file.target().to_owned());
     let named = |path: &Path, source| match source {
@@ -177,7 +173,7 @@ fn commit(secret: AtomicFile, eval: AtomicFile) -> Result<()> {
             .commit()
             .map_err(|source| named(&secret_path, source))?;
         eval.commit().map_err(|source| {
-            // a run that is resumed goes on with it
+            // a resumed run continues with this secret key
             if !unfinished_path(&eval_path).exists() {
                 let _ = fs::remove_file(&secret_path);
             }
@@ -186,27 +182,27 @@ fn commit(secret: AtomicFile, eval: AtomicFile) -> Result<()> {
     })
 }
 
-/// The key id in the header of a key file. A secret key must be whole.
+/// The key id in the header of a key file. A secret key is read to its end.
 fn id_of(path: &Path, kind: Kind) -> Result<KeyId, WireError> {
     let mut reader = Reader::open(path, kind)?;
     let id = reader.header().key_id();
     if kind == Kind::SecretKey {
-        // the next call checks what this one has begun
+        // each call verifies the record that the previous one began
         while reader.begin_any()?.is_some() {}
         reader.finish()?;
     }
     Ok(id)
 }
 
-/// What [`inspect_folder`] finds of one key file.
+/// The state of one key file, from [`inspect_folder`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyFile {
     /// There is no such file.
     Missing,
-    /// It belongs to this secret key, by its header.
+    /// Its header names this secret key.
     Of(KeyId),
-    /// What is wrong with it.
+    /// The fault of the file.
     Unreadable(String),
 }
 
@@ -222,21 +218,21 @@ impl KeyFile {
     }
 }
 
-/// How the keys of a folder go together.
+/// Whether the keys of a folder match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pair {
     /// No secret key and no evaluation key.
     None,
-    /// The secret key is the one that the evaluation key was made with.
+    /// The evaluation key was made with the secret key.
     Fits,
     /// The evaluation key was made with another secret key.
     Differs,
-    /// One of the two is not there, or cannot be read.
+    /// One of the two is missing or unreadable.
     Incomplete,
 }
 
-/// What is in a folder of keys.
+/// The content of a folder of keys.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FolderInspection {
@@ -244,19 +240,19 @@ pub struct FolderInspection {
     pub secret: KeyFile,
     /// [`EVAL_KEY_FILE`].
     pub eval: KeyFile,
-    /// [`BRIDGE_KEY_FILE`]: the keys that it leads from.
+    /// [`BRIDGE_KEY_FILE`], with the keys that it leads from.
     pub bridge: KeyFile,
-    /// Files of a key generation that was stopped, for [`KeyFolder::resume`].
+    /// Files of a stopped key generation, for [`KeyFolder::resume`].
     pub unfinished: Vec<PathBuf>,
-    /// How they go together.
+    /// Whether the keys match.
     pub pair: Pair,
     /// Temporary files of this project's programs, on file systems where outputs have such names.
     pub temporaries: Vec<PathBuf>,
-    /// Files with the extension of a kind, in the order of their names, the above left out.
+    /// All other files with the extension of a kind, sorted by name.
     pub others: Vec<PathBuf>,
 }
 
-/// Looks at the files of a folder, secret keys whole and the others by their names and headers, and changes nothing.
+/// Looks at a folder without changes: secret keys are read whole, other files by name and header.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be read.

@@ -9,7 +9,7 @@
 //!         "homaes protected secret key" ‖ set name (text) ‖ set digest (32) ‖ key id (16) ‖ body of tag 2
 //! ```
 //!
-//! Whoever changes the cost in the file makes the key another one; what a file can ask for is bounded before work starts.
+//! A change of the cost in the file changes the derived key. The cost that a file can ask for is bounded.
 
 use crate::error::{At, malformed};
 use crate::{Error, ErrorKind, Result};
@@ -22,13 +22,12 @@ use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// Tag of the record that says how a key is protected. An unprotected key has one record, of tag 1.
+/// Tag of the record that describes the protection. An unprotected key has one record, of tag 1.
 const TAG_PROTECTION: u16 = 2;
 
-/// Tag of the encrypted key.
 const TAG_SEALED: u16 = 3;
 
-/// The one method there is.
+/// The only method.
 const METHOD: u8 = 1;
 
 const SALT_BYTES: usize = 16;
@@ -36,17 +35,17 @@ const NONCE_BYTES: usize = 24;
 const AEAD_TAG_BYTES: usize = 16;
 const PROTECTION_BYTES: u64 = 1 + 3 * 4 + (SALT_BYTES + NONCE_BYTES) as u64;
 
-/// Longer than any secret key.
+/// Exceeds every secret key.
 const MAX_SEALED_BYTES: u64 = 1 << 20;
 
 /// Longest passphrase in bytes.
 pub const MAX_PASSPHRASE_BYTES: usize = 1024;
 
-/// A passphrase, of 1 to [`MAX_PASSPHRASE_BYTES`] bytes. Overwritten when dropped; `Debug` shows nothing of it.
+/// A passphrase of 1 to [`MAX_PASSPHRASE_BYTES`] bytes. Overwritten when dropped; `Debug` does not show it.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
 
 impl Passphrase {
-    /// These bytes.
+    /// A passphrase of these bytes.
     ///
     /// # Errors
     /// `ErrorKind::Passphrase` if there are none, or too many.
@@ -54,13 +53,13 @@ impl Passphrase {
         Self::checked(bytes, Path::new("<memory>"))
     }
 
-    /// Reads a file of one line, whose end is not a part of the passphrase; `name` names the file in errors.
+    /// Reads a file of one line, without its line end; `name` names the file in errors.
     ///
     /// # Errors
     /// `ErrorKind::Passphrase` if the line is empty or too long, or not the only one; [`Error::Io`].
     pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
-        // With its final capacity, so that no copy stays behind.
+        // final capacity, so that growing leaves no copies
         let most = MAX_PASSPHRASE_BYTES + 3;
         let mut content = Zeroizing::new(Vec::with_capacity(most));
         input.take(most as u64).read_to_end(&mut content).at(name)?;
@@ -83,7 +82,7 @@ impl Passphrase {
 }
 
 impl PartialEq for Passphrase {
-    /// Time depends on the lengths, and on where they first differ: for comparing what one person typed twice.
+    /// Time depends on the lengths and on the first difference. This suits two inputs that one person typed.
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
@@ -95,10 +94,10 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// What it costs to try one passphrase: the parameters of Argon2id.
+/// The cost of trying one passphrase: the parameters of Argon2id.
 ///
-/// The default is the second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes. Time grows with `memory_kib` times
-/// `passes`. The lanes run one after the other here; an attacker can run them side by side.
+/// The default is the second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes. Time grows with
+/// `memory_kib` times `passes`. The lanes run one after the other here; an attacker can run them in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KdfCost {
     /// Memory in KiB, at least 8 per lane and at most [`MAX_MEMORY_KIB`](Self::MAX_MEMORY_KIB).
@@ -110,7 +109,7 @@ pub struct KdfCost {
 }
 
 impl KdfCost {
-    /// Most memory that is used, whatever a file asks for: 1 GiB.
+    /// Most memory that a file can ask for: 1 GiB.
     pub const MAX_MEMORY_KIB: u32 = 1 << 20;
 
     /// Most memory times passes: 4 GiB, some seconds.
@@ -167,7 +166,7 @@ impl Default for KdfCost {
     }
 }
 
-/// How a key is protected: everything but the passphrase.
+/// The protection of a key, without the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Protection {
     pub(crate) cost: KdfCost,
@@ -176,7 +175,7 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
-    /// With a new salt and a new nonce.
+    /// Draws salt and nonce.
     fn new(cost: KdfCost) -> Result<Self> {
         let (mut salt, mut nonce) = ([0; SALT_BYTES], [0; NONCE_BYTES]);
         getrandom::fill(&mut salt).map_err(Error::Random)?;
@@ -218,7 +217,7 @@ impl Protection {
         Ok(protection)
     }
 
-    /// Reads the first record, if it says that the key is protected.
+    /// Reads the first record, if the key is protected.
     pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Option<Self>, WireError> {
         let Some(mut record) = reader.begin_any()? else {
             return Ok(None);
@@ -240,7 +239,7 @@ impl Protection {
         Self::decode(&body).map(Some)
     }
 
-    /// What is authenticated beside the key.
+    /// Authenticated together with the key.
     fn associated_data(&self, header: &Header) -> Vec<u8> {
         Encoder::new()
             .bytes(b"homaes protected secret key")
@@ -259,7 +258,7 @@ impl Protection {
             lanes,
         } = cost.at(path)?;
         let params = Params::new(memory_kib, passes, lanes, None).expect("the cost was checked");
-        // Not by the crate, whose memory is neither overwritten nor refused with a figure.
+        // the crate's own buffer is not overwritten, and its allocation cannot fail with an error
         let count = params.block_count();
         let mut memory = Zeroizing::new(Vec::new());
         memory.try_reserve_exact(count).map_err(|_| {
@@ -281,14 +280,14 @@ impl Protection {
     }
 }
 
-/// A secret key's file, encrypted: a header and two records.
+/// The encrypted file of a secret key: a header and two records.
 pub(crate) struct Sealed {
     pub(crate) header: Header,
     pub(crate) records: [(u16, Vec<u8>); 2],
 }
 
 impl Sealed {
-    /// Encrypts `plain`, the bytes of a file with header `header`; `path` is where it will be, for errors.
+    /// Encrypts `plain`, a file with the header `header`; `path` names the result in errors.
     pub(crate) fn seal(
         mut plain: Zeroizing<Vec<u8>>,
         header: &Header,
@@ -326,12 +325,11 @@ impl Sealed {
     }
 }
 
-/// The error of a key that is opened without its passphrase.
 pub(super) fn protected(path: &Path) -> Error {
     Error::refused(ErrorKind::Protected, "this secret key needs its passphrase").at(path)
 }
 
-/// Decrypts the bytes of the unprotected file; `reader` has read nothing but the header.
+/// Decrypts the unprotected file; `reader` is right behind the header.
 pub(crate) fn open<R: Read>(
     mut reader: Reader<R>,
     passphrase: &Passphrase,

@@ -1,4 +1,4 @@
-//! Randomness for keys: ChaCha20 with a seed from the operating system.
+//! Randomness for keys: ChaCha20 seeded by the operating system.
 
 use crate::{Error, Result};
 use rand_chacha::ChaCha20Rng;
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 /// A generator with 256 bits of the operating system's randomness.
 ///
 /// # Errors
-/// [`Error::Random`] if the system has none to give.
+/// [`Error::Random`] if the system provides none.
 pub(crate) fn generator() -> Result<ChaCha20Rng> {
     let mut seed = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *seed).map_err(Error::Random)?;

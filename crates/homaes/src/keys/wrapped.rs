@@ -1,5 +1,3 @@
-//! AES keys under FHE.
-
 use super::{
     AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, made, open,
     reader, set_of, write, write_watched,
@@ -16,14 +14,14 @@ use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader};
 use std::fs::File;
 use std::path::Path;
 
-/// An AES key under FHE: its round keys, or what the server makes them from.
+/// An AES key under FHE: its round keys, or the input from which the server expands them.
 pub struct WrappedKey {
     pub(crate) key: Box<dyn traits::WrappedKey>,
     origin: Origin,
 }
 
 impl WrappedKey {
-    /// Checks that it is of this set, and of this secret key.
+    /// Checks that it is of this set and this secret key.
     pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
         mismatch::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
             .map_err(|error| Error::Keys(error.into()))
@@ -52,20 +50,20 @@ impl WrappedKey {
     /// Encrypts `aes_key`, in memory only.
     ///
     /// # Errors
-    /// `ErrorKind::KeySize`; [`Error::Keys`] if the set does not offer a layout, has too few levels, or cannot expand
-    /// the key as asked for; [`Error::Random`], [`Error::Memory`].
+    /// `ErrorKind::KeySize`; [`Error::Keys`] if the set lacks a layout, has too few levels, or cannot expand the key as
+    /// requested; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
         let file = wrapped(secret, aes_key, wrapping)?;
         let header = file.header().map_err(|source| Error::Keys(source.into()))?;
         memory::check_read(&secret.set, &header)?;
-        // also where a key that is opened stays in its file
+        // needed even for schemes whose opened keys stay in their files
         memory::check(header.file_bytes())?;
         let file = in_memory(&*file, &Cancel::new()).map_err(Error::Keys)?;
         Self::of_slice(&file, secret.set.clone(), secret.id())
     }
 
-    /// Encrypts `aes_key` into a file, without all of it in memory; `tick` is called with the records written and all
-    /// records.
+    /// Encrypts `aes_key` into a file without holding the result in memory; calls `tick` with the records written and
+    /// all records.
     ///
     /// # Errors
     /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
@@ -81,7 +79,7 @@ impl WrappedKey {
         Ok(file.describe())
     }
 
-    /// Encrypts `aes_key` into the file `path`; `force` allows to replace an existing one.
+    /// Encrypts `aes_key` into the file `path`; `force` allows replacing an existing one.
     ///
     /// # Errors
     /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
@@ -102,7 +100,7 @@ impl WrappedKey {
         )
     }
 
-    /// Writes it to a file.
+    /// Writes the key to a file.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] or [`Error::Io`].
@@ -110,20 +108,17 @@ impl WrappedKey {
         write(output, &*self.key)?.commit()
     }
 
-    /// Reads a `.hwk` file to be used with `eval`.
+    /// Reads a `.hwk` file for use with `eval`.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included.
+    /// The first fault of the file, including another set or another secret key.
     pub fn open(path: impl AsRef<Path>, eval: &EvalKey) -> Result<Self> {
         let file = open(path.as_ref(), Kind::WrappedKey)?;
         Self::of_file(file, eval.set().clone(), eval.key_id())
     }
 
-    /// As [`open`](Self::open), without an evaluation key; [`Transcipher::new`](crate::Transcipher::new) checks that it
-    /// matches one.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), without an evaluation key; [`Transcipher::new`](crate::Transcipher::new) checks that
+    /// both match.
     pub fn open_alone(path: impl AsRef<Path>) -> Result<Self> {
         let file = open(path.as_ref(), Kind::WrappedKey)?;
         let (set, id) = (set_of(&file)?, file.header().key_id());
@@ -139,7 +134,6 @@ impl WrappedKey {
         read.map(|(origin, key)| Self { key, origin })
     }
 
-    /// The key in `bytes`, the content of its file.
     pub(super) fn of_slice(bytes: &[u8], set: Set, id: KeyId) -> Result<Self> {
         let file = reader(bytes, Kind::WrappedKey)?;
         set.check_own(&file, id)?;
@@ -149,7 +143,7 @@ impl WrappedKey {
         read.map(|(origin, key)| Self { key, origin })
     }
 
-    /// Where it was read from, which no output may replace.
+    /// No output may replace this file.
     pub(crate) fn path(&self) -> &Path {
         &self.origin.path
     }
@@ -178,26 +172,26 @@ impl WrappedKey {
         self.key.describe().expansion
     }
 
-    /// The layouts there are round keys for.
+    /// The layouts that it has round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {
         self.key.describe().layouts()
     }
 
-    /// Level of the output of AES in `layout`, if there are round keys for it: one more than the multiplications left,
-    /// if the scheme has levels.
+    /// Level of the output of AES in `layout`, if the key has round keys for it: one more than the multiplications
+    /// left, if the scheme has levels.
     #[must_use]
     pub fn output_level(&self, layout: Layout) -> Option<usize> {
         self.key.describe().output_level(layout)
     }
 
-    /// Names the secret key it was made with.
+    /// Identifies the secret key it was made with.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.origin.header.key_id()
     }
 
-    /// The last checksum of its file, which covers all of it.
+    /// The last checksum of its file covers the whole file.
     pub(crate) fn checksum(&self) -> &[u8; CHECKSUM_BYTES] {
         &self.origin.checksum
     }
@@ -209,7 +203,7 @@ impl WrappedKey {
     }
 }
 
-/// The file of an AES key under FHE, if the set offers what is asked for: layouts by name, each once.
+/// Checks that the set offers the options; sorts the layouts by name and removes duplicates.
 fn wrapped<'s>(
     secret: &'s SecretKey,
     aes_key: &AesKey,
@@ -249,7 +243,6 @@ fn wrapped<'s>(
     file.map_err(Error::Keys)
 }
 
-/// Checks that the set carries AES with a key of this size.
 fn check_size(set: &Set, size: KeySize) -> Result<()> {
     let (bits, takes) = (|size: &KeySize| 8 * size.key_bytes(), set.key_sizes());
     if takes.contains(&size) {

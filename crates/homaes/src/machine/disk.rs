@@ -1,10 +1,10 @@
-//! Space on a disk, asked for before hours of work on a file that cannot fit.
+//! Checks disk space before hours of work on a file that cannot fit.
 
 use crate::{Error, Result};
 use std::path::Path;
 
-/// Refuses to begin files of `bytes` in the folder `path`, of which `there` are written already, where the disk has no room for them. What cannot be found out is no
-/// reason to refuse.
+/// Refuses files of `bytes`, of which `there` are written already, if the disk of the folder `path` has no room for
+/// them. An unknown amount of free space is no reason to refuse.
 pub(crate) fn check(path: &Path, bytes: u64, there: u64) -> Result<()> {
     let wanted = bytes.saturating_sub(there);
     match homaes_wire::free_bytes(path) {

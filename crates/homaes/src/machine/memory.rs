@@ -1,8 +1,6 @@
-//! Memory, asked for before it is needed: a job that cannot fit is refused before it starts.
-//! [`overwrite_stack`] clears the stack of keys.
+//! Checks memory, so that a job that cannot fit is refused before it starts, and clears the stack of keys.
 //!
-//! The amounts are lower bounds, so that nothing is refused that could run. What is missed by them is found when it
-//! happens.
+//! The amounts are lower bounds: no job that could run is refused, and other shortages show when they happen.
 
 use crate::error::At;
 use crate::{Error, Result, Scheme, Set};
@@ -11,13 +9,13 @@ use std::hint::black_box;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// 8-byte words of the stack that what is called from a function may have used.
+/// 8-byte words of stack that calls from one function may have used.
 const STACK_WORDS: usize = 1 << 15;
 
-/// Overwrites 256 KiB of the calling thread's stack that are not in use.
+/// Overwrites 256 KiB of unused stack of the calling thread.
 ///
-/// Moving a key leaves copies in the frames of functions that have returned. Zeroising does not reach these, and later
-/// values may carry them into memory that lasts. Call it where keys were read or dropped, from a function whose own
+/// Moving a key leaves copies in the frames of functions that have returned. Zeroising does not reach them, and later
+/// values may carry them into memory that lasts. Call this after keys were read or dropped, from a function whose own
 /// frame never held one.
 #[inline(never)]
 pub fn overwrite_stack() {
@@ -25,9 +23,9 @@ pub fn overwrite_stack() {
     black_box(&mut unused);
 }
 
-/// Refuses work for which this process cannot have `bytes` of memory.
+/// Refuses work that needs `bytes` of memory if this process cannot have them.
 pub(crate) fn check(bytes: u64) -> Result<()> {
-    // Asked for and given back at once; no page of it is touched. Opaque: the compiler may leave out what nobody uses.
+    // allocated and freed at once without touching a page; opaque, because the compiler may remove an unused allocation
     let mut room: Vec<u8> = black_box(Vec::new());
     let available = usize::try_from(bytes).is_ok_and(|n| room.try_reserve_exact(n).is_ok());
     black_box(room);
@@ -37,16 +35,16 @@ pub(crate) fn check(bytes: u64) -> Result<()> {
     }
 }
 
-/// Refuses to read a key for which this process cannot have the memory.
+/// Refuses a key that does not fit into the memory of this process.
 pub(crate) fn check_read(set: &Set, header: &Header) -> Result<()> {
     let scheme = set.scheme();
     check(scheme.memory_of_key(header.kind(), header.file_bytes()))
 }
 
-/// Refuses the use of these key files together for which this process cannot have the memory, by their headers.
+/// Refuses key files, by their headers, that together do not fit into the memory of this process.
 ///
 /// # Errors
-/// [`Error::Memory`]; what is wrong with a header.
+/// [`Error::Memory`]; the fault of a header.
 pub fn check_keys(paths: &[&Path]) -> Result<()> {
     let mut wanted: u64 = 0;
     for path in paths {
@@ -68,7 +66,7 @@ mod tests {
 
     #[test]
     fn amounts_are_those_of_the_keys_and_never_more() {
-        // limbs as counted in ARCHITECTURE.md: 2602 of 192 KiB in the evaluation key
+        // limbs as in ARCHITECTURE.md: 2602 of 192 KiB in the evaluation key
         let set = Set::named("bgv/aes128").unwrap();
         let (limb, key_limb) = (256 << 10, 192 << 10);
         let key = Scheme::Bgv.memory_of_key(Kind::EvalKey, set.card().eval_key_bytes);
@@ -85,7 +83,7 @@ mod tests {
         let error = check(1 << 60).unwrap_err().to_string();
         assert!(error.contains(&(1u64 << 60).to_string()), "{error}");
         assert!(check(u64::MAX).is_err());
-        // files are asked for by their headers
+        // the headers state the sizes
         let folder = tempfile::tempdir().unwrap();
         KeySet::create(&Set::named("bgv/toy-255").unwrap(), folder.path()).unwrap();
         check_keys(&[&folder.path().join("eval.hek")]).unwrap();

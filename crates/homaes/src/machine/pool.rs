@@ -1,18 +1,18 @@
-//! Worker threads: as many as the system lets start.
+//! Worker threads, as many as the system starts.
 
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 use std::io;
 use std::thread::{self, JoinHandle};
 
-/// A pool of threads, or the calling thread alone where no other one can be started: for programs that compute on results.
+/// A thread pool for programs that compute on results; without further threads, the calling thread alone.
 ///
-/// All parallel work of this crate runs in one: the global pool of rayon panics where it cannot start its threads.
+/// All parallel work of this crate runs in such a pool, because rayon's global pool panics if its threads do not start.
 pub struct Pool {
     workers: Option<Workers>,
 }
 
 struct Workers {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     pool: Option<ThreadPool>,
     threads: usize,
     handles: Vec<JoinHandle<()>>,
@@ -21,14 +21,14 @@ struct Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         drop(self.pool.take());
-        // So that the next pool finds the threads of this one gone.
+        // the next pool then finds these threads gone
         join(&mut self.handles);
     }
 }
 
 fn join(handles: &mut Vec<JoinHandle<()>>) {
     for handle in handles.drain(..) {
-        // A panic was passed on to whoever gave the work.
+        // the caller of the work has already received a panic
         let _ = handle.join();
     }
 }
@@ -40,7 +40,7 @@ impl core::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// At most `threads` workers; for 0 one for each core, or as the environment variable `RAYON_NUM_THREADS` says.
+    /// At most `threads` workers; 0 means one per core, or the environment variable `RAYON_NUM_THREADS`.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self::with(threads, |worker| {
@@ -48,7 +48,7 @@ impl Pool {
         })
     }
 
-    /// Calls `spawn` for each worker. If it fails, those started before it are the workers.
+    /// Calls `spawn` for each worker. If one fails, those before it are the workers.
     fn with(
         mut threads: usize,
         mut spawn: impl FnMut(ThreadBuilder) -> io::Result<JoinHandle<()>>,
@@ -80,13 +80,13 @@ impl Pool {
         }
     }
 
-    /// Number of threads that work.
+    /// Number of working threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.workers.as_ref().map_or(1, |workers| workers.threads)
     }
 
-    /// The workers, if there are any beside the calling thread.
+    /// `None` if the calling thread works alone.
     pub(crate) fn workers(&self) -> Option<&ThreadPool> {
         self.workers.as_ref()?.pool.as_ref()
     }
@@ -103,7 +103,7 @@ impl Pool {
     }
 }
 
-/// Makes the calling thread a pool of its own, unless it belongs to one. It stays that for ever.
+/// Makes the calling thread a pool of its own for the rest of its life, unless it belongs to one.
 fn enrol() {
     let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
     if let Ok(pool) = alone.build() {
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn where_threads_cannot_be_started_fewer_work() {
         for most in 0..4usize {
-            // its own thread: one without workers stays a pool for ever
+            // a separate thread, which stays a pool for ever if it has no workers
             let run = thread::spawn(move || {
-                // gone with a thread that ends, as in the system
+                // freed when a thread ends
                 let alive = std::sync::Arc::new(());
                 let pool = Pool::with(8, |worker| {
                     if std::sync::Arc::strong_count(&alive) > most {

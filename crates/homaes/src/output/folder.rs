@@ -1,4 +1,4 @@
-//! Folders for outputs, gone again if none comes to be in them.
+//! Folders for outputs, removed again if they stay empty.
 
 use super::gate;
 use crate::Result;
@@ -7,13 +7,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A folder that is removed again, with the parents made for it, if it is empty in the end.
+/// A folder that is removed if it is empty in the end, together with the parents made for it.
 pub(crate) struct Folder {
     made: Vec<PathBuf>,
 }
 
 impl Folder {
-    /// Makes `path` and its missing parents.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let mut gate = gate();
         let missing: Vec<PathBuf> = path
@@ -24,14 +23,14 @@ impl Folder {
         gate.folders.extend_from_slice(&missing);
         let folder = Self { made: missing };
         let result = match path.ancestors().find(|folder| folder.exists()) {
-            // "file exists" would be what the system says
+            // the system would say "file exists"
             Some(file) if !file.is_dir() => {
                 let what = format!("{} is not a folder", file.display());
                 Err(io::Error::new(io::ErrorKind::NotADirectory, what))
             }
             _ => fs::create_dir_all(path),
         };
-        // Before `folder` is dropped, which takes the gate too.
+        // dropping `folder` takes the gate too
         drop(gate);
         result.at(path)?;
         Ok(folder)
@@ -46,10 +45,10 @@ impl Drop for Folder {
     }
 }
 
-/// Removes those folders that are empty; they are listed from the innermost outwards.
+/// Removes empty folders, listed from the innermost outwards.
 pub(super) fn remove_folders(folders: &[PathBuf]) {
     for folder in folders {
-        // Not empty: it holds outputs that are complete.
+        // not empty: it holds complete outputs
         let _ = fs::remove_dir(folder);
     }
 }

@@ -1,11 +1,12 @@
-//! `.hcv` files: values that a program computed on results, each a list of numbers under a label.
+//! `.hcv` files hold values that a program computed on results, each a labelled list of numbers.
 //!
 //! ```text
-//! tag 1, index 0   values (8); per value label (text) ‖ form (text) ‖ numbers (8) ‖ bits of a number (1) ‖ ciphertexts (8)
+//! tag 1, index 0   values (8); per value label (text) ‖ form (text) ‖ numbers (8) ‖ bits of a number (1)
+//!                  ‖ ciphertexts (8)
 //! tag 2, index i   ciphertext i of all values, in the scheme's encoding
 //! ```
 //!
-//! Every ciphertext holds bytes. Numbers wider than a byte are in groups of ciphertexts, one for each byte, the lowest first.
+//! Every ciphertext holds bytes. Wider numbers take groups of ciphertexts, one per byte, lowest byte first.
 
 use crate::decrypt::MIN_MARGIN_BITS;
 use crate::error::{At, malformed, other_scheme, wrong_value};
@@ -20,15 +21,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Longest label.
 const MAX_LABEL_BYTES: usize = 256;
-/// Most values of a file.
 const MAX_VALUES: usize = 1 << 16;
-/// Longest first record that is read.
 const MAX_TABLE_BYTES: u64 = 1 << 26;
-/// Bytes of an entry of the table, at least.
+/// Least bytes of an entry of the table.
 const ENTRY_BYTES: usize = 4 + 1 + 4 + 8 + 1 + 8;
-/// Longest name of a form.
 const MAX_FORM_BYTES: usize = 32;
 
 const LABEL: &str = "1 to 256 bytes without control characters, another one for each value";
@@ -36,29 +33,28 @@ const WIDTH: &str = "1 to 64 bits a number";
 const CIPHERTEXTS: &str = "as many ciphertexts as its numbers fill";
 const VALUES: &str = "at most 65536 values";
 
-/// What a file says about a value.
+/// A file's description of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValueMeta {
     /// Its name.
     pub label: String,
-    /// How ciphertexts hold it: `bgv slots` or `tfhe bits`.
+    /// The encoding in ciphertexts: `bgv slots` or `tfhe bits`.
     pub form: String,
-    /// How many numbers it has.
+    /// Number of numbers.
     pub count: u64,
     /// Bits of a number, 1 to 64.
     pub width: u8,
-    /// Its ciphertexts.
+    /// Number of ciphertexts.
     pub ciphertexts: u64,
 }
 
 impl ValueMeta {
-    /// Ciphertexts that hold a number together.
+    /// Ciphertexts per group of numbers, one for each byte.
     fn planes(&self) -> u64 {
         u64::from(self.width.div_ceil(8))
     }
 
-    /// What is wrong with one of its ciphertexts.
     fn wrong(&self, path: &Path, source: SchemeError) -> Error {
         Error::Ciphertext {
             path: path.to_owned(),
@@ -67,12 +63,11 @@ impl ValueMeta {
         }
     }
 
-    /// The largest number that it can have.
     fn most(&self) -> u64 {
         u64::MAX >> (64 - u32::from(self.width))
     }
 
-    /// Whether ciphertexts that hold so many bytes, in order, hold its numbers and nothing is missing or left.
+    /// Whether ciphertexts of these lengths hold exactly its numbers.
     fn fits(&self, held: &[usize]) -> bool {
         let groups = held.chunks(self.planes() as usize);
         let even = |group: &[usize]| {
@@ -87,10 +82,11 @@ impl ValueMeta {
     }
 }
 
-/// Values on their way to a file, under one key.
+/// Values under one key, to be written to a file.
 ///
 /// ```
-/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
+/// # use homaes::{AesKey, Ciphertexts, Memory, Mode, Output, AesFile};
+/// # use homaes::{KeySet, Set, Transcipher, WrappedKey, WrapOptions};
 /// use homaes::Computed;
 /// # let keys = KeySet::generate(&Set::named("bgv/toy-255")?)?;
 /// # let aes_key = AesKey::from_bytes(&[7; 16])?;
@@ -123,10 +119,9 @@ impl ValueMeta {
 pub struct Computed {
     set: Set,
     key: KeyId,
-    /// Where the evaluation key was read from.
+    /// No output may replace the evaluation key.
     key_path: PathBuf,
     values: Vec<ValueMeta>,
-    /// Bytes of the table so far.
     table_bytes: u64,
     records: Vec<Vec<u8>>,
 }
@@ -134,7 +129,7 @@ pub struct Computed {
 debug_by!(Computed, "Computed", set, values);
 
 impl Computed {
-    /// No values yet, of what was computed with `eval`.
+    /// Starts without values; they must be computed with `eval`.
     #[must_use]
     pub fn new(eval: &EvalKey) -> Self {
         Self {
@@ -149,14 +144,16 @@ impl Computed {
 
     /// Adds the value `label`: `count` numbers of `width` bits in `ciphertexts`.
     ///
-    /// A ciphertext holds a byte of several numbers: a `homaes_bgv::Ciphertext` one in each slot, a `homaes_tfhe::State` 16 in each block, one after the other. Where
-    /// `width` is above 8, ciphertexts follow each other from the lowest byte of the numbers to the highest; then come those for the next numbers. What
-    /// the last ones hold beyond `count` numbers is in the file too, but is not shown when it is opened: multiply it by zero if the owner of the key must not see it.
+    /// A ciphertext holds one byte of several numbers: a `homaes_bgv::Ciphertext` one number per slot, a
+    /// `homaes_tfhe::State` 16 per block, one after the other. For a `width` above 8, the ciphertexts of the same
+    /// numbers follow each other from the lowest byte to the highest; those of the next numbers come after. The file
+    /// also contains what the last ciphertexts hold beyond `count` numbers, although opening it does not show this:
+    /// multiply it by zero if the key owner must not see it.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if the label is there already or cannot be one, or the numbers do not fill the
-    /// ciphertexts, or if these are not what the set computes with; [`Error::Keys`] if one is of another set or key, or
-    /// may decrypt wrongly.
+    /// `ErrorKind::Argument` if the label is invalid or already used, if the numbers do not fill the ciphertexts, or if
+    /// the ciphertexts are of the wrong type for the set; [`Error::Keys`] if one is of another set or key, or may
+    /// decrypt wrongly.
     pub fn add<'c, C: Any>(
         &mut self,
         label: &str,
@@ -202,10 +199,10 @@ impl Computed {
         Ok(())
     }
 
-    /// Writes all of them to a file.
+    /// Writes all values to a file.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::Io`], or [`Error::OwnInput`] where the output is the evaluation key.
+    /// [`Error::AlreadyExists`], [`Error::Io`], or [`Error::OwnInput`] if the output is the evaluation key.
     pub fn write(&self, output: Output) -> Result<()> {
         output.refuse_own_input([&*self.key_path])?;
         let table = encode(&self.values);
@@ -229,36 +226,32 @@ impl Computed {
     }
 }
 
-/// A value, decrypted.
+/// A decrypted value.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Numbers {
-    /// What the file says about it.
+    /// The file's description of it.
     pub meta: ValueMeta,
     /// Its numbers, each below 2^width.
     pub numbers: Zeroizing<Vec<u64>>,
 }
 
-// Without the numbers, which are secret.
+// the numbers are secret
 debug_by!(Numbers, "Numbers", meta);
 
 impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file, another set or another secret key included; `ErrorKind::Noise` if
-    /// the noise of a ciphertext has come too close to failure; `ErrorKind::Damaged` if a number has more bits than its
-    /// value says.
+    /// The first fault of the file, including another set or another secret key; `ErrorKind::Noise` if the noise of a
+    /// ciphertext is too close to failure; `ErrorKind::Damaged` if a number has more bits than stated.
     pub fn open_values(&self, path: impl AsRef<Path>) -> Result<Vec<Numbers>> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Computed);
         self.values_of(reader.at(path)?.boxed())
     }
 
-    /// As [`open_values`](Self::open_values), of the file that `read` gives from now to its end; `name` names it in errors.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`open_values`](Self::open_values), with the same errors, from the rest of `read`; `name` names it in errors.
     pub fn open_values_of(
         &self,
         read: impl Read + Send,
@@ -304,7 +297,6 @@ impl SecretKey {
     }
 }
 
-/// The numbers whose bytes these are.
 fn numbers(meta: &ValueMeta, planes: &[Zeroizing<Vec<u8>>]) -> Vec<u64> {
     let mut out = Vec::with_capacity(planes.iter().map(|plane| plane.len()).sum());
     for group in planes.chunks(meta.planes() as usize) {
@@ -318,7 +310,7 @@ fn numbers(meta: &ValueMeta, planes: &[Zeroizing<Vec<u8>>]) -> Vec<u64> {
     out
 }
 
-/// What a file says about its values, whose ciphertexts are checked.
+/// Reads the descriptions and checks the ciphertexts.
 pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueMeta>> {
     let mut all = Vec::new();
     each_value(reader, set, &mut |_, _, meta, _| {
@@ -328,10 +320,9 @@ pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueM
     Ok(all)
 }
 
-/// Called with each value: the file for errors, the form, what the file says of it, and the records.
+/// Called for each value with the file's path for errors, the form, the description and the records.
 type Take<'t> = &'t mut dyn FnMut(&Path, &dyn ValueCodec, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
 
-/// Reads a file of this set to its end.
 fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
     let path = reader.path().to_owned();
     let params = set.params();
@@ -361,7 +352,7 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
     reader.finish().at(&path)
 }
 
-/// The form of a set's values, which all must have.
+/// The form of a set's values; all must have the same.
 fn form_of<'p>(
     params: &'p dyn Params,
     table: &[ValueMeta],

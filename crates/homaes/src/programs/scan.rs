@@ -1,4 +1,4 @@
-//! Searching AES ciphertext for public patterns, with answers that the owner of the key alone can read.
+//! Searches AES ciphertext for public patterns; only the key owner can read the answers.
 
 use crate::error::{self, other_direction, quoted, wrong_value};
 use crate::input::aes_input::{AesFile, AesInput};
@@ -16,12 +16,13 @@ use homaes_wire::hex;
 use rand_core::Rng;
 use std::any::Any;
 
-/// Random combinations of each window: one that is not the pattern passes with probability 2^-8 each.
+/// Random combinations per window; another text passes each with probability 2^-8.
 const ROWS: usize = 6;
-/// Multiplications that a search needs, at least: one for the noise of AES and of sums, three for a comparison, three for a product of six.
+/// Least multiplications for a search: one for the noise of AES and of the sums, three for a comparison, three for the
+/// product of six.
 const LEVELS: usize = 7;
 
-/// What the label of the value begins with that says what the others are.
+/// Begins the label of the value that names the search.
 const HEADER: &str = "homaes scan of ";
 
 const ANSWERS: &str = "all answers of one search, under the same set, labels and patterns";
@@ -29,14 +30,16 @@ const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
 
 /// A search for public patterns at every byte offset of a message, in BGV.
 ///
-/// The server gets AES ciphertext and keys, and learns nothing. For each pattern and each byte of the message it computes a bit that says whether the
-/// pattern begins there, whatever blocks and batches the pattern is across. A pattern that is there is always found; one that is not is reported at a
-/// given byte with a probability of 2^-48, over coefficients that the server draws at random in every run. Patterns that would end behind the
-/// message's last byte are not reported.
+/// The server gets AES ciphertext and keys, and learns nothing. For each pattern and each byte of the message it
+/// computes a bit that says whether the pattern begins there, across blocks and batches. Every occurrence is found. A
+/// false one is reported at a given byte with probability 2^-48 over coefficients that the server draws in every run.
+/// Patterns that would extend beyond the message are not reported.
 ///
 /// ```
-/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, AesFile, Pool, Scan, Set, WrappedKey, WrapOptions};
-/// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: AesFile) -> Result<(), Box<dyn std::error::Error>> {
+/// # use homaes::{AesKey, Cancel, KeySet, Memory, Mode, Output, AesFile, Pool};
+/// # use homaes::{Scan, Set, WrappedKey, WrapOptions};
+/// # fn search(set: &Set, keys: &KeySet, wrapped: &WrappedKey, part: AesFile)
+/// # -> Result<(), Box<dyn std::error::Error>> {
 /// let scan = Scan::new(set, [("eicar".to_owned(), b"EICAR-STANDARD".to_vec())])?;
 /// // server: `part` is AES ciphertext, and `wrapped` was made with `levels_left: Some(8)`
 /// let answers = scan.run(&keys.eval, wrapped, part, &Pool::new(0), &Cancel::new())?;
@@ -57,10 +60,10 @@ pub struct Scan {
 debug_by!(Scan, "Scan", set);
 
 impl Scan {
-    /// A search for patterns by their labels, with keys of `set`.
+    /// A search for labelled patterns, with keys of `set`.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if the set is not of BGV, or if there is no pattern if one is empty or too long for the
+    /// `ErrorKind::Argument` if the set is not of BGV, if there is no pattern, or if one is empty or too long for the
     /// set.
     pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
         let patterns: Vec<_> = patterns.into_iter().collect();
@@ -91,16 +94,16 @@ impl Scan {
         })
     }
 
-    /// Evaluates AES on `part` in layout sliced, and searches: a value for each pattern, whose numbers have a bit for each byte of a block, and one
-    /// without numbers, whose label names the search. [`starts`](Self::starts) says which bit is of which byte.
+    /// Evaluates AES on `part` in layout sliced, and searches. Each pattern gives a value whose numbers have a bit for
+    /// each byte of a block; a further value without numbers names the search by its label. [`starts`](Self::starts)
+    /// decodes the bits.
     ///
-    /// The threads are those of `pool`. After `cancel` is thrown, it ends within a second.
+    /// The work runs on the threads of `pool` and ends within a second after `cancel` is cancelled.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the keys do not go together or are of another set, if the wrapped key is not for layout
-    /// sliced or leaves less than seven multiplications, or the set has no keys for rotations; `ErrorKind::Direction`;
-    /// `ErrorKind::Argument` if a label cannot be one or is there twice; what is wrong with the part;
-    /// [`Error::Cancelled`].
+    /// [`Error::Keys`] if the keys do not match or are of another set, if the wrapped key is not for layout sliced or
+    /// leaves fewer than seven multiplications, or if the set has no rotation keys; `ErrorKind::Direction`;
+    /// `ErrorKind::Argument` if a label is invalid or occurs twice; the fault of the part; [`Error::Cancelled`].
     pub fn run(
         &self,
         eval: &EvalKey,
@@ -111,7 +114,7 @@ impl Scan {
     ) -> Result<Computed> {
         let key = self.checked(eval, wrapped, &part)?;
         let mut computed = Computed::new(eval);
-        // labels are looked at before anything is computed
+        // checks the labels before the work
         let mut labels = Computed::new(eval);
         for (label, _) in &self.patterns {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
@@ -146,10 +149,11 @@ impl Scan {
         Ok(computed)
     }
 
-    /// Where each pattern begins, ascending, in the order of the patterns: by the opened answers, labels with their numbers.
+    /// The positions of each pattern, ascending, in the order of the patterns; `answers` are the opened labels and
+    /// numbers.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if they are not the answers of this search, all of them.
+    /// `ErrorKind::Argument` if they are not all answers of this search.
     pub fn starts(&self, answers: &[(&str, &[u64])]) -> Result<Vec<Vec<u64>>> {
         let wrong = |label: &str| wrong_value(label, ANSWERS);
         let find = |label: &str| answers.iter().find(|(own, _)| *own == label);
@@ -186,7 +190,7 @@ impl Scan {
         out
     }
 
-    /// The label of the value without numbers that says what the others are answers to.
+    /// The label that names the search.
     fn label(&self, bytes: u64) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.set.digest());
@@ -204,7 +208,7 @@ impl Scan {
         blocks.div_ceil(self.placement.blocks_per_batch() as u64)
     }
 
-    /// The evaluation key, if all goes together.
+    /// Checks that keys and part match; returns the evaluation key.
     fn checked<'k>(
         &self,
         eval: &'k EvalKey,
@@ -254,13 +258,13 @@ impl Scan {
         Ok(key)
     }
 
-    /// What is public about the blocks in the slots of a batch: those of the message, and zeros behind its end.
+    /// Input and mask for the slots of a batch: the blocks of the message, and zeros beyond its end.
     fn blocks(&self, message: &AesInput, batch: u64) -> Result<(Vec<Block>, Vec<Block>)> {
         let params = self.set.params();
         let slots = params.blocks_per_batch(Layout::Sliced) as usize;
         let own = self.placement.blocks_per_batch() as u64;
         let first = batch * own;
-        // the last slots reach over into the next batch
+        // the last slots extend into the next batch
         let reach = (0..slots).map(|slot| self.placement.block_of(slot)).max();
         let left = message.blocks() - first;
         let count = left.min(reach.unwrap_or(0) as u64 + 1);
@@ -277,7 +281,6 @@ impl Scan {
         Ok((placed(&read.input), mask))
     }
 
-    /// The answers of a batch, or what the scheme finds wrong.
     fn batch(
         &self,
         aes: &Aes<'_>,
@@ -314,7 +317,6 @@ fn other_scheme(set: &Set) -> Error {
     error::other_scheme(set.name(), "a set of BGV")
 }
 
-/// What went wrong, unless the search was cancelled.
 fn ended(error: SchemeError, of: impl FnOnce(SchemeError) -> Error) -> Error {
     match error.is_cancelled() {
         true => Error::Cancelled,

@@ -1,4 +1,4 @@
-//! The batches of an `.hct` file, front to back: from a path, from a [`Source`], or from any [`Read`].
+//! Reads the batches of an `.hct` file in order, from a path, a [`Source`] or any [`Read`].
 
 use crate::error::{At, malformed, other_scheme};
 use crate::input::part_meta::MAX_PARTS_BYTES;
@@ -15,10 +15,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// FHE ciphertexts of a message, opened: what is before the batches was read and checked.
+/// FHE ciphertexts of a message, opened: the records before the batches were read and checked.
 ///
-/// The bytes are read once, front to back, and each checksum is verified where it is passed. The batches are handed on one after the other,
-/// to decrypt ([`SecretKey::decrypt_from`](crate::SecretKey::decrypt_from)) or to compute with:
+/// The bytes are read once, front to back, and every checksum is verified on the way. The batches follow in order, to
+/// decrypt ([`SecretKey::decrypt_from`](crate::SecretKey::decrypt_from)) or to compute with:
 ///
 /// ```
 /// # use homaes::{AesKey, Memory, Mode, Output, AesFile, KeySet, Set, Transcipher, WrappedKey, WrapOptions};
@@ -51,27 +51,22 @@ impl<'r> Ciphertexts<'r> {
     /// Opens an `.hct` file.
     ///
     /// # Errors
-    /// The first thing that is wrong with the file before its batches.
+    /// The first fault of the file before its batches.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let reader = Reader::open(path, Kind::Ciphertext).at(path)?;
         Self::of_any_set(reader.boxed())
     }
 
-    /// The file that `source` has.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), from `source`.
     pub fn of_source(source: impl Source + 'r) -> Result<Self> {
         let (path, bytes) = (source.name().to_owned(), source.bytes());
         Self::of(SourceReader { source, at: 0 }, Some(bytes), &path)
     }
 
-    /// The file that `read` gives from now to its end, such as a [`Merge`](crate::Merge); `name` names it in errors. Reads are as long as records, whose heads have 18 bytes:
-    /// where a read is expensive, put a [`BufReader`](io::BufReader) around it.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), from the rest of `read`, such as a [`Merge`](crate::Merge); `name` names it in errors.
+    /// Reads can be as short as the 18 bytes of a record's head: put a [`BufReader`](io::BufReader) around a slow
+    /// reader.
     pub fn of_read(read: impl Read + Send + 'r, name: impl AsRef<Path>) -> Result<Self> {
         Self::of(read, None, name.as_ref())
     }
@@ -89,7 +84,7 @@ impl<'r> Ciphertexts<'r> {
         Self::new(reader, set)
     }
 
-    /// Reads the first record of an `.hct` file, which must go with its `set`.
+    /// Reads the first record of an `.hct` file and checks it against `set`.
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
         let file = Self::framed(reader, set, 0)?;
         check_meta(&file)?;
@@ -97,7 +92,7 @@ impl<'r> Ciphertexts<'r> {
         Ok(file)
     }
 
-    /// Reads the first record of a file that has `others` beside those of every file.
+    /// Reads the first record of a file with `others` records beyond those of every file.
     pub(crate) fn framed(mut reader: Input<'r>, set: Set, others: u64) -> Result<Self> {
         let path: Arc<Path> = reader.path().into();
         let records = reader.header().records().saturating_sub(others);
@@ -120,7 +115,7 @@ impl<'r> Ciphertexts<'r> {
         })
     }
 
-    /// What they are the encryption of.
+    /// Describes the message.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -132,19 +127,19 @@ impl<'r> Ciphertexts<'r> {
         &self.set
     }
 
-    /// Names the secret key that decrypts them.
+    /// Identifies the secret key that decrypts them.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.reader.header().key_id()
     }
 
-    /// Where they come from, as errors name it.
+    /// Their file or other origin, as in errors.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses those of another set or another secret key.
+    /// Refuses ciphertexts of another set or secret key.
     pub(crate) fn check(&self, set: &Set, key: KeyId) -> Result<()> {
         set.check_own(&self.reader, key)
     }
@@ -159,7 +154,7 @@ impl<'r> Ciphertexts<'r> {
         Err(Error::content(&self.path, error.into()))
     }
 
-    /// A record beside those of every file.
+    /// A record beyond those of every file.
     pub(crate) fn record<T>(
         &mut self,
         tag: u16,
@@ -188,12 +183,12 @@ impl<'r> IntoIterator for Ciphertexts<'r> {
     }
 }
 
-/// The batches of [`Ciphertexts`] in order. After the last one the rest of the file is read: where the iterator ends without an error,
-/// all of the file was right.
+/// The batches of [`Ciphertexts`] in order. After the last one the rest of the file is read: an iterator that ends
+/// without an error has verified the whole file.
 pub struct Batches<'r> {
     /// `None` at the end, and after an error.
     reader: Option<Input<'r>>,
-    /// Of all batches, started with the first one that needs it.
+    /// Shared by all batches; started by the first one that needs it.
     pool: Arc<OnceLock<Pool>>,
     path: Arc<Path>,
     set: Set,
@@ -205,29 +200,29 @@ pub struct Batches<'r> {
 debug_by!(Batches<'_>, "Batches", path, next);
 
 impl Batches<'_> {
-    /// What they are the encryption of.
+    /// Describes the message.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// The steps of AES on them, once all of the file was read and is right: seconds averaged over the batches, the worst quality of any. Empty for an empty message.
+    /// The steps of AES, once the whole file was verified: seconds averaged over the batches, the worst quality of any.
+    /// Empty for an empty message.
     #[must_use]
     pub fn steps(&self) -> Option<&[Step]> {
         self.steps.as_deref()
     }
 
-    /// The next batch; none after the last one.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
         self.next_of(|set, shape| set.params().batch_bytes(shape))
     }
 
-    /// The next batch, whose length is `bytes` of its shape; none after the last one.
+    /// The next batch, of length `bytes(set, shape)`; `None` at the end.
     pub(crate) fn next_of(
         &mut self,
         bytes: impl FnOnce(&Set, Shape) -> u64,
     ) -> Result<Option<Batch>> {
-        // it is put back unless something is wrong
+        // put back unless something is wrong
         let Some(mut reader) = self.reader.take() else {
             return Ok(None);
         };
@@ -260,7 +255,7 @@ impl Batches<'_> {
         Ok(Some(batch))
     }
 
-    /// What they were the encryption of, and the steps of AES; for who has come to the end.
+    /// For callers at the end of the file.
     pub(crate) fn into_parts(self) -> (Meta, Vec<Step>) {
         (self.meta, self.steps.unwrap_or_default())
     }
@@ -302,13 +297,13 @@ impl Batch {
         &self.set
     }
 
-    /// Names the secret key that decrypts it.
+    /// Identifies the secret key that decrypts it.
     #[must_use]
     pub fn key_id(&self) -> KeyId {
         self.key_id
     }
 
-    /// Where the bytes lie in the ciphertexts.
+    /// The layout of bytes in the ciphertexts.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.shape.layout
@@ -326,14 +321,15 @@ impl Batch {
         self.shape.blocks
     }
 
-    /// Its record, in the encoding of the scheme (`docs/FORMAT.md`).
+    /// Its record, in the scheme's encoding (`docs/FORMAT.md`).
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.body
     }
 
-    /// The ciphertexts as the crate of their scheme has them, to compute with: a `homaes_bgv::State`, a `homaes_tfhe::State`, a `homaes_ntru::State<_>`, a
-    /// `homaes_dghv::State`. They are under the key of the file's header, whatever they say.
+    /// The ciphertexts in the type of their scheme's crate, to compute with: a `homaes_bgv::State`, a
+    /// `homaes_tfhe::State`, a `homaes_ntru::State<_>`, a `homaes_dghv::State`. They belong to the key in the file's
+    /// header, whatever they state.
     ///
     /// # Errors
     /// `ErrorKind::Argument` if they are of another scheme; [`Error::Batch`] if the record cannot be read.
@@ -345,11 +341,10 @@ impl Batch {
         }
     }
 
-    /// The state that the scheme decrypts.
     pub(crate) fn read(&self) -> Result<Box<dyn Any>, SchemeError> {
         let params = self.set.params();
         let (state, _) = params.read_batch(self.key_id, self.shape, &self.body)?;
-        // schemes say better what is wrong; this is for one that does not look
+        // for schemes that do not check the length, which give better errors
         let (found, expected) = (self.body.len() as u64, params.batch_bytes(self.shape));
         match found == expected {
             true => Ok(state),
@@ -357,10 +352,10 @@ impl Batch {
         }
     }
 
-    /// How far its ciphertexts are from failing, as they say; no secret is needed.
+    /// How far its ciphertexts are from failure, by their own statement. Needs no secret.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The fault of the ciphertexts.
     pub fn quality(&self) -> Result<Quality> {
         let pool = self.pool.get_or_init(|| Pool::new(0));
         let params = self.set.params();
@@ -368,18 +363,16 @@ impl Batch {
         pool.install(read).map_err(|source| self.wrong(source))
     }
 
-    /// What is wrong with it.
     pub(crate) fn wrong(&self, source: SchemeError) -> Error {
         Error::batch(self.index, source).in_file(&self.path)
     }
 
-    /// The file, for errors.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// What the first record says must be possible under the set: what follows is read by it.
+/// Checks the first record against the set, because later records are read by it.
 fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
     let (set, layout, level) = (&file.set, file.meta.layout, file.meta.level);
     let (offered, top) = (set.layouts(), set.params().top_level());
@@ -399,7 +392,6 @@ fn check_meta(file: &Ciphertexts<'_>) -> Result<()> {
     Err(error).at(&file.path)
 }
 
-/// A source, front to back.
 struct SourceReader<S> {
     source: S,
     at: u64,

@@ -1,12 +1,13 @@
-//! What stands in an `.hct` or `.hlw` file beside the ciphertexts: what they are the encryption of, and how they came about.
+//! The records of an `.hct` or `.hlw` file other than ciphertexts: the message, and how it was evaluated.
 //!
 //! ```text
 //! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)
 //!                  ‖ blocks per batch (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized)
 //! tag 5, index 0   in files of version 2 only: the parts of the message, see [`Meta::encode_parts`]
-//! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in its key
+//! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in the bridge key
 //! tag 2, index i   the ciphertexts of batch i, in the scheme's encoding
-//! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8); empty without batches
+//! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8)
+//!                  empty without batches
 //! ```
 
 use crate::error::malformed;
@@ -18,37 +19,32 @@ use homaes_scheme::traits::Shape;
 use homaes_wire::{Decoder, Encoder, WireError};
 use std::path::Path;
 
-/// Tag of the first record.
 pub(crate) const TAG_META: u16 = 1;
 
-/// Tag of a batch.
 pub(crate) const TAG_BATCH: u16 = 2;
 
-/// Tag of the last record.
 pub(crate) const TAG_STEPS: u16 = 3;
 
-/// Tag of the second record of LWE ciphertexts under the key of a user: which user's.
+/// Names the user of LWE ciphertexts.
 pub(crate) const TAG_TARGET: u16 = 4;
 
-/// Tag of the table of parts, right after the first record.
+/// The table of parts follows the first record.
 pub(crate) const TAG_PARTS: u16 = 5;
 
-/// What stands in place of the mode where parts have their own.
+/// Replaces the mode if parts have their own modes.
 const PARTS: &str = "parts";
 
-/// Longest first record that is read.
 pub(crate) const MAX_META_BYTES: u64 = 256 + MAX_AAD_BYTES as u64;
 
-/// Longest text in the record.
 const MAX_TEXT_BYTES: usize = 32;
 
-/// Length of one step in the last record.
+/// Level (2), noise, capacity and seconds (8 each).
 const STEP_BYTES: u64 = 26;
 
-/// Records beside the batches.
+/// Records other than batches.
 const FRAME_RECORDS: u64 = 2;
 
-/// What an `.hct` file says about its message.
+/// The description of the message in an `.hct` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Meta {
@@ -56,11 +52,11 @@ pub struct Meta {
     pub parts: Vec<PartMeta>,
     /// Size of the AES key.
     pub key_size: KeySize,
-    /// Where the bytes lie in the ciphertexts.
+    /// The layout of bytes in the ciphertexts.
     pub layout: Layout,
     /// Level of the ciphertexts, at least 1: one more than the multiplications left, if the scheme has levels.
     pub level: usize,
-    /// Length of the message, and how it is cut; all parts but the last fill their last blocks.
+    /// Length and batches of the message; the last block of every part but the last counts as full.
     pub split: Split,
 }
 
@@ -92,7 +88,7 @@ impl Meta {
         self.parts.iter().map(|part| part.bytes).sum()
     }
 
-    /// The part of a message that has no parts with names.
+    /// The part of a message without named parts.
     #[must_use]
     pub fn only(&self) -> Option<&PartMeta> {
         match &self.parts[..] {
@@ -101,7 +97,7 @@ impl Meta {
         }
     }
 
-    /// The part called `name`, or the only one of a message without names; `path` names the file in errors.
+    /// The part called `name`, or the only part without a name; `path` names the file in errors.
     pub(crate) fn chosen(&self, path: &Path, name: Option<&str>) -> Result<&PartMeta, Error> {
         match (self.only(), name) {
             (Some(part), None) => Ok(part),
@@ -117,13 +113,13 @@ impl Meta {
         }
     }
 
-    /// That one of the parts must be chosen.
+    /// The error if one of several parts must be chosen.
     pub(crate) fn many(&self, path: &Path) -> Error {
         let message = format!("holds {} parts", self.parts.len());
         Error::refused(ErrorKind::ManyParts, message).at(path)
     }
 
-    /// The error of a message without parts where they are wanted.
+    /// The error if parts are required and the message has none.
     #[must_use]
     pub fn no_parts(path: &Path) -> Error {
         Error::refused(ErrorKind::NoParts, "holds one message without parts").at(path)
@@ -146,8 +142,8 @@ impl Meta {
         }
     }
 
-    /// The table of parts: their number (8); of each its name (text) ‖ mode (text) ‖ bytes (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized).
-    /// `None` for a message without parts.
+    /// The table of parts, `None` without parts: their number (8); for each its name (text) ‖ mode (text) ‖ bytes (8) ‖
+    /// iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized).
     pub(crate) fn encode_parts(&self) -> Option<Vec<u8>> {
         if !self.has_parts() {
             return None;
@@ -160,8 +156,8 @@ impl Meta {
         Some(self.parts.iter().fold(out, add).finish())
     }
 
-    /// Reads the body of the first record; `records` is the number of records of the file, this one and one of parts included. `parts`: whether it is of a message with
-    /// parts, which [`decode_parts`](Self::decode_parts) reads.
+    /// Reads the first record; `records` counts all records of the file, including this one and the table of parts.
+    /// `parts`: [`decode_parts`](Self::decode_parts) will read a table.
     pub(crate) fn decode(body: &[u8], records: u64, parts: bool) -> Result<Self, WireError> {
         let mut decoder = Decoder::new(body);
         let mode_name = decoder.str("mode", MAX_TEXT_BYTES)?;
@@ -192,7 +188,6 @@ impl Meta {
         })
     }
 
-    /// Reads the table of parts.
     pub(crate) fn decode_parts(&mut self, body: &[u8]) -> Result<(), WireError> {
         let mut decoder = Decoder::new(body);
         let count = decoder.u64("number of parts")?;
@@ -210,7 +205,7 @@ impl Meta {
         let names = self.parts.iter().filter_map(|part| part.name.as_deref());
         check_names(names).map_err(|(_, expected)| malformed("name of a part", expected))?;
         let last = self.parts.last().map_or(0, |part| part.bytes);
-        // what the last part misses of its last block
+        // the missing bytes of the last block
         let missing = last.wrapping_neg() % 16;
         let padded = first_block.checked_mul(16);
         match padded.and_then(|padded| padded.checked_sub(missing)) == Some(self.split.bytes) {
@@ -219,7 +214,6 @@ impl Meta {
         }
     }
 
-    /// What batch `index` looks like.
     pub(crate) fn shape(&self, index: u64) -> Shape {
         Shape {
             layout: self.layout,
@@ -228,7 +222,7 @@ impl Meta {
         }
     }
 
-    /// Steps of AES that the last record tells of.
+    /// Steps of AES in the last record.
     fn steps(&self) -> u64 {
         match self.split.batches() {
             0 => 0,
@@ -236,12 +230,10 @@ impl Meta {
         }
     }
 
-    /// Length of the last record.
     pub(crate) fn steps_bytes(&self) -> u64 {
         steps_bytes(self.steps())
     }
 
-    /// Reads the last record.
     pub(crate) fn decode_steps(&self, body: &[u8]) -> Result<Vec<Step>, WireError> {
         decode_steps(body, self.steps())
     }
@@ -255,15 +247,13 @@ impl PartMeta {
     }
 }
 
-/// Seconds, bits of noise and bits left of a step are below: they are printed with all their digits.
+/// Bounds seconds, noise bits and bits left of a step, which are printed with all digits.
 const MOST_FIGURE: f64 = 4_294_967_296.0;
 
-/// Length of the last record with this many steps.
 pub(crate) fn steps_bytes(steps: u64) -> u64 {
     STEP_BYTES * steps
 }
 
-/// Reads a last record with this many steps.
 pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireError> {
     let mut decoder = Decoder::new(body);
     let steps = (0..steps).map(|_| {
@@ -289,7 +279,7 @@ pub(crate) fn decode_steps(body: &[u8], steps: u64) -> Result<Vec<Step>, WireErr
     Ok(steps)
 }
 
-/// The body of the last record; `timed`: with the seconds that the steps took, which are others in every run.
+/// The last record; `timed`: with the seconds of the steps, which differ between runs.
 pub(crate) fn encode_steps(steps: &[Step], timed: bool) -> Vec<u8> {
     let add = |body: Encoder, step: &Step| {
         body.u16(step.quality.level as u16)
@@ -300,7 +290,7 @@ pub(crate) fn encode_steps(steps: &[Step], timed: bool) -> Vec<u8> {
     steps.iter().fold(Encoder::new(), add).finish()
 }
 
-/// How the message is cut, which must fit the number of records.
+/// Reads the batches of the message, which must fit the number of records.
 fn split(decoder: &mut Decoder<'_>, records: u64) -> Result<Split, WireError> {
     let bytes = decoder.u64("message bytes")?;
     let blocks = decoder.u64("AES blocks")?;
@@ -322,7 +312,7 @@ fn split(decoder: &mut Decoder<'_>, records: u64) -> Result<Split, WireError> {
     Ok(split)
 }
 
-/// A part of mode `mode`, with the parameters and the length that go with it.
+/// Checks the parameters and the length that the mode requires.
 fn part(
     name: Option<String>,
     mode: &str,
@@ -401,7 +391,7 @@ mod tests {
         Meta::new(parts, KeySize::Aes192, (Layout::Sliced, 3), split)
     }
 
-    /// Four parts: 3, 0, 1 and 2 blocks.
+    /// Four parts of 3, 0, 1 and 2 blocks.
     fn with_parts() -> Meta {
         let [ecb, .., gcm, _, counter] = modes();
         let parts = vec![
@@ -423,7 +413,7 @@ mod tests {
         Ok(meta)
     }
 
-    /// Cut anywhere it is refused; with any other byte it is, or is read as what it says.
+    /// A cut is refused. A changed byte is refused or decoded as it is.
     fn every_byte_counts(body: &[u8], again: impl Fn(&[u8]) -> Result<Vec<u8>, WireError>) {
         for at in 0..body.len() {
             assert!(again(&body[..at]).is_err());
@@ -446,13 +436,12 @@ mod tests {
         every_byte_counts(&table, |table| {
             Ok(read_parts(&body, table)?.encode_parts().unwrap())
         });
-        // as long as all of them together, and no longer
+        // the message must be as long as its parts together
         for bytes in [16, 18, 32, 33, u64::MAX] {
             let mut other = with_parts();
             other.parts[3].bytes = bytes;
             assert!(read_parts(&body, &other.encode_parts().unwrap()).is_err());
         }
-        // a message without names has no table
         assert_eq!(meta(modes()[0], 16, 4).encode_parts(), None);
     }
 

@@ -1,4 +1,4 @@
-//! What a run measured, and how far it is.
+//! The measurements and the progress of a run.
 
 use crate::{Gpu, Quality, Scheme};
 use homaes_aes::Layout;
@@ -7,63 +7,63 @@ use homaes_scheme::{Reading, log2_p_any};
 /// One step of AES: the initial key addition, or a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Wall-clock seconds. The step 0 includes encoding the public blocks.
+    /// Wall-clock seconds. Step 0 includes encoding the public blocks.
     pub seconds: f64,
-    /// What it left.
+    /// The quality after the step.
     pub quality: Quality,
 }
 
-/// One step of AES, the noise measured with the secret key.
+/// One step of AES, with noise measured by the secret key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// What the scheme estimates or bounds, as in every run.
+    /// The scheme's estimate or bound, as in every run.
     pub quality: Quality,
-    /// What was found where `quality` has [`Quality::noise_bits`].
+    /// The measured counterpart of [`Quality::noise_bits`] in `quality`.
     pub noise_bits: f64,
 }
 
-/// Where a run stands: sent after the key addition and after each round of each batch.
+/// Progress of a run, sent after the key addition and after each round of each batch.
 ///
-/// Batches may run side by side, so events of several batches interleave.
+/// Batches may run in parallel, so events of several batches interleave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Number of the batch, from 0.
     pub batch: u64,
     /// Batches of the file.
     pub batches: u64,
-    /// Round just done, 0 for the initial key addition.
+    /// The finished round, 0 for the initial key addition.
     pub round: usize,
     /// Rounds of the cipher.
     pub rounds: usize,
-    /// What the round took and left.
+    /// Time and quality of the round.
     pub step: Step,
 }
 
 /// Wall-clock seconds by kernel group, summed over threads.
 pub type Stages = Vec<(&'static str, f64)>;
 
-/// What a device did of a run.
+/// A device's share of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Share {
     /// `cpu`, or `cuda:` and the number of a GPU.
     pub device: String,
-    /// What the GPU is called.
+    /// The name of the GPU.
     pub name: Option<String>,
     /// Batches.
     pub batches: u64,
-    /// Wall-clock seconds from their public blocks to their records, summed over the batches; on GPUs two are in flight
-    /// at once.
+    /// Wall-clock seconds from public blocks to records, summed over the batches; on GPUs two batches are in flight at
+    /// once.
     pub seconds: f64,
 }
 
-/// What a run did and measured.
+/// The measurements of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
-    /// What evaluated it.
+    /// The scheme.
     pub scheme: Scheme,
-    /// Where the bytes lie in the ciphertexts.
+    /// The layout of bytes in the ciphertexts.
     pub layout: Layout,
     /// Bytes of the message.
     pub bytes: u64,
@@ -71,38 +71,37 @@ pub struct Report {
     pub blocks: u64,
     /// Batches.
     pub batches: u64,
-    /// Batches of them that earlier runs left, which this one went on with.
+    /// Batches that earlier runs finished.
     pub resumed: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Wall-clock seconds of preparing the circuit, in TFHE with the expansion of the AES key unless the client did it;
-    /// about 0 when an earlier run prepared it.
+    /// Wall-clock seconds of preparing the circuit. TFHE expands the AES key here unless the client did; about 0 if an
+    /// earlier run prepared the circuit.
     pub setup_seconds: f64,
-    /// Wall-clock seconds of evaluating and writing, after keys were loaded and the circuit prepared, and before the
-    /// file is synchronised.
+    /// Wall-clock seconds of evaluating and writing, without loading keys, preparing the circuit and synchronising the
+    /// file.
     pub seconds: f64,
     /// The steps of AES, 0 for the initial key addition: seconds averaged over the batches, the worst quality of any.
     /// Empty for an empty message.
     pub steps: Vec<Step>,
-    /// What the scheme counted: `transforms` (of one limb in BGV, of one polynomial in TFHE), `rotations` (TFHE), `passes` and
-    /// `relinearisations` (BGV, layout bits).
+    /// The scheme's counters, such as `transforms` (of one limb in BGV, of one polynomial in TFHE), `rotations` (TFHE),
+    /// `passes` and `relinearisations` (BGV in layout bits, and DGHV).
     pub counts: Vec<(&'static str, u64)>,
     /// Wall-clock seconds by kernel group, summed over threads.
     pub stages: Stages,
-    /// The same for each of `steps`, summed over batches; empty where batches were evaluated side by side.
+    /// The same for each of `steps`, summed over batches; empty if batches were evaluated in parallel.
     pub stages_by_step: Vec<Stages>,
-    /// Batches of this run, by the device that evaluated them.
+    /// Batches of this run, by device.
     pub devices: Vec<Share>,
-    /// Quality of the worst result of this run; `None` if it had no batch to evaluate.
+    /// The worst quality of this run's results; `None` without batches.
     pub quality: Option<Quality>,
-    /// log2 of the bound on the probability that one batch decrypts wrongly, after a bridge if results cross one.
+    /// log2 of the bound on the probability that one batch decrypts wrongly, including a bridge.
     pub batch_log2_p_fail: f64,
     /// Size of the output file.
     pub file_bytes: u64,
 }
 
 impl Report {
-    /// Nothing done yet.
     pub(crate) fn new(scheme: Scheme, layout: Layout) -> Self {
         Self {
             scheme,
@@ -131,18 +130,17 @@ impl Report {
         log2_p_any(self.batch_log2_p_fail, self.batches)
     }
 
-    /// Adds one evaluated batch.
     pub(crate) fn add(&mut self, quality: Quality, steps: &[Step]) {
         self.batches += 1;
         self.quality = Some(Quality::worst_of(self.quality, quality));
         worst(&mut self.steps, steps);
         for (sum, step) in self.steps.iter_mut().zip(steps) {
-            // A running mean over the batches.
+            // a running mean over the batches
             sum.seconds += (step.seconds - sum.seconds) / self.batches as f64;
         }
     }
 
-    /// Adds a batch that a GPU, or the processor, evaluated in so many seconds.
+    /// Adds a batch evaluated by a GPU, or else by the processor.
     pub(crate) fn add_device(&mut self, gpu: Option<&Gpu>, seconds: f64) {
         let device = gpu.map_or_else(|| "cpu".to_owned(), |gpu| format!("cuda:{}", gpu.number));
         let share = match self.devices.iter_mut().find(|share| share.device == device) {
@@ -158,7 +156,7 @@ impl Report {
         share.seconds += seconds;
     }
 
-    /// Adds the kernels' seconds in each step of a batch that was evaluated alone.
+    /// Adds the kernels' seconds in each step of a batch evaluated alone.
     pub(crate) fn add_stages(&mut self, steps: &[Stages]) {
         if self.stages_by_step.is_empty() {
             self.stages_by_step = steps.to_vec();
@@ -171,13 +169,13 @@ impl Report {
         }
     }
 
-    /// Takes what the kernels counted between two readings.
+    /// Takes the counters between two readings.
     pub(crate) fn take(&mut self, before: &Reading, after: &Reading) {
         let Reading { counts, seconds } = after.since(before);
         (self.counts, self.stages) = (counts, seconds);
     }
 
-    /// One of [`counts`](Self::counts); 0 if the scheme does not have it.
+    /// One of [`counts`](Self::counts); 0 if the scheme lacks it.
     #[must_use]
     pub fn count(&self, name: &str) -> u64 {
         let mut counts = self.counts.iter();
@@ -186,7 +184,7 @@ impl Report {
     }
 }
 
-/// Gives the steps of a batch the worse quality of its own and that of the same steps of `other`; takes those of `other` where it has none yet.
+/// Gives each step the worse quality of `steps` and `other`; copies the steps of `other` if there are none yet.
 pub(crate) fn worst(steps: &mut Vec<Step>, other: &[Step]) {
     if steps.is_empty() {
         steps.extend_from_slice(other);

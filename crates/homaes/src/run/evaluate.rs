@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   source ─► window of batches ─► Mode::input ─► AES under FHE ─► + Mode::mask ─► record ─► file
-//!              read by their place  public blocks  traits::Circuit  public blocks     written in order
+//!              read by offset       public blocks  traits::Circuit  public blocks     written in order
 //! ```
 //!
-//! What enters the cipher and what is added to its result depends on the mode of operation and is public in all of them:
+//! The mode of operation determines the input of the cipher and the mask added to its result; both are public:
 //! [`homaes_aes::mode`].
 //!
-//! The batches of a window are evaluated side by side, and each of them spreads over all workers: one batch keeps sixteen
-//! threads busy, so windows are larger than one only beyond that. Memory is bounded by one window, and the result does
-//! not depend on the number of threads. TFHE has one batch in flight. On GPUs each has two, so that one's kernels run
-//! while the other is copied.
+//! The batches of a window are evaluated in parallel, and each uses all workers. One batch keeps sixteen threads busy,
+//! so only more threads need windows of several batches; schemes other than BGV have one batch in flight. One window
+//! bounds the memory, and the result does not depend on the number of threads. Each GPU has two batches, so that one is
+//! computed while the other is copied.
 
 use crate::error::too_noisy;
 use crate::input::aes_input::PublicBlocks;
@@ -28,23 +28,22 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-/// Results closer than 2^4 standard deviations of the noise to failure are refused.
+/// Results closer to failure than 2^4 standard deviations of the noise are refused.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
-/// One evaluated batch.
 pub(crate) struct Evaluated<'c> {
     pub(crate) index: u64,
     pub(crate) records: BatchRecords<'c>,
     pub(crate) quality: Quality,
-    /// What made it, unless the processor did, and how long that took.
+    /// The GPU that evaluated it, if any, and the duration.
     pub(crate) gpu: Option<Arc<Gpu>>,
     pub(crate) seconds: f64,
     pub(crate) steps: Vec<Step>,
-    /// What the circuit's kernels took in each step, for all batches that were evaluated at the time.
+    /// Kernel times in each step, for all batches in evaluation at the time.
     pub(crate) stages: Vec<Stages>,
 }
 
-/// Evaluates every batch with the current thread pool, `window` at a time, and hands the results to `write` in order.
+/// Evaluates every batch with the current thread pool, `window` at a time; passes the results to `write` in order.
 ///
 /// `watch(batch, round, step)` is called from the workers.
 pub(crate) fn transcipher<'c>(
@@ -71,8 +70,8 @@ pub(crate) fn transcipher<'c>(
     }
 }
 
-/// Evaluates batches on GPUs, as many at once as the circuit says, until there are no more or the circuit is left
-/// without GPUs; hands the results to `write` in order. Batches that are left stay in `input`.
+/// Evaluates batches on GPUs, as many at once as the circuit allows, and passes the results to `write` in order. Stops
+/// if no batch or no GPU is left; unevaluated batches stay in `input`.
 pub(crate) fn on_gpus<'c>(
     circuit: &'c dyn Circuit,
     cancel: &Cancel,
@@ -83,7 +82,7 @@ pub(crate) fn on_gpus<'c>(
 ) -> Result<()> {
     workers.in_place_scope(|scope| {
         let (send, receive) = channel();
-        // results that others come before, by their numbers
+        // finished batches that wait for an earlier one
         let mut waiting = BTreeMap::new();
         let (mut running, mut next) = (0, None);
         loop {
@@ -104,7 +103,7 @@ pub(crate) fn on_gpus<'c>(
                 scope.spawn(move |_| {
                     let work = || evaluate(circuit, cancel, &batch, watch);
                     let done = catch_unwind(AssertUnwindSafe(work));
-                    // nobody waits for it where another batch failed
+                    // after a failure in another batch nobody receives it
                     let _ = send.send((batch.index, done));
                 });
                 running += 1;
@@ -120,7 +119,6 @@ pub(crate) fn on_gpus<'c>(
     })
 }
 
-/// Refuses a result that may not decrypt.
 fn trusted(done: Evaluated<'_>) -> Result<Evaluated<'_>> {
     let (batch, found) = (done.index, done.quality.capacity_bits);
     if found >= MIN_CAPACITY_BITS {
@@ -143,7 +141,7 @@ fn evaluate<'c>(
         let seconds = since.elapsed().as_secs_f64();
         since = Instant::now();
         let step = Step { seconds, quality };
-        // another device may begin again, which is not told
+        // another device may repeat the batch without notice
         steps.truncate(round);
         stages.truncate(round);
         steps.push(step);

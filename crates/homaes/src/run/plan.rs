@@ -1,4 +1,4 @@
-//! What a run will do and write, known before it starts.
+//! The work and the output of a run, known before it starts.
 
 use crate::input::aes_input::AesInput;
 use crate::input::split::Split;
@@ -11,10 +11,10 @@ use homaes_aes::Layout;
 use homaes_wire::hex;
 use homaes_wire::{CHECKSUM_BYTES, Contents, Header, WireError, Writer};
 
-/// Separates digests of runs from others.
+/// Separates these digests from others.
 const RUN_CONTEXT: &str = "homaes job 1";
 
-/// Names what a run computes: message, keys and layout. Two runs with the same id write the same bytes.
+/// Identifies a computation by message, keys and layout. Two runs with the same id write the same bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RunId(pub [u8; 32]);
 
@@ -30,25 +30,23 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// A run: its message, how that is cut, and the file of its results. Made by
-/// [`Transcipher::plan`](crate::Transcipher::plan).
+/// A run with its message, batches and output. Made by [`Transcipher::plan`](crate::Transcipher::plan).
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) message: AesInput,
-    /// In which AES is evaluated.
+    /// The layout of AES.
     pub(crate) layout: Layout,
-    /// How AES is evaluated: the file has other batches where results cross a bridge.
+    /// The batches of AES; results that cross a bridge have other batches in the file.
     pub(crate) split: Split,
-    /// What the file says of the message.
     pub(crate) meta: Meta,
     pub(crate) header: Header,
-    /// The records before the batches, with their tags.
+    /// Tags and bodies of the records before the batches.
     pub(crate) front: Vec<(u16, Vec<u8>)>,
     /// BLAKE3 of the header and these.
     pub(crate) front_digest: [u8; 32],
-    /// Length of the record of a batch, and of the last one.
+    /// Record length of a full batch and of the last one.
     pub(crate) batch_bytes: [u64; 2],
-    /// The last checksums of the files of keys.
+    /// The last checksums of the key files.
     pub(crate) keys: [[u8; CHECKSUM_BYTES]; 3],
 }
 
@@ -59,7 +57,7 @@ impl Plan {
         &self.message
     }
 
-    /// What the file will say of the message.
+    /// The file's description of the message.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
@@ -71,7 +69,7 @@ impl Plan {
         self.layout
     }
 
-    /// How the message is cut into batches.
+    /// The batches of the message.
     #[must_use]
     pub fn split(&self) -> Split {
         self.split
@@ -89,7 +87,7 @@ impl Plan {
         self.header.file_bytes()
     }
 
-    /// The id of the run, for which all of the message is read.
+    /// The id of the run; reads the whole message.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -101,7 +99,7 @@ impl Plan {
     #[must_use]
     pub fn id_of(&self, parts: &[[u8; 32]]) -> RunId {
         let mut hasher = blake3::Hasher::new_derive_key(RUN_CONTEXT);
-        // set, key id, layout, level, blocks a batch, and of each part its mode and length
+        // covers set, key id, layout, level, blocks per batch, and the mode and length of each part
         hasher.update(&self.front_digest);
         self.keys.iter().for_each(|key| {
             hasher.update(key);
@@ -112,15 +110,14 @@ impl Plan {
         RunId(hasher.finalize().into())
     }
 
-    /// The first bytes of the file: its header, and the records before the batches.
+    /// The start of the file: its header and the records before the batches.
     ///
     /// # Errors
-    /// None but those of a fault of the program.
+    /// Only for a fault of this program.
     pub fn front(&self) -> Result<Vec<u8>> {
         front_bytes(&self.header, &self.front)
     }
 
-    /// Writes the front of the file.
     pub(crate) fn begin(&self, output: Output) -> Result<Results> {
         let mut file = output.container(self.header.clone())?;
         for (tag, body) in &self.front {
@@ -129,7 +126,6 @@ impl Plan {
         Ok(Results { file, next: 0 })
     }
 
-    /// Records before the batches.
     pub(crate) fn front_records(&self) -> u64 {
         self.front.len() as u64
     }
@@ -138,12 +134,11 @@ impl Plan {
 /// A file of results whose front is written.
 pub(crate) struct Results {
     pub(crate) file: Container,
-    /// Index of the next record of results.
     pub(crate) next: u64,
 }
 
 impl Results {
-    /// Writes the records of a batch; the next one is made while one is written.
+    /// Writes the records of a batch, making one while another is written.
     pub(crate) fn batch(&mut self, done: Evaluated<'_>) -> Result<()> {
         let mut records = done.records;
         let mut ready = records.next();
@@ -158,26 +153,26 @@ impl Results {
         Ok(())
     }
 
-    /// Writes the last record; `timed`: with the seconds that steps took.
+    /// Writes the last record; `timed`: with the seconds of the steps.
     pub(crate) fn steps(&mut self, steps: &[Step], timed: bool) -> Result<()> {
         let steps = encode_steps(steps, timed);
         self.file.record(TAG_STEPS, 0, &steps)
     }
 }
 
-/// How long a file is with these records, and batches of this length, the last one of another.
+/// Contents of a file with these records and batches of length `full`, except the last one.
 pub(crate) fn contents(front: &[(u16, Vec<u8>)], meta: &Meta, [full, last]: [u64; 2]) -> Contents {
     let sum = |sum: Contents, (_, body): &(u16, Vec<u8>)| sum.record(body.len() as u64);
     let contents = front.iter().fold(Contents::default(), sum);
     let contents = match meta.split.batches().checked_sub(1) {
         None => contents,
-        // the last one may be shorter than the others
+        // the last batch may be shorter
         Some(others) => contents.records(others, full).record(last),
     };
     contents.record(meta.steps_bytes())
 }
 
-/// A header and the records before the batches, as they stand in a file.
+/// The front of a file: the header and the records before the batches.
 pub(crate) fn front_bytes(header: &Header, front: &[(u16, Vec<u8>)]) -> Result<Vec<u8>> {
     let written = || {
         let mut writer = Writer::new(Vec::new(), header.clone())?;
@@ -189,7 +184,6 @@ pub(crate) fn front_bytes(header: &Header, front: &[(u16, Vec<u8>)]) -> Result<V
     written().map_err(in_memory)
 }
 
-/// An error about a file in memory.
 pub(crate) fn in_memory(source: WireError) -> Error {
     Error::file("<memory>".as_ref(), source)
 }

@@ -1,15 +1,17 @@
-//! Runs that go on where they were stopped.
+//! Resumable runs.
 //!
-//! Beside the output are two files while it is made: the part, which is the `.hct` file so far, and the journal, which says what of it was on the disk at the end of each batch:
+//! Two files beside the unfinished output are the part, which is the `.hct` file so far, and the journal, which records
+//! how much of the part was on the disk at the end of each batch:
 //!
 //! ```text
 //! {"format":"homaes journal 1","job":"<64 hex>","layout":"sliced","batches":489,"file_bytes":1858870000} <16 hex>
 //! {"batches":17,"records":17,"chain":"<32 hex>","steps":"<hex>"} <16 hex>
 //! ```
 //!
-//! Each line ends with the first 8 bytes of the BLAKE3 of what is before. The order is: records of a batch, the part to the disk, a line, the journal to the disk. `job` is the
-//! [`RunId`]: over keys, layout and message. `chain` is the checksum of the last record in the part, which covers everything before it. So the next run takes the part up to
-//! a line whose checksum it finds there, and nothing that another run wrote. `steps` is the record of steps so far.
+//! Each line ends with the first 8 bytes of the BLAKE3 of the text before them. The order is: records of a batch, part
+//! to disk, a line, journal to disk. `job` is the [`RunId`] of keys, layout and message. `chain` is the checksum of the
+//! part's last record, which covers everything before it. The next run therefore takes the part up to a line whose
+//! checksum matches, and nothing that another run wrote. `steps` is the record of steps so far.
 
 use crate::error::At;
 use crate::machine::disk;
@@ -25,37 +27,35 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What stands in the first line of a journal.
 const FORMAT: &str = "homaes journal 1";
 
-/// Separates checksums of lines from others.
+/// Separates these checksums from others.
 const LINE_CONTEXT: &str = "homaes journal 1 line";
 
-/// Bytes of the checksum of a line.
 const LINE_CHECKSUM_BYTES: usize = 8;
 
-/// How much more room on the disk than the file takes is asked for: 2 in 100.
+/// Required disk space beyond the file's size: 2 in 100.
 const DISK_MARGIN: (u64, u64) = (2, 100);
 
-/// Where a run that can go on keeps what there is of its output.
+/// The unfinished output of a resumable run.
 #[must_use]
 pub fn part_path(target: &Path) -> PathBuf {
     hidden(target, PART)
 }
 
-/// Where it keeps its journal.
+/// Its journal.
 #[must_use]
 pub fn journal_path(target: &Path) -> PathBuf {
     hidden(target, JOURNAL)
 }
 
-/// The journal that a run that was stopped has left of the output `target`, if there is one.
+/// The journal that a stopped run left for the output `target`, if any.
 #[must_use]
 pub fn unfinished(target: &Path) -> Option<PathBuf> {
     Some(journal_path(target)).filter(|journal| journal.is_file())
 }
 
-/// What says of which run a complete output is: its journal.
+/// The journal of a complete output, which identifies its run.
 #[must_use]
 pub fn done_path(target: &Path) -> PathBuf {
     hidden(target, DONE)
@@ -68,37 +68,39 @@ fn hidden(target: &Path, end: &str) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// How a run goes on.
+/// Options of a resumable run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resume {
-    /// Replace an output that is there, and give up what another run has left.
+    /// Replace an existing output, and discard the files of another run.
     pub force: bool,
-    /// Begin although the disk has no room for the file.
+    /// Start even if the disk has no room for the file.
     pub ignore_space: bool,
 }
 
-/// What is on the disk: at the start of a run, and after every batch.
+/// Progress on the disk, at the start of a run and after every batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Kept {
-    /// Batches that are done.
+    /// Finished batches.
     pub batches: u64,
     /// All batches.
     pub of: u64,
-    /// Batches that earlier runs had done, as far as that can be told, and whose records in the part or lines in the journal are damaged or gone: they are evaluated again.
+    /// Batches known to be finished earlier whose records or journal lines are damaged or missing: they are evaluated
+    /// again.
     pub lost: u64,
 }
 
 impl Transcipher<'_> {
-    /// As [`run`](Self::run) into the file `path`, [`reproducible`](Self::reproducible) always, with files beside it by which the same call goes on after a run that was stopped:
-    /// [`part_path`] and [`journal_path`]. After each batch they are on the disk, and `kept` is called. The file is the same, byte for byte, as that of a run without a stop.
+    /// As [`run`](Self::run) into the file `path`, always [`reproducible`](Self::reproducible). Two files beside it,
+    /// [`part_path`] and [`journal_path`], let the same call continue after a stop. Both are on the disk after each
+    /// batch, when `kept` is called. The output has the same bytes as without a stop.
     ///
-    /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). [`done_path`] says of
-    /// which run it is.
+    /// A complete output stays, and the report counts all batches as [`resumed`](Report::resumed). [`done_path`]
+    /// identifies its run.
     ///
     /// # Errors
-    /// As [`run`](Self::run); `ErrorKind::OtherRun` if what is beside the output is of another message, other keys or
-    /// another layout, or damaged. The files stay in all cases.
+    /// As [`run`](Self::run); `ErrorKind::OtherRun` if the files beside the output are damaged, or belong to another
+    /// message, other keys or another layout. The files stay in all cases.
     pub fn resume(
         &self,
         message: impl Into<AesInput>,
@@ -109,7 +111,7 @@ impl Transcipher<'_> {
         let plan = self.plan(message)?;
         let path = path.as_ref();
         refuse_own_input(path, self.inputs(&plan))?;
-        // to begin anew takes the place of what is there
+        // starting again would replace these files
         for beside in [part_path(path), journal_path(path)] {
             refuse_own_input(&beside, self.inputs(&plan))?;
             spare_secret_key(&beside, true)?;
@@ -159,7 +161,7 @@ impl Transcipher<'_> {
         Ok(report)
     }
 
-    /// Whether `lines`, a journal or what is kept of one, says that the file is the complete output of this run.
+    /// Whether `lines`, a journal, shows that the file is the complete output of this run.
     fn is_done(&self, lines: &Path, path: &Path, plan: &Plan, id: RunId) -> bool {
         // opening a pipe would wait for its writer
         if !fs::symlink_metadata(lines).is_ok_and(|found| found.is_file()) {
@@ -174,8 +176,8 @@ impl Transcipher<'_> {
         done.is_some_and(|done| is_whole(path, plan, done))
     }
 
-    /// Whether the file is the complete output of this run. Keeps the journal of a run that was stopped just after it had
-    /// named its file.
+    /// Whether the file is the complete output of this run. Keeps the journal of a run that was stopped right after
+    /// naming its file.
     fn finished(&self, path: &Path, plan: &Plan, id: RunId, how: Resume) -> Result<bool> {
         let journal = journal_path(path);
         if !self.is_done(&journal, path, plan, id) {
@@ -186,7 +188,7 @@ impl Transcipher<'_> {
     }
 }
 
-/// Whether the file has this header, this last checksum, and no checksum that is wrong.
+/// Whether the file has this header and last checksum, and only valid checksums.
 fn is_whole(path: &Path, plan: &Plan, done: &str) -> bool {
     let open = || {
         let reader = Reader::open(path, plan.header.kind()).ok()?;
@@ -197,7 +199,7 @@ fn is_whole(path: &Path, plan: &Plan, done: &str) -> bool {
     open().is_some()
 }
 
-/// The line after a batch.
+/// The journal line after a batch.
 fn entry(batches: u64, results: &Results, steps: &[Step]) -> Value {
     json!({
         "batches": batches,
@@ -207,7 +209,6 @@ fn entry(batches: u64, results: &Results, steps: &[Step]) -> Value {
     })
 }
 
-/// Where a run begins.
 struct State {
     results: Results,
     steps: Vec<Step>,
@@ -222,7 +223,7 @@ struct Journal {
 }
 
 impl Journal {
-    /// Takes what earlier runs left in both files, or begins them.
+    /// Continues or begins both files.
     fn open(
         journal: Output,
         part: Output,
@@ -244,7 +245,7 @@ impl Journal {
                 let error = Error::refused(ErrorKind::OtherRun, message);
                 Some(error.with(found, expected).at(&path))
             }
-            // a run that was stopped in its first line has left nothing to go on with: the part begins after it
+            // a run stopped in its first line has written no part: the part starts after that line
             None if !text.contains(&b'\n') && part_bytes == 0 => None,
             _ => {
                 let message = "the journal of this unfinished output is missing, or its first line is damaged";
@@ -295,7 +296,7 @@ impl Journal {
         Ok((own, state))
     }
 
-    /// Adds a line, which is on the disk then.
+    /// Appends a line and writes it to the disk.
     fn add(&mut self, line: &Value) -> Result<()> {
         let text = line.to_string();
         let text = format!("{text} {}\n", hex(&line_checksum(text.as_bytes())));
@@ -303,14 +304,14 @@ impl Journal {
         self.output.sync_data()
     }
 
-    /// Keeps it beside the output `path`, which is complete, for runs that would make it again.
+    /// Keeps the journal beside the complete output `path`, for runs that would make it again.
     fn keep(self, path: &Path) {
         let Self {
             output,
             path: journal,
         } = self;
         drop(output);
-        // A run that finds it under this name sees that the output is complete.
+        // this name tells later runs that the output is complete
         let _ = fs::rename(journal, done_path(path));
     }
 }
@@ -325,11 +326,11 @@ fn first_line(plan: &Plan, id: RunId) -> Value {
     })
 }
 
-/// What is right of a journal.
+/// The valid part of a journal.
 struct Lines {
-    /// Lines up to the first one that is wrong, and where each ends.
+    /// Lines up to the first invalid one, with the offset where each ends.
     all: Vec<(Value, u64)>,
-    /// Lines after these; of one that is not whole, which a killed run leaves, nothing was to be known.
+    /// Number of whole lines after these. A killed run can also leave an incomplete line, which counts for nothing.
     wrong: u64,
 }
 
@@ -349,30 +350,28 @@ impl Lines {
         Self { all, wrong }
     }
 
-    /// Whether it is of this run.
     fn is_of(&self, id: RunId) -> bool {
         let first = self.all.first().map(|(line, _)| line);
         first.is_some_and(|line| line["format"] == FORMAT && line["job"] == id.to_string())
     }
 
-    /// Of batches that were done, those after the first `done`: by the lines, right or wrong, or by the `whole` ones in the part. A run that is killed leaves one there without
-    /// its line.
+    /// Number of finished batches after the first `done`, known from the journal's lines, valid or not, or from the
+    /// `whole` batches in the part, of which a killed run leaves one without a line.
     fn lost(&self, done: u64, whole: u64) -> u64 {
         let told = self.batches().saturating_sub(done) + self.wrong;
         let there = whole.saturating_sub(done);
         if there > 1 { told.max(there) } else { told }
     }
 
-    /// Batches that it says are done.
     fn batches(&self) -> u64 {
-        // the first line has the number of all
+        // `batches` in the first line is the number of all
         let lines = self.all.iter().skip(1);
         let batches = lines.filter_map(|(line, _)| line["batches"].as_u64());
         batches.max().unwrap_or(0)
     }
 }
 
-/// A line without its checksum, if that is right.
+/// A line without its checksum, if that is valid.
 fn checked(line: &[u8]) -> Option<Value> {
     let line = line.strip_suffix(b"\n")?;
     let digits = 2 * LINE_CHECKSUM_BYTES;
@@ -391,12 +390,12 @@ struct Last {
     front: Front,
     batches: u64,
     steps: Vec<Step>,
-    /// Length of the journal up to the end of the line.
+    /// Length of the journal up to the end of this line.
     journal_bytes: u64,
 }
 
 impl Last {
-    /// It, and the batches in the part, every checksum of which is verified on the way.
+    /// Returns that line and the number of whole batches in the part, and verifies every checksum on the way.
     fn find(lines: &Lines, part: &Output, plan: &Plan) -> Result<(Option<Self>, u64)> {
         let mut left = lines.all[1..].iter().peekable();
         let mut last = None;
@@ -424,7 +423,7 @@ impl Last {
         let whole = Front::walk(part.written()?, &plan.header, &mut each);
         let records = whole.map_or(0, |front| front.records().saturating_sub(before));
         let of = plan.split.batches();
-        // more than one record a batch where results cross a bridge
+        // results that cross a bridge have several records per batch
         let a_batch = plan.meta.split.batches().div_ceil(of.max(1)).max(1);
         let whole = (records / a_batch).min(of);
         Ok((last.filter(|last| last.batches <= of), whole))

@@ -1,12 +1,13 @@
-//! Shards: the results of some batches of a run, each a file of its own, and the file of results that all of them make.
+//! Shards hold the results of some batches of a run, each in its own file; together they form the file of results.
 //!
 //! ```text
-//! tag 1, index 0   id of the run (32) ‖ number of the shard (8) ‖ first batch (8) ‖ batches (8) ‖ BLAKE3 of the first bytes of the file of results (32)
+//! tag 1, index 0   id of the run (32) ‖ number of the shard (8) ‖ first batch (8) ‖ batches (8)
+//!                  ‖ BLAKE3 of the header and the records before the batches in the file of results (32)
 //! tag 2, index i   the ciphertexts of batch i of the run, as in the file of results
 //! tag 3, index 0   the steps of AES on them, as in the file of results, with 0 for seconds
 //! ```
 //!
-//! A shard is a function of message, keys and layout: whoever computes it makes the same bytes.
+//! A shard is a function of message, keys and layout: every worker computes the same bytes.
 
 use crate::error::{At, malformed};
 use crate::machine::memory;
@@ -24,10 +25,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Length of the first record.
 const NAME_BYTES: u64 = 32 + 3 * 8 + 32;
 
-/// Which batches of which run a shard has.
+/// Identifies the run and the batches of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardName {
     /// The run.
@@ -36,14 +36,14 @@ pub struct ShardName {
     pub number: u64,
     /// Its first batch.
     pub first: u64,
-    /// Its batches.
+    /// Number of its batches.
     pub batches: u64,
     /// BLAKE3 of the header and the records before the batches in the file of results.
     pub front: [u8; 32],
 }
 
 impl ShardName {
-    /// Its batches by their numbers.
+    /// The numbers of its batches.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.first..self.first.saturating_add(self.batches)
@@ -59,7 +59,6 @@ impl ShardName {
             .finish()
     }
 
-    /// The first record of a shard.
     pub(crate) fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, WireError> {
         let body = reader.next_record(TAG_META, NAME_BYTES)?;
         let mut decoder = Decoder::new(&body);
@@ -78,8 +77,8 @@ impl ShardName {
         })
     }
 
-    /// The name of shard `number` of the same run, of as many batches as this one unless the run, which has `all`, ends
-    /// before.
+    /// The name of shard `number` of the same run, with as many batches as this one unless the run of `all` batches
+    /// ends first.
     fn numbered(self, number: u64, all: u64) -> Self {
         let first = number.saturating_mul(self.batches);
         let batches = self.batches.min(all.saturating_sub(first));
@@ -106,14 +105,13 @@ impl Plan {
         first.numbered(number, self.split.batches())
     }
 
-    /// The blocks of a shard.
     fn blocks(&self, name: &ShardName) -> Range<u64> {
         let Range { start, end } = name.range();
         let end = self.split.first_block(end).min(self.split.blocks());
         self.split.first_block(start)..end
     }
 
-    /// BLAKE3 of the ciphertext that a shard is evaluated from, and of where it is in which part of the message.
+    /// BLAKE3 of the ciphertext needed for a shard, and of its places in the parts of the message.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -121,8 +119,8 @@ impl Plan {
         self.message.digest_of(self.blocks(name))
     }
 
-    /// The same plan with the ciphertext that a shard is evaluated from in memory, and its [`input_digest`](Self::input_digest): what is evaluated is what the digest
-    /// is of, whoever writes to a file meanwhile.
+    /// The same plan with the ciphertext needed for a shard in memory, and its [`input_digest`](Self::input_digest).
+    /// The digest covers the evaluated bytes, even if somebody writes to a file meanwhile.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -135,7 +133,6 @@ impl Plan {
         Ok((held, digest))
     }
 
-    /// Length of the record of a batch.
     fn record_bytes(&self, batch: u64) -> u64 {
         let [full, last] = self.batch_bytes;
         match batch.saturating_add(1) < self.meta.split.batches() {
@@ -153,7 +150,7 @@ impl Plan {
 
     fn shard_header(&self, name: &ShardName) -> Result<Header> {
         let contents = Contents::default().record(NAME_BYTES);
-        // all but the last one of a run are of one length
+        // all batches but the last of a run have one length
         let others = name.batches.saturating_sub(1);
         let contents = contents
             .records(others, self.record_bytes(name.first))
@@ -166,11 +163,11 @@ impl Plan {
 }
 
 impl Transcipher<'_> {
-    /// Evaluates the batches of a shard of the run `plan`: the bytes of its file.
+    /// Evaluates the batches of a shard of the run `plan`; returns the content of its file.
     ///
     /// # Errors
     /// As [`run`](Self::run). `ErrorKind::Shard` if the plan was made with other keys, if the run has no such batches,
-    /// or if results cross a bridge, which shards have no form for.
+    /// or if results cross a bridge, which shards do not support.
     pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
         let none = name.batches == 0 || name.range().end > plan.split.batches();
         let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
@@ -199,13 +196,12 @@ impl Transcipher<'_> {
     }
 }
 
-/// A shard in memory, every checksum of which was verified.
+/// A shard in memory with verified checksums.
 pub struct Shard {
-    /// What it is.
+    /// Its name.
     pub name: ShardName,
     header: Header,
     bytes: Vec<u8>,
-    /// Where the body of each batch is.
     bodies: Vec<Range<usize>>,
     steps: Vec<Step>,
 }
@@ -213,10 +209,10 @@ pub struct Shard {
 debug_by!(Shard, "Shard", name);
 
 impl Shard {
-    /// What the first bytes of the file of a shard, up to its first batch, say that it is; `path` names it in errors.
+    /// The name in the start of a shard's file, up to the first batch; `path` names the file in errors.
     ///
     /// # Errors
-    /// The first thing that is wrong with them.
+    /// The first fault of these bytes.
     pub fn name_of(front: &[u8], path: &Path) -> Result<ShardName> {
         let name = Reader::of_read(front, None, Kind::Shard, path)
             .and_then(|mut reader| ShardName::read(&mut reader));
@@ -226,7 +222,7 @@ impl Shard {
     /// Reads the file of a shard; `path` names it in errors.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault of the file.
     pub fn read(bytes: Vec<u8>, path: &Path) -> Result<Self> {
         let mut reader = Reader::from_slice(&bytes, Kind::Shard).at(path)?;
         let header = reader.header().clone();
@@ -261,7 +257,7 @@ impl Shard {
         })
     }
 
-    /// Checks that it is the one wanted, of a run whose file of results has this header; `path` names it in errors.
+    /// Checks that it is the wanted shard of a run whose results have this header; `path` names it in errors.
     ///
     /// # Errors
     /// `ErrorKind::Shard`.
@@ -279,33 +275,33 @@ impl Shard {
     }
 }
 
-/// Gets the bytes of a shard by its number, with the name of its file for messages.
+/// Returns the bytes of a shard by its number, with its file name for errors.
 pub type Fetch<'s> = Box<dyn FnMut(u64) -> Result<(Vec<u8>, PathBuf)> + Send + 's>;
 
-/// The file of results that the shards of a run make, front to back: the same bytes as [`Transcipher::run`] writes when it is
-/// [`reproducible`](Transcipher::reproducible). One shard is in memory at a time.
+/// The file of results that the shards of a run form, front to back, with one shard in memory at a time. The bytes
+/// equal those of [`Transcipher::run`] when it is [`reproducible`](Transcipher::reproducible).
 pub struct Merge<'s> {
     front: Option<Vec<u8>>,
-    /// Of shard 0.
+    /// The name of shard 0.
     name: ShardName,
     shards: u64,
     batches: u64,
     header: Header,
     writer: Writer<Vec<u8>>,
     fetch: Fetch<'s>,
-    /// The shard that is read, and its batches that were.
+    /// The current shard, and how many of its batches were read.
     current: Option<(Shard, usize)>,
     next: u64,
     steps: Vec<Step>,
     done: bool,
-    /// What [`Read`] has not handed on yet.
+    /// Bytes that [`Read`] has not returned yet.
     left: io::Cursor<Vec<u8>>,
 }
 
 debug_by!(Merge<'_>, "Merge", name, shards, next);
 
 impl<'s> Merge<'s> {
-    /// The file that begins with `front` ([`Plan::front`]), whose batches are in shards of `shard_batches` each.
+    /// The file that begins with `front` ([`Plan::front`]), with `shard_batches` batches per shard.
     ///
     /// # Errors
     /// [`Error::File`] if `front` is not the front of a file of results.
@@ -318,7 +314,7 @@ impl<'s> Merge<'s> {
         };
         let (header, whole) = Front::of_any(&front, Kind::Ciphertext).map_err(in_memory)?;
         let rest = header.records().checked_sub(whole.records());
-        // the record of steps
+        // excludes the record of steps
         let batches = rest.and_then(|rest| rest.checked_sub(1));
         let batches = batches.filter(|_| whole.bytes() == front.len() as u64 && shard_batches > 0);
         let batches = batches.ok_or_else(malformed)?;
@@ -363,10 +359,10 @@ impl<'s> Merge<'s> {
         self.name.numbered(number, self.batches)
     }
 
-    /// The next bytes of the file; none at its end.
+    /// The next bytes of the file; `None` at its end.
     ///
     /// # Errors
-    /// What is wrong with a shard, or where it comes from.
+    /// The fault of a shard or its source.
     pub fn next_bytes(&mut self) -> Result<Option<Vec<u8>>> {
         if let Some(front) = self.front.take() {
             return Ok(Some(front));
@@ -397,7 +393,6 @@ impl<'s> Merge<'s> {
         }
     }
 
-    /// The last record, once.
     fn end(&mut self) -> Result<Option<Vec<u8>>> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(None);
@@ -410,14 +405,14 @@ impl<'s> Merge<'s> {
 }
 
 impl Error {
-    /// A shard of another job, with other keys or another number, as `what` says.
+    /// The error for a shard of another job, other keys or another number; `what` says which.
     #[must_use]
     pub fn wrong_shard(path: impl Into<PathBuf>, what: &str) -> Self {
         let message = format!("wrong shard: its {what} does not match the job");
         Self::refused(ErrorKind::Shard, message).at(path)
     }
 
-    /// That what is wrong is wrong with a shard.
+    /// Marks the error as one of a shard.
     #[must_use]
     pub fn in_shard(self) -> Self {
         match self {

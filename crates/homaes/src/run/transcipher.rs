@@ -1,4 +1,4 @@
-//! A run from file to file: keys and message in, `.hct` file and report out.
+//! Runs from file to file: keys and message in, `.hct` file and report out.
 
 use crate::error::other_direction;
 use crate::input::aes_input::AesInput;
@@ -31,7 +31,7 @@ use std::time::Instant;
 
 type Watch<'k> = Box<dyn FnMut(Progress) + Send + 'k>;
 
-/// Runs AES on files under encryption.
+/// Evaluates AES on files under encryption.
 pub struct Transcipher<'k> {
     eval: &'k EvalKey,
     wrapped: &'k WrappedKey,
@@ -39,7 +39,7 @@ pub struct Transcipher<'k> {
     layout: Option<Layout>,
     devices: Devices,
     warn: Warn<'k>,
-    /// One for each of [`Layout::ALL`], prepared when it is needed first.
+    /// One per layout of [`Layout::ALL`], prepared on first use.
     circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
     pool: Pool,
     cancel: Cancel,
@@ -48,7 +48,7 @@ pub struct Transcipher<'k> {
 }
 
 impl<'k> Transcipher<'k> {
-    /// Takes the keys, to run on every core.
+    /// Takes the keys, to run on all cores.
     ///
     /// # Errors
     /// [`Error::Keys`] if they belong to different sets or secret keys.
@@ -57,11 +57,8 @@ impl<'k> Transcipher<'k> {
         Self::with_threads(eval, wrapped, threads)
     }
 
-    /// As [`new`](Self::new) with a number of worker threads. The ciphertexts do not depend on it. Where the system does
-    /// not let so many start, there are fewer: see [`threads`](Self::threads).
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new) with a number of worker threads, which does not change the ciphertexts. If fewer threads
+    /// start, those do all the work: see [`threads`](Self::threads).
     pub fn with_threads(
         eval: &'k EvalKey,
         wrapped: &'k WrappedKey,
@@ -84,7 +81,7 @@ impl<'k> Transcipher<'k> {
         })
     }
 
-    /// Evaluates in `layout`, instead of the one that [`layout_for`](Self::layout_for) picks.
+    /// Evaluates in `layout`, instead of the choice of [`layout_for`](Self::layout_for).
     ///
     /// # Errors
     /// [`Error::Keys`] if the wrapped key has no round keys for it.
@@ -94,11 +91,11 @@ impl<'k> Transcipher<'k> {
         Ok(Self { layout, ..self })
     }
 
-    /// Lets results leave by `bridge`: for a `.hct` file of a set of TFHE, or a `.hlw` file of LWE ciphertexts under the client key of a user of the crate
-    /// `tfhe`.
+    /// Converts results by `bridge`, to a `.hct` file of a TFHE set, or to a `.hlw` file of LWE ciphertexts under a
+    /// user's client key of the crate `tfhe`.
     ///
     /// # Errors
-    /// [`Error::Keys`] if it is of another set or secret key.
+    /// [`Error::Keys`] if the bridge is of another set or secret key.
     pub fn via_bridge(self, bridge: &'k BridgeKey) -> Result<Self> {
         bridge.check(self.eval)?;
         Ok(Self {
@@ -108,10 +105,10 @@ impl<'k> Transcipher<'k> {
         })
     }
 
-    /// Evaluates on these devices; without this call as [`Devices::Auto`] says. The ciphertexts do not depend on it.
+    /// Evaluates on these devices, by default [`Devices::Auto`]. The ciphertexts do not depend on it.
     ///
-    /// A GPU that cannot be used, or that batches of this set and layout are not evaluated on, is found where a run
-    /// starts: see [`Devices::check`].
+    /// A run fails at its start if a GPU cannot be used, or cannot evaluate this set and layout: see
+    /// [`Devices::check`].
     #[must_use]
     pub fn on(self, devices: Devices) -> Self {
         Self {
@@ -121,15 +118,14 @@ impl<'k> Transcipher<'k> {
         }
     }
 
-    /// Tells `warn` in a line why no GPU is used where one could be expected, and that one failed and the processor
-    /// goes on.
+    /// Receives a line of text if an expected GPU is not used, or if one failed and the processor continues.
     #[must_use]
     pub fn warn(self, warn: impl Fn(&str) + Send + Sync + 'k) -> Self {
         let warn: Warn<'k> = Arc::new(warn);
         Self { warn, ..self }
     }
 
-    /// Where it evaluates.
+    /// The devices that evaluate.
     #[must_use]
     pub fn devices(&self) -> &Devices {
         &self.devices
@@ -142,14 +138,14 @@ impl<'k> Transcipher<'k> {
         Self { watch, ..self }
     }
 
-    /// Ends runs when `cancel` is thrown, within a second: they then return [`Error::Cancelled`], and no output appears.
+    /// Lets `cancel` end runs within a second: they return [`Error::Cancelled`], and no output appears.
     #[must_use]
     pub fn cancel(self, cancel: Cancel) -> Self {
         Self { cancel, ..self }
     }
 
-    /// Whether files shall be the same bytes in every run with the same keys and input: their last record then has 0 for the seconds that the steps
-    /// took.
+    /// Whether every run with the same keys and input writes the same bytes. The last record then has 0 for the seconds
+    /// of the steps.
     #[must_use]
     pub fn reproducible(self, reproducible: bool) -> Self {
         Self {
@@ -158,7 +154,7 @@ impl<'k> Transcipher<'k> {
         }
     }
 
-    /// Threads that work.
+    /// Number of working threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.pool.threads()
@@ -170,11 +166,10 @@ impl<'k> Transcipher<'k> {
         self.eval.set()
     }
 
-    /// The layout in which a message of `blocks` AES blocks is evaluated: the one that was asked for, otherwise the
-    /// cheapest among those that the wrapped key has.
+    /// The layout for a message of `blocks` AES blocks: the requested one, otherwise the cheapest of the wrapped key's.
     ///
-    /// The cost of a layout is its number of batches times the weight of one batch, 10 sliced for 1 packed: a short
-    /// message does not fill the slots of a sliced batch, and a packed one costs a fraction of it.
+    /// The cost of a layout is its number of batches times the cost of a batch, 10 sliced for 1 packed: a short message
+    /// does not fill the slots of a sliced batch.
     ///
     /// # Errors
     /// [`Error::Keys`] if the wrapped key has no round keys at all.
@@ -191,7 +186,7 @@ impl<'k> Transcipher<'k> {
         best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
     }
 
-    /// What a run on `message`, an [`AesFile`] or many, will do and write.
+    /// The work and the output of a run on `message`, an [`AesFile`] or many.
     ///
     /// # Errors
     /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round
@@ -210,7 +205,7 @@ impl<'k> Transcipher<'k> {
             bridge.check_level(level)?;
         }
         let split = message.split(self.set().blocks_per_batch(layout));
-        // results are of this layout and level, unless they cross
+        // results have this layout and level unless they cross
         let (size, parts) = (self.wrapped.key_size(), message.meta());
         let (meta, user) = match self.bridge {
             None => (Meta::new(parts, size, (layout, level), split), None),
@@ -267,7 +262,6 @@ impl<'k> Transcipher<'k> {
         ]
     }
 
-    /// The report of a run that has not begun.
     pub(crate) fn report(&self, plan: &Plan) -> Report {
         let mut report = Report::new(self.set().scheme(), plan.layout);
         report.threads = self.pool.threads();
@@ -283,9 +277,8 @@ impl<'k> Transcipher<'k> {
     /// Evaluates `message`, an [`AesFile`] or many, into `output`, a `.hct` file.
     ///
     /// # Errors
-    /// The first thing that went wrong: those of [`plan`](Self::plan),
-    /// [`Error::OwnInput`] if `output` is a file of the message or of a key, [`Error::Memory`] if there is not enough memory,
-    /// [`Error::Disk`] if there is no room for the file; `output` then does not appear.
+    /// The first failure: those of [`plan`](Self::plan), [`Error::OwnInput`] if `output` is a file of the message or of
+    /// a key, [`Error::Memory`], or [`Error::Disk`] if there is no room for the file; `output` then does not appear.
     pub fn run(&self, message: impl Into<AesInput>, output: Output) -> Result<Report> {
         let plan = self.plan(message)?;
         output.refuse_own_input(self.inputs(&plan))?;
@@ -301,18 +294,17 @@ impl<'k> Transcipher<'k> {
         Ok(report)
     }
 
-    /// The files that a run reads.
     pub(crate) fn inputs<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = &'p Path> {
         let keys = [self.eval.path(), self.wrapped.path()];
         plan.message.paths().chain(keys)
     }
 
-    /// Encrypts or decrypts `input`, at most one batch, and measures the noise after the key addition and after every round. For figures: nobody has
-    /// both keys otherwise.
+    /// Encrypts or decrypts `input`, at most one batch, and measures the noise after the key addition and every round.
+    /// For measurements only: nobody else has both keys.
     ///
     /// # Errors
-    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Batch`] if there are more blocks than a batch
-    /// holds.
+    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Batch`] if there
+    /// are more blocks than a batch holds.
     pub fn measure_noise(&self, secret: &SecretKey, input: &[Block]) -> Result<Vec<Measured>> {
         self.wrapped.check_of(secret.set().id(), secret.id())?;
         let layout = self.layout_for(input.len() as u64)?;
@@ -334,7 +326,7 @@ impl<'k> Transcipher<'k> {
         found.map_err(|source| Error::batch(0, source))
     }
 
-    /// Evaluates the batches numbered `range`, and hands each to `write`, in order.
+    /// Evaluates the batches `range`, and passes each to `write`, in order.
     pub(crate) fn evaluate<'t>(
         &'t self,
         plan: &Plan,
@@ -367,7 +359,7 @@ impl<'k> Transcipher<'k> {
         if let Some(workers) = self.pool.workers() {
             on_gpus(circuit, cancel, &mut batches, workers, &watch, &mut take)?;
         }
-        // all, or what GPUs have left
+        // all batches, or those that the GPUs left
         self.pool
             .install(|| transcipher(circuit, cancel, &mut batches, in_flight, &watch, take))?;
         message.finish()?;
@@ -399,7 +391,7 @@ impl<'k> Transcipher<'k> {
     }
 
     fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
-        // A watcher that panicked once is called again.
+        // a watcher that panicked is called again
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         watch(Progress {
             batch,
@@ -425,8 +417,8 @@ fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
     Error::Keys(Mismatch::NotWrapped { layout, held }.into())
 }
 
-/// The layout of least cost for a message of `blocks`, among layouts with their blocks per batch; of equal ones the one
-/// with larger batches.
+/// The cheapest layout for a message of `blocks`, of equal ones that with larger batches. `layouts` holds the blocks
+/// per batch.
 fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option<Layout> {
     let best = layouts.min_by_key(|&(layout, blocks_per_batch)| {
         let batches = blocks.max(1).div_ceil(blocks_per_batch);
@@ -436,8 +428,8 @@ fn cheapest(blocks: u64, layouts: impl Iterator<Item = (Layout, u64)>) -> Option
     best.map(|(layout, _)| layout)
 }
 
-/// What a batch costs, by `bench --layout`. One of bits has eight times the ciphertexts of a sliced one, with more products
-/// for each.
+/// Relative cost of a batch, by `bench --layout`. A batch of bits has eight times the ciphertexts of a sliced one, and
+/// more products for each.
 const fn batch_cost(layout: Layout) -> u64 {
     match layout {
         Layout::Packed => 1,

@@ -1,19 +1,24 @@
-//! What every scheme must do, whatever it is: tests of the traits of [`homaes_scheme::traits`] that a new scheme passes on its first day.
+//! Tests of the traits in [`homaes_scheme::traits`] that every scheme must pass.
 //!
-//! They take the toy sets of every scheme in `schemes!`; nothing is added here for a new scheme. Laws that take seconds a set run on
-//! [`representatives`], one set for each scheme and choice of layouts. The environment variable `HOMAES_CONFORMANCE_SETS` takes others:
-//! `all`, or names with commas between them (an emulated processor is slow). Sets with large keys are tested with `-- --ignored nightly`.
+//! They take the toy sets of every scheme in `schemes!`, so a new scheme needs no addition here. Laws that take seconds
+//! per set run on [`representatives`], one set for each scheme and choice of layouts. The environment variable
+//! `HOMAES_CONFORMANCE_SETS` selects others: `all`, or names separated by commas (an emulated processor is slow). Sets
+//! with large keys are tested with `-- --ignored nightly`.
 //!
 //! | test | law |
 //! |---|---|
 //! | `facts_agree` | names, layouts, sizes and levels of a set agree with each other |
-//! | `wishes_are_granted_or_refused` | a wrapped key has the levels, the expansion and the direction that were asked for, or is refused |
-//! | `records_are_the_file` | a key's records are always the same, as many and as long as its header says; what is read back is the same key |
-//! | `every_round_is_right` | all layouts, key sizes, directions: the state after every round, the mask, the noise figures. Unless sets are chosen: AES-128 both ways and the longest key, and for sets that represent no others AES-128 |
-//! | `threads_change_no_bit` | the same keys and blocks give the same files and the same record with one thread and with three |
+//! | `wishes_are_granted_or_refused` | a wrapped key has the requested levels, expansion and direction, or is refused |
+//! | `records_are_the_file` | records of a key are reproducible and match the header; the key read back is the same |
+//! | `every_round_is_right` | the state after every round, the mask and the noise figures are right |
+//! | `threads_change_no_bit` | files and records are the same with one thread and with three |
 //! | `kernels_change_no_bit` | the same on the portable kernels, and on those for AVX2 or NEON |
 //! | `other_keys_are_refused` | keys of another set or secret make no circuit and decrypt nothing |
 //! | `damage_is_found` | a changed, cut or lengthened file of any kind is refused |
+//!
+//! `every_round_is_right` covers all layouts: in representatives the shortest key in both directions and the longest
+//! key for encryption, in selected sets all key sizes in both directions, in other sets the shortest key for
+//! encryption.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -29,18 +34,17 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::sync::OnceLock;
 
-/// Sets with larger evaluation keys take minutes, and so do those with larger wrapped keys.
+/// Sets with larger evaluation or wrapped keys take minutes.
 const LARGE: u64 = 16 << 20;
 const LARGE_WRAPPED: u64 = 64 << 20;
 
-/// What `HOMAES_CONFORMANCE_SETS` says.
 fn chosen() -> Option<&'static str> {
     static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
     let chosen = CHOSEN.get_or_init(|| std::env::var("HOMAES_CONFORMANCE_SETS").ok());
     chosen.as_deref()
 }
 
-/// Small toy sets: those that were chosen, or the first one of each scheme with these layouts.
+/// Small toy sets: the selected ones, or the first of each scheme with these layouts.
 pub(crate) fn representatives() -> Vec<Set> {
     let mut found: Vec<Set> = Vec::new();
     for set in sets(false) {
@@ -53,7 +57,6 @@ pub(crate) fn representatives() -> Vec<Set> {
     found
 }
 
-/// The toy sets, small ones or large ones.
 fn sets(large: bool) -> Vec<Set> {
     // the tables of all sets take seconds
     static TOYS: OnceLock<Vec<Set>> = OnceLock::new();
@@ -72,7 +75,6 @@ fn sets(large: bool) -> Vec<Set> {
     sets.cloned().collect()
 }
 
-/// Key sizes that a set carries in a layout.
 fn sizes(set: &Set, layout: Layout) -> Vec<KeySize> {
     let carried = KeySize::ALL.into_iter();
     carried
@@ -90,7 +92,7 @@ fn open(bytes: &[u8], kind: Kind) -> Input<'_> {
     Reader::from_slice(bytes, kind).unwrap().boxed()
 }
 
-/// A set with a secret key and the file of its evaluation key, always the same.
+/// The secret key and the evaluation key file of a set are always the same.
 struct World {
     set: Set,
     secret: Box<dyn SecretKey>,

@@ -1,4 +1,4 @@
-//! Where AES is evaluated: by the processor, or by GPUs.
+//! The devices that evaluate AES: the processor or GPUs.
 
 #[cfg_attr(all(feature = "cuda", target_os = "linux"), path = "devices/cuda.rs")]
 #[cfg_attr(
@@ -17,10 +17,10 @@ use homaes_scheme::{Gpu, Gpus, Started, Warn};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The variable of the environment that [`Devices::of_environment`] reads.
+/// The environment variable that [`Devices::of_environment`] reads.
 pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
 
-/// Where AES is evaluated. The ciphertexts do not depend on it.
+/// The devices that evaluate AES. The ciphertexts do not depend on them.
 ///
 /// ```
 /// # use homaes::Devices;
@@ -29,13 +29,13 @@ pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Devices {
-    /// `auto`: all GPUs if there are any that can be used for the set and the layout, otherwise the processor. If a GPU
-    /// fails, the processor repeats that batch and does the rest.
+    /// `auto`: all GPUs that can evaluate the set and layout, otherwise the processor. If a GPU fails, the processor
+    /// repeats that batch and evaluates the rest.
     #[default]
     Auto,
     /// `cpu`: the processor.
     Cpu,
-    /// `cuda`: all GPUs of NVIDIA; `cuda:0,1`: those with these numbers.
+    /// `cuda`: all NVIDIA GPUs; `cuda:0,1`: those with these numbers.
     Cuda(Vec<usize>),
 }
 
@@ -87,7 +87,7 @@ pub fn gpus() -> Result<Vec<Gpu>> {
 }
 
 impl Devices {
-    /// Those that the variable `HOMAES_DEVICE` of the environment names; otherwise [`Devices::Auto`].
+    /// The devices in the environment variable `HOMAES_DEVICE`, by default [`Devices::Auto`].
     ///
     /// # Errors
     /// `ErrorKind::UnknownDevice`.
@@ -98,8 +98,8 @@ impl Devices {
         }
     }
 
-    /// Refuses GPUs that are not there, and GPUs for what the processor alone evaluates. A program calls it before it
-    /// reads keys. `layout` is the one asked for, if any; `crosses`: results cross a bridge.
+    /// Refuses missing GPUs, and GPUs for work that only the processor does. Call it before reading keys. `layout` is
+    /// the requested one, if any; `crosses`: results cross a bridge.
     ///
     /// # Errors
     /// `ErrorKind::NotOnGpu`, `ErrorKind::NoGpu`.
@@ -111,14 +111,13 @@ impl Devices {
         let refusals = layouts
             .iter()
             .map(|&layout| not_on_gpu(set, layout, crosses));
-        // one layout that can be evaluated there will do
+        // one layout that GPUs can evaluate is enough
         match refusals.reduce(Option::and).flatten() {
             Some(what) => Err(only_on_cpu(&what)),
             None => self.wanted(wanted).map(drop),
         }
     }
 
-    /// The GPUs with these numbers, or all.
     fn wanted(&self, numbers: &[usize]) -> Result<Vec<Gpu>> {
         let mut all = backend::cards().map_err(|refusal| refusal.of(self.to_string()))?;
         let count = all.len();
@@ -130,7 +129,7 @@ impl Devices {
         Ok(all)
     }
 
-    /// Starts the GPUs that batches of a set in a layout are evaluated on; `crosses` if results cross a bridge.
+    /// Starts the GPUs for batches of a set in a layout; `crosses`: results cross a bridge.
     pub(crate) fn start<'k>(
         &self,
         (set, layout, crosses): (&Set, Layout, bool),
@@ -160,13 +159,12 @@ impl Devices {
     }
 }
 
-/// Makes GPUs ready for a set.
 fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
     let params: Arc<dyn Any> = set.params();
     let Some(params) = (*params).downcast_ref() else {
         return Ok(Vec::new());
     };
-    // side by side: each takes a good part of a second
+    // in parallel, because each takes a good part of a second
     let started = gpus.into_par_iter().map(|gpu| {
         let device = backend::start(params, gpu.number)?;
         Ok((Arc::new(gpu), Box::new(device) as _))
@@ -174,7 +172,7 @@ fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
     started.collect()
 }
 
-/// What is not evaluated on GPUs, if it is not.
+/// Names what GPUs cannot evaluate.
 fn not_on_gpu(set: &Set, layout: Layout, crosses: bool) -> Option<String> {
     match set.gpu_memory(layout) {
         None if set.layouts().iter().all(|&l| set.gpu_memory(l).is_none()) => {
@@ -186,15 +184,14 @@ fn not_on_gpu(set: &Set, layout: Layout, crosses: bool) -> Option<String> {
     }
 }
 
-/// Why there is no GPU.
 struct Refusal {
     why: String,
-    /// Whether there could be one, by what is installed.
+    /// Whether the installed software suggests a GPU.
     expected: bool,
 }
 
 impl Refusal {
-    /// For those that asked for `device`.
+    /// The error for a request of `device`.
     fn of(self, device: String) -> Error {
         no_gpu(&device, &self.why)
     }

@@ -1,5 +1,5 @@
-//! No scheme at all: AES in the clear behind the traits of a scheme. It protects nothing. It shows where a scheme is
-//! added, and holds the rest of this crate against the simplest one.
+//! AES in the clear behind the traits of a scheme; it protects nothing. An example of a new scheme, and the simplest
+//! test of the code above the schemes.
 
 use homaes_aes::clear::trace;
 use homaes_aes::state::xor;
@@ -18,15 +18,13 @@ use rand_core::Rng;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Its digest stands for numbers, of which there are none: schemes with numbers take `homaes_scheme::DigestBuilder`.
+/// The digest stands for the missing numbers: schemes with numbers use `homaes_scheme::DigestBuilder`.
 const SET: SetId<'_> = SetId::new("plain/toy", &[7; 32]);
 const QUALITY: Quality = Quality::new(1, 0.0, 64.0);
 
-/// Its only parameters.
 struct Plain;
 
-/// A key of any kind. A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key
-/// nothing.
+/// A wrapped key holds size, direction and AES key, an evaluation key its seed, a secret key nothing.
 struct Key(Header, Vec<u8>);
 
 impl Key {
@@ -63,7 +61,6 @@ impl Records for Key {
     }
 }
 
-/// The scheme.
 pub(super) static SCHEME: SchemeEntry = SchemeEntry::new(
     "plain",
     || vec![SET.name],

@@ -18,16 +18,14 @@ use homaes_lab::{Round, Run, Security};
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-/// A batch that takes longer, in seconds, needs no other before it to warm up.
+/// Seconds: a batch that takes longer needs no warm-up.
 const LONG: f64 = 10.0;
 
-/// Seconds of evaluation that make a figure: shorter evaluations are repeated, for the median.
+/// Seconds: shorter evaluations are repeated for the median.
 const ENOUGH: f64 = 2.0;
 
-/// Most repetitions.
 const MOST_REPEATS: usize = 9;
 
-/// The measurement of `bench SCHEME`.
 pub(super) struct Outcome {
     case: Case,
     expansion: Expansion,
@@ -35,7 +33,6 @@ pub(super) struct Outcome {
     reference: Reference,
     around: Around,
     latency: f64,
-    /// after every round, if asked for
     noise: Vec<Measured>,
     eval_key_bytes: u64,
     wrapped_key_bytes: u64,
@@ -47,10 +44,8 @@ pub(super) struct Outcome {
 #[derive(Debug, Default, Clone, Copy)]
 struct Around {
     keygen: f64,
-    /// reading the evaluation key
     load_key: f64,
     wrap: f64,
-    /// reading the wrapped key
     load_wrapped: f64,
     decrypt: f64,
 }
@@ -67,7 +62,6 @@ impl Around {
     }
 }
 
-/// Adds the time of `work` to `seconds`.
 fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();
@@ -75,7 +69,7 @@ fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The run that the command line asks for, and its devices; refuses a set that has too few levels.
+/// Refuses a set that has too few levels.
 fn case(scheme: Scheme, args: &Bench) -> Result<(Case, Devices), Failure> {
     let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
     let case = Case::new(set, args)?;
@@ -98,14 +92,13 @@ fn per_batch(report: &Report) -> f64 {
 /// Makes keys, evaluates, and checks every byte.
 ///
 /// Evaluates all blocks once to warm up, and then as often as [`Server::settled`] asks for; the first time counts if a
-/// batch takes longer than [`LONG`]. The latency of one block is measured separately, unless a batch takes that long: a
-/// block alone takes as long as its batch.
+/// batch takes longer than [`LONG`]. Such a batch is not measured with one block, which takes as long.
 pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> {
     let (case, devices) = case(scheme, args)?;
     let (set, layout) = (&case.set, case.layout);
     let scratch = Scratch::new()?;
     let mut around = Around::default();
-    // in files, so that keys may be larger than memory
+    // keys may be larger than memory
     let folder = scratch.file("keys");
     let secret = spin("making keys", || {
         timed(&mut around.keygen, || {
@@ -184,7 +177,6 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> 
     })
 }
 
-/// The server, and the client's key to check its results.
 struct Server<'k> {
     keys: &'k KeySet,
     wrapped: &'k WrappedKey,
@@ -193,12 +185,11 @@ struct Server<'k> {
     /// whether it evaluates on GPUs, if they start
     on_gpus: bool,
     scratch: &'k Scratch,
-    /// seconds of the last decryption
     decrypt: f64,
 }
 
 impl Server<'_> {
-    /// Evaluates until [`ENOUGH`] time is spent, at most [`MOST_REPEATS`] times; gives the evaluation of median time.
+    /// Evaluates until [`ENOUGH`] seconds are spent, at most [`MOST_REPEATS`] times; returns the median evaluation.
     fn settled(
         &mut self,
         sample: &Sample,
@@ -217,7 +208,6 @@ impl Server<'_> {
         }
     }
 
-    /// Runs `sample` from file to file, decrypts, and compares.
     fn evaluate(
         &mut self,
         sample: &Sample,
@@ -230,7 +220,7 @@ impl Server<'_> {
             .on(self.devices.clone())
             .warn(console::warn);
         if self.on_gpus {
-            // brings keys to the GPUs; with other counters, so that the measured run finds no rounds done
+            // loads the keys onto the GPUs; other counters keep the measured run from finding rounds done
             let mode = match sample.mode {
                 Mode::Ctr { iv } => Mode::Ctr {
                     iv: iv.map(|byte| !byte),
@@ -269,13 +259,12 @@ impl Outcome {
         self.report.seconds * 1e3 / self.report.blocks as f64
     }
 
-    /// Time of the key expansion under encryption over that of one block, if both were measured.
+    /// Time of the key expansion under encryption, in units of one block's time, if both were measured.
     fn expansion_over_block(&self) -> Option<f64> {
         let measured = self.expansion == Expansion::Server && self.report.blocks == 1;
         measured.then(|| self.report.setup_seconds / self.report.seconds)
     }
 
-    /// Seconds of all kernels, summed over threads.
     fn kernel_seconds(&self) -> f64 {
         self.report.stages.iter().map(|(_, seconds)| seconds).sum()
     }
@@ -290,7 +279,6 @@ impl Outcome {
             .collect()
     }
 
-    /// Share of the threads' time that the kernels take.
     fn busy(&self) -> f64 {
         self.kernel_seconds() / (self.report.seconds * self.report.threads as f64)
     }

@@ -23,7 +23,7 @@ const OVERTIME: f64 = 0.07;
 /// Fraction of the given time that the last run leaves for writing.
 const RESERVE: f64 = 0.01;
 
-/// Seconds: runs that are expected to take longer do not measure noise.
+/// Seconds: noise is not measured in runs that are expected to take longer.
 const LONG: f64 = 150.0;
 
 /// Seconds, and bytes of keys per second, of a run that was never measured.
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
     })
 }
 
-/// The document; under the name of each scheme the first run of it, and all about the kernels.
+/// The first run of each scheme appears under the scheme's name, next to everything about the kernels.
 fn document(lab: &Lab, kernels: &Value) -> Value {
     let mut document = json!(lab);
     for run in lab.runs.iter().rev() {
@@ -84,13 +84,11 @@ fn document(lab: &Lab, kernels: &Value) -> Value {
     document
 }
 
-/// One run of each scheme, or of the set that is named.
 fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
     let schemes = match &args.set {
         Some(set) => vec![named_set(set)?.scheme()],
         None => Scheme::ALL.to_vec(),
     };
-    // all are checked before the first is measured
     let cases = schemes.into_iter().map(|scheme| {
         let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
         Case::new(set, args)
@@ -112,7 +110,7 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the runs that fit into `budget` from `start`; returns failures.
+/// Runs what fits into `budget` from `start`; returns failures.
 fn within(
     args: &Bench,
     budget: Duration,
@@ -202,7 +200,6 @@ fn within(
 }
 
 impl Case {
-    /// The arguments of the program.
     fn words(&self, noise: bool) -> Vec<String> {
         let mut words = vec![
             "bench".to_owned(),
@@ -237,13 +234,13 @@ impl Case {
         self.empty().name()
     }
 
-    /// Whether its noise is measured: once for each set and layout.
+    /// Noise is measured once for each set and layout.
     fn shows_noise(&self) -> bool {
         self.threads > NonZeroUsize::MIN && self.blocks.is_none()
     }
 
-    /// Expected seconds on the machine of the baseline: the time of the same run there, or of one with other threads,
-    /// or a guess by the sizes of the keys.
+    /// Expected seconds on the machine of the baseline: the time of the same run there, that of a run with other
+    /// threads, or a guess from the sizes of the keys.
     fn cost(&self, baseline: &[Run]) -> f64 {
         let name = self.name();
         let took = |run: &Run| run.wall_seconds.unwrap_or(GUESSED.0);
@@ -267,8 +264,8 @@ impl Case {
     }
 }
 
-/// Every set in every layout, on one thread and on all, or on as many as asked for; and a full batch if the default is
-/// less, except for toys. AES-128, or the longer key that a set is named after.
+/// Every set in every layout, on one thread and on all unless `threads` is given; also a full batch where the default
+/// is less, except for toys. The key is AES-128, or the longer one that a set is named after.
 fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     let all = match threads {
@@ -299,7 +296,7 @@ fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Default sets first, scheme by scheme; then secure sets, sets of papers, and toys, the cheapest of each first.
+/// Default sets first, scheme by scheme; then secure sets, papers' sets and toys, the cheapest of each first.
 fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
     let rank = |case: &Case| {
         let (set, scheme) = (&case.set, case.set.scheme());

@@ -1,4 +1,4 @@
-//! `bench bridge`: AES on BGV and the crossing to TFHE together, compared with one bootstrapping of the crate `tfhe`.
+//! `bench bridge`: AES on BGV with the crossing to TFHE, compared with one bootstrap of the crate `tfhe`.
 
 use super::case::Case;
 use super::machine::peak_rss_bytes;
@@ -17,16 +17,14 @@ use homaes::{
 };
 use serde_json::{Value, json};
 
-/// The set of the bridge, unless another is asked for.
 const SET: &str = "bgv/bridge128";
 
-/// The set with the shortest chain for AES-128, which AES on the bridge's set is compared with.
+/// The set with the shortest chain for AES-128: the baseline for AES on the bridge's set.
 const SHORTEST: &str = "bgv/aes128";
 
-/// The measurement.
 pub(super) struct Outcome {
     case: Case,
-    /// where the bridge converts to
+    /// where the bridge leads
     end: String,
     /// AES alone
     aes: Report,
@@ -39,12 +37,12 @@ pub(super) struct Outcome {
     bridge_key_bytes: u64,
     fitness: Option<Fitness>,
     peak_rss_bytes: Option<u64>,
-    /// milliseconds of one key switch and bootstrapping of the crate `tfhe`
+    /// milliseconds of one key switch and bootstrap of the crate `tfhe`
     reference_pbs_ms: Option<f64>,
 }
 
-/// Makes keys, evaluates from file to file, and checks every byte: with the secret key of the set that the bridge
-/// converts to, or with the user's client key, after `homaes export`.
+/// Makes keys, evaluates from file to file, and checks every byte with the bridge's TFHE secret key, or, after `homaes
+/// export`, with the user's client key.
 pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     let case = case(args)?;
     let scratch = Scratch::new()?;
@@ -59,13 +57,13 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
         };
         Server::new(&case, set, &wrapping, &sample, &scratch, fits)
     };
-    // first, so that its keys are gone when the others are made
+    // first: its keys are freed before the others are made
     let shortest = match args.set.is_none() && case.key_size == KeySize::Aes128 {
         true => Some(new_server(&named_set(SHORTEST)?, None, &mut |_| Ok(()))?.aes(&sample)?),
         false => None,
     };
     let end = spin("making the TFHE key", || new_end(&case.set))?;
-    // multiplications that the crossing takes, of bits or of pairs
+    // multiplications of the crossing, of bits or of pairs
     let levels = match &end {
         End::Set(_) => 1,
         #[cfg(feature = "tfhe-rs")]
@@ -90,7 +88,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     let aes = server.aes(&sample)?;
     let across = server.via_bridge(&bridge, &end, &sample, Some(case.layout))?;
     tick();
-    // the first one finds cold caches
+    // the first crossing runs on cold caches
     server.via_bridge(&bridge, &end, &sample.front(16), None)?;
     let single = server.via_bridge(&bridge, &end, &sample.front(16), None)?;
     tick();
@@ -108,7 +106,6 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     })
 }
 
-/// The run that the command line asks for; refuses a set that has no bridges.
 fn case(args: &Bench) -> Result<Case, Failure> {
     if args.noise || args.variant.is_some() {
         let message = "'bench bridge' takes neither --noise nor --variant; see --help";
@@ -124,8 +121,8 @@ fn case(args: &Bench) -> Result<Case, Failure> {
     Ok(case)
 }
 
-/// The key that the bridge converts to: a client key of the crate `tfhe` if this program has the crate, for sets with
-/// the dimension of its keys.
+/// The key that the bridge leads to: a client key of the crate `tfhe` if this program contains the crate and the
+/// dimension fits, else a secret key of TFHE.
 fn new_end(set: &Set) -> Result<End, Failure> {
     #[cfg(feature = "tfhe-rs")]
     if set.is_secure() {
@@ -139,7 +136,6 @@ fn new_end(set: &Set) -> Result<End, Failure> {
     Ok(End::Set(KeySet::generate(&named_set(name)?)?.secret))
 }
 
-/// The message in results that have crossed.
 fn message(end: &End, scratch: &Scratch) -> Result<Vec<u8>, Failure> {
     let results = scratch.file("across");
     match end {
@@ -155,7 +151,6 @@ fn message(end: &End, scratch: &Scratch) -> Result<Vec<u8>, Failure> {
 
 #[cfg(feature = "tfhe-rs")]
 mod user {
-    //! A user of the crate `tfhe` reads results.
 
     use crate::console::Failure;
     use crate::scratch::failed;
@@ -167,7 +162,6 @@ mod user {
     use tfhe::prelude::FheDecrypt;
     use tfhe::safe_serialization::safe_deserialize;
 
-    /// Most bytes of a serialised value.
     const VALUE_BYTES: u64 = 1 << 20;
 
     /// Exports `results` to `values`, reads them as any program does, and decrypts.
@@ -191,7 +185,6 @@ mod user {
     }
 }
 
-/// The server, and the client's key to check its results.
 struct Server<'k> {
     keys: KeySet,
     wrapped: WrappedKey,
@@ -224,7 +217,7 @@ impl<'k> Server<'k> {
         })
     }
 
-    /// AES alone, the second time: the first one finds cold caches.
+    /// Times the second run; the first one runs on cold caches.
     fn aes(&self, sample: &Sample) -> Result<Report, Failure> {
         self.run(None, sample, Some(self.case.layout))?;
         let report = self.run(None, sample, Some(self.case.layout))?;
@@ -235,7 +228,6 @@ impl<'k> Server<'k> {
         Ok(report)
     }
 
-    /// AES and then the bridge, every byte checked.
     fn via_bridge(
         &self,
         bridge: &BridgeKey,
@@ -274,13 +266,11 @@ impl<'k> Server<'k> {
     }
 }
 
-/// Milliseconds of a block.
 fn ms(report: &Report) -> f64 {
     report.seconds * 1e3 / report.blocks as f64
 }
 
 impl Outcome {
-    /// Time of the crossing in a batch, writing results included.
     fn crossing_seconds(&self) -> f64 {
         self.across.seconds - self.aes.seconds
     }

@@ -1,5 +1,3 @@
-//! One run of AES that is measured.
-
 use crate::args::Bench;
 use crate::cmd::{cores, layout_of_set};
 use crate::console::{self, Failure};
@@ -18,7 +16,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// The run that the command line asks for; warns if the set protects nothing.
+    /// Warns if the set protects nothing.
     pub(super) fn new(set: Set, args: &Bench) -> Result<Self, Failure> {
         console::warn_insecure(&set);
         Ok(Self {
@@ -31,7 +29,6 @@ impl Case {
         })
     }
 
-    /// Blocks of the message.
     pub(super) fn blocks(&self) -> u64 {
         let default = || self.set.default_blocks(self.layout);
         self.blocks.unwrap_or_else(default)
@@ -41,7 +38,6 @@ impl Case {
         8 * self.key_size.key_bytes()
     }
 
-    /// A document without results.
     pub(super) fn empty(&self) -> Run {
         Run {
             set: self.set.name().to_owned(),
@@ -54,7 +50,6 @@ impl Case {
         }
     }
 
-    /// The AES variant, direction and layout.
     pub(super) fn cipher(&self) -> String {
         let (bits, direction) = (self.key_bits(), table::direction(self.direction));
         format!("AES-{bits}, {direction}, layout {}", self.layout)

@@ -10,14 +10,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The current run, if any.
 static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 
-/// The program of this command.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The effect of a signal: it ends the program, or only the measurement, so that the finished runs are written, or it
-/// did the latter already.
+/// `END`: a signal ends the program. `WRITE`: it ends the current run, so that the finished runs are written. `WRITES`:
+/// it has done so.
 static ON_SIGNAL: AtomicU8 = AtomicU8::new(END);
 const END: u8 = 0;
 const WRITE: u8 = 1;
@@ -29,20 +27,18 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time for clean-up after a signal.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How a run ended.
 pub(super) enum Ended {
     Done(Box<Run>),
-    /// With this error.
     Failed(String),
     /// By SIGKILL, which only the system sends, or by another signal that did not reach this process.
     Killed,
     /// Stopped at the deadline.
     TooLong,
-    /// A signal stopped it, or this process.
+    /// A signal stopped the run or this process.
     Interrupted,
 }
 
-/// Sets the program that starts this command; the first call counts.
+/// Sets the program that starts this command; later calls change nothing.
 pub(crate) fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
@@ -57,14 +53,14 @@ pub(super) fn is_interrupted() -> bool {
     ON_SIGNAL.load(Ordering::Acquire) == WRITES
 }
 
-/// Runs `homaes` with `words` until `deadline`; it ends with this process, whatever ends that.
+/// Runs `homaes` with `words` until `deadline`; the child ends with this process however that ends.
 pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("process of a run", error);
     let program = PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path);
     let mut child = Command::new(program)
         .args(words)
         .arg("--bound")
-        // the reference is timed on the processor
+        // references are timed on the processor
         .env(homaes::DEVICE_VARIABLE, "cpu")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -85,7 +81,7 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     });
     let (status, out, err) = ended.map_err(|error: io::Error| failed(error))?;
     Ok(match status {
-        // a signal from the terminal also reaches the run, which may end first
+        // a signal from the terminal also reaches the child, which may end first
         Some(status) if !status.success() && is_interrupted() => Ended::Interrupted,
         None if is_interrupted() => Ended::Interrupted,
         None => Ended::TooLong,
@@ -117,11 +113,10 @@ fn is_killed(status: ExitStatus) -> bool {
     }
 }
 
-/// The whole content of a stream.
 fn text(stream: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
-        // after an error the document is incomplete, which is reported
+        // an incomplete document is reported later
         let _ = stream.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -154,7 +149,7 @@ fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Takes a signal. Returns whether the program continues, to write the finished runs; if not, stops its run.
+/// Handles a signal. Returns whether the program continues and writes the finished runs; otherwise stops its run.
 pub(crate) fn goes_on() -> bool {
     let first = ON_SIGNAL.compare_exchange(WRITE, WRITES, Ordering::AcqRel, Ordering::Acquire);
     if first.is_err() {
@@ -163,7 +158,7 @@ pub(crate) fn goes_on() -> bool {
     first.is_ok()
 }
 
-/// Ends this process when standard input ends: the parent holds it open, writes nothing, and is gone then.
+/// Ends this process when standard input ends: the parent holds it open and writes nothing, so its end is the parent's.
 pub(super) fn end_with_parent() {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -174,11 +169,10 @@ pub(super) fn end_with_parent() {
     });
 }
 
-/// Stops the run, if there is one: this process is about to end.
 fn stop() {
     if let Some(child) = &mut *current() {
         terminate(child);
-        // its folder of temporary files goes with it
+        // lets the child remove its temporary folder
         let end = Instant::now() + GRACE;
         while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
             thread::sleep(LOOK);
@@ -190,12 +184,11 @@ fn current() -> MutexGuard<'static, Option<Child>> {
     CHILD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks it to end, so that it removes its temporary files.
+/// Lets the child remove its temporary files.
 fn terminate(child: &mut Child) {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process};
-        // it may have ended by itself
         let _ = kill_process(Pid::from_child(child), Signal::TERM);
     }
     #[cfg(not(unix))]

@@ -1,5 +1,3 @@
-//! `homaes bench compare`
-
 use crate::args::Compare;
 use crate::cmd::report::read_document;
 use crate::console::{self, Failure};

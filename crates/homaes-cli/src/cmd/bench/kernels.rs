@@ -15,19 +15,16 @@ const CONDUCTOR: u64 = 65535;
 /// A 47-bit prime that serves every ring.
 const PRIME: u64 = 131_311_739_216_641;
 
-/// Length of the reference.
 const REFERENCE_POINTS: usize = 32768;
 
 /// A 50-bit prime, 1 modulo 65536: the reference's fast range.
 const REFERENCE_PRIME: u64 = 1_125_899_904_679_937;
 
-/// Repetitions of `bench kernels`.
 const REPETITIONS: usize = 2500;
 
-/// One transform of the reference, again and again.
 pub(super) struct Reference {
     plan: Plan,
-    /// aligned to cache lines: the place of a plain vector changes the time by 15 %
+    /// aligned to cache lines: the address of a plain vector changes the time by 15 %
     data: Words,
 }
 
@@ -42,13 +39,11 @@ impl Reference {
         Ok(Self { plan, data })
     }
 
-    /// Nanoseconds of one forward transform.
     pub(super) fn time(&mut self) -> f64 {
         time(|| self.plan.fwd(black_box(&mut self.data)))
     }
 }
 
-/// The own transform, again and again.
 pub(super) struct Own {
     transform: Transform,
     data: Words,
@@ -56,7 +51,6 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Over the ring of conductor `m`.
     pub(super) fn new(m: u64) -> Result<Self, Failure> {
         let failure = || Failure::system("transform", format!("no ring of conductor {m}"));
         let ring = Ring::new(m).ok_or_else(failure)?;
@@ -76,12 +70,10 @@ impl Own {
         &self.backend
     }
 
-    /// Nanoseconds of one forward transform.
     pub(super) fn forward(&mut self) -> f64 {
         time(|| self.transform.forward(black_box(&mut self.data)))
     }
 
-    /// Nanoseconds of one inverse transform.
     pub(super) fn inverse(&mut self) -> f64 {
         time(|| self.transform.inverse(black_box(&mut self.data)))
     }
@@ -93,11 +85,11 @@ fn time(work: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// Times the three transforms in turn, so that all see the same machine; medians.
+/// Medians of the three transforms, timed in turn so that all see the same machine.
 pub(super) fn measure() -> Result<Kernels, Failure> {
     let (mut own, mut reference) = (Own::new(CONDUCTOR)?, Reference::new()?);
     let mut times = [const { Vec::new() }; 3];
-    // the first ones find cold caches
+    // the first rounds run on cold caches
     for i in 0..REPETITIONS + REPETITIONS / 10 {
         let round = [own.forward(), own.inverse(), reference.time()];
         if i >= REPETITIONS / 10 {

@@ -1,10 +1,7 @@
-//! The machine of a measurement, and the memory of this process.
-
 use crate::cmd::cores;
 use homaes_lab::Machine;
 use std::fs;
 
-/// What the system tells about the machine.
 pub(super) fn machine(kernels: &str) -> Machine {
     let features = [
         ("dghv", cfg!(feature = "dghv")),
@@ -22,7 +19,7 @@ pub(super) fn machine(kernels: &str) -> Machine {
     }
 }
 
-/// Peak memory of this process, where the system tells it.
+/// Peak memory of this process, if the system reports it.
 pub(super) fn peak_rss_bytes() -> Option<u64> {
     bytes("/proc/self/status", "VmHWM")
 }
@@ -33,7 +30,6 @@ fn field(file: &str, name: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// A field in kilobytes.
 fn bytes(file: &str, name: &str) -> Option<u64> {
     let text = field(file, name)?;
     let kilobytes: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;

@@ -10,7 +10,7 @@ use crate::console::{self, Failure};
 use homaes_lab::baseline;
 use homaes_lab::papers::{ghs12, systems, tbcs23 as results};
 
-/// Prints each table under the name that it has in docs/papers.md.
+/// Prints each table under its name in docs/papers.md.
 pub(super) fn run(args: &Papers) -> Result<(), Failure> {
     let runs = match &args.runs {
         Some(path) => lab(path)?,

@@ -1,10 +1,9 @@
-//! Reference code that a run of AES is compared with, timed in the same process, so that ratios can be compared
-//! between machines.
+//! Reference code timed in the same process as a run of AES, so that ratios can be compared between machines.
 //!
 //! | scheme | own code | reference |
 //! |---|---|---|
 //! | all | one transform of the set's ring, in bgv and ntru | one transform of 32768 points of the crate `tfhe-ntt` |
-//! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrapping of the crate `tfhe`, 4 bits |
+//!  tfhe | | with feature `tfhe-rs`: one key switch and bootstrap of the crate `tfhe`, 4 bits |
 //! | dghv | one conversion | with feature `malachite`: one product of the crate `malachite-nz`, 16 million bits |
 
 #[cfg(feature = "tfhe-rs")]
@@ -21,13 +20,12 @@ use homaes_lab::{Run, median};
 /// Transforms timed before and after the run.
 const REPETITIONS: usize = 1000;
 
-/// Degree of the ring at which transforms are compared with the reference of the same length.
+/// Ring degree at which own and reference transform have the same length.
 const DEGREE: u64 = 32768;
 
-/// Runs a few times, and adds the milliseconds of each.
+/// Runs a few times and appends the milliseconds of each.
 type Operation = Box<dyn FnMut(&mut Vec<f64>)>;
 
-/// An operation of another crate, with the times so far.
 pub(super) struct Clock {
     operation: Operation,
     times_ms: Vec<f64>,
@@ -54,41 +52,35 @@ impl Clock {
         (self.operation)(&mut self.times_ms);
     }
 
-    /// The median, in milliseconds.
     pub(super) fn read(self) -> f64 {
         median(&self.times_ms)
     }
 }
 
-/// Own code and references, timed in turn on one thread.
 pub(super) struct Clocks {
     own: Own,
     own_ns: Vec<f64>,
     ntt: kernels::Reference,
     ntt_ns: Vec<f64>,
-    /// Whether own and reference transform have the same length.
     same_length: bool,
     /// The operation that the scheme's speed is measured by.
     measure: ReferenceOp,
     clock: Option<Clock>,
 }
 
-/// The medians of the clocks.
 pub(super) struct Reference {
     backend: String,
-    /// Own transform of the set's ring, if the scheme's work consists of these.
+    /// Own transform of the set's ring, if the scheme consists mainly of these.
     transform_ns: Option<f64>,
     reference_ns: f64,
     same_length: bool,
     measure: ReferenceOp,
-    /// Milliseconds of that operation of another crate.
     operation_ms: Option<f64>,
 }
 
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
         let measure = set.scheme().reference_op();
-        // a set without a ring has no transform of its own to compare
         let ring = set.card().ring;
         let m = ring.map_or(DEGREE * 2 - 1, |ring| ring.m);
         Ok(Self {
@@ -102,7 +94,6 @@ impl Clocks {
         })
     }
 
-    /// Times all of them.
     pub(super) fn tick(&mut self) {
         for _ in 0..REPETITIONS {
             if self.measure == ReferenceOp::Transform {
@@ -127,7 +118,6 @@ impl Clocks {
 }
 
 impl Reference {
-    /// The fields that it adds to the document of a run.
     pub(super) fn add_fields(&self, report: &Report, run: &mut Run) {
         run.backend = Some(self.backend.clone());
         run.reference_ntt_ns = Some(self.reference_ns);
@@ -150,7 +140,7 @@ impl Reference {
         }
     }
 
-    /// Its rows in the table of a run, and the work of the run in these units.
+    /// The rows for the table of a run, with the run's time in these units.
     pub(super) fn add_rows(&self, report: &Report, rows: &mut Rows) {
         let (batch, us) = (over(report, self.reference_ns), self.reference_ns / 1e3);
         let batch = format!("{batch:.0} transforms of tfhe-ntt, {us:.1} µs each");
@@ -188,17 +178,15 @@ impl Reference {
     }
 }
 
-/// Time per batch as a multiple of the reference transform.
 fn over(report: &Report, reference_ns: f64) -> f64 {
     report.seconds / report.batches as f64 * 1e9 / reference_ns
 }
 
-/// Time per block as a multiple of the reference bootstrapping.
 fn over_pbs(report: &Report, reference_ms: f64) -> f64 {
     report.seconds / report.blocks as f64 * 1e3 / reference_ms
 }
 
-/// Time of one conversion of DGHV: of all stages but products and sums of ciphertexts.
+/// Time of one DGHV conversion: all stages except products and sums of ciphertexts.
 fn convert_ms(report: &Report) -> f64 {
     let stages = report.stages.iter();
     let own = stages.filter(|(name, _)| !matches!(*name, "products" | "sums"));

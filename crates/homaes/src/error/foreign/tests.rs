@@ -48,7 +48,7 @@ fn heads() -> Vec<(Foreign, Vec<u8>)> {
 fn formats_are_told_by_48_bits_and_more() {
     for (format, head) in heads() {
         assert_eq!(Foreign::of_head(&head), Some(format));
-        // single bits that the format hangs on: 48 of them are a probability of 2^-48 at most
+        // single bits that the recognition depends on: 48 of them mean a probability of at most 2^-48
         let mut changed = head.clone();
         let fixed = (0..8 * head.len()).filter(|bit| {
             changed[bit / 8] ^= 1 << (bit % 8);
@@ -75,7 +75,7 @@ fn other_files_are_taken() {
         "e30....",
         signed,
     ];
-    // signed data, and lengths that are none
+    // signed data, and invalid lengths
     let binary = [
         "308201bb06092a864886f70d010702a0",
         "30ff06092a864886f70d010703a0",

@@ -41,7 +41,7 @@ fn too_long_gcm_messages_are_refused() {
     let mode = Mode::Gcm { nonce: [1; 12] };
     let handle = file.reopen().unwrap();
     let grown = handle.set_len(MAX_GCM_BYTES + 17);
-    // Not every file system has room for a sparse file.
+    // not every file system has room for a sparse file
     if grown.is_ok() {
         let error = AesFile::open(file.path(), mode).unwrap_err();
         assert!(error.to_string().contains("2^36 - 32"), "{error}");
@@ -76,7 +76,7 @@ fn a_file_that_changed_is_noticed() {
     let mode = Mode::Gcm { nonce: [1; 12] };
     let mut other_tag = bytes.clone();
     other_tag[40] ^= 1;
-    // whoever writes may have written other bytes before
+    // contents that a writer may have left in between
     for found in [
         &bytes[..],
         &bytes[..47],
@@ -87,7 +87,7 @@ fn a_file_that_changed_is_noticed() {
         let part = AesFile::open(file.path(), mode).unwrap();
         part.finish().unwrap();
         fs::write(file.path(), found).unwrap();
-        // where the clock of the file system is slow
+        // the clock of the file system may be slow
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
         file.as_file().set_modified(later).unwrap();
         assert!(part.finish().is_err());
@@ -99,7 +99,7 @@ fn a_file_that_changed_is_noticed() {
     assert!(error.contains("changed while it was read"), "{error}");
 }
 
-/// What enters the cipher for many parts is what enters it for each, and so is what is added: zeros where a part has nothing to add.
+/// Many parts give the cipher's input of each, and its mask, zeros for a part without a mask.
 #[test]
 fn parts_follow_each_other() {
     let iv = [7; 16];
@@ -151,7 +151,7 @@ fn open_files_are_read_from_their_start() {
     let part = AesFile::of(FileSource::of(handle, path).unwrap(), Mode::Ecb).unwrap();
     assert_eq!((part.bytes(), part.path()), (48, path));
     let part = AesFile::open(file.path(), Mode::Gcm { nonce: [7; 12] }).unwrap();
-    // associated data belongs to GCM and is bounded
+    // associated data is bounded and belongs to GCM
     let ecb = AesFile::open(file.path(), Mode::Ecb).unwrap();
     assert!(ecb.with_aad(vec![1]).is_err());
     assert!(part.clone().with_aad(vec![0; MAX_AAD_BYTES]).is_ok());
@@ -182,7 +182,7 @@ fn described_parts_are_the_ones_that_were_opened() {
         assert_eq!(again.meta(0), meta);
         assert_eq!(again.digest().unwrap(), part.digest().unwrap());
         again.finish().unwrap();
-        // another length, another tag, or none where there must be one
+        // another length or tag, or no tag where one is needed
         let (mut shorter, mut other) = (meta.clone(), meta.clone());
         shorter.bytes -= 16;
         other.tag = meta.tag.map_or(Some([0; 16]), |_| None);
@@ -193,7 +193,7 @@ fn described_parts_are_the_ones_that_were_opened() {
     }
 }
 
-/// A source whose bytes change after so many reads.
+/// Its bytes change after some reads.
 struct Changing {
     reads: std::sync::atomic::AtomicUsize,
     from: usize,
@@ -247,7 +247,7 @@ fn held_ciphertext_is_what_its_digest_is_of() {
             reads: 0.into(),
             from,
         };
-        // no head is read
+        // the head is not read
         let right = AesInput::from(AesFile::raw(source(usize::MAX), mode).unwrap());
         let changed = AesInput::from(AesFile::raw(source(1), mode).unwrap());
         let (held, digest) = changed.held(2..4).unwrap();

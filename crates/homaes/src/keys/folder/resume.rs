@@ -1,9 +1,9 @@
-//! Key generation that goes on where it was stopped.
+//! Resumes stopped key generation.
 //!
-//! The new keys are written under names of their own, which stay when the process is stopped. Every record of an evaluation key is a function of the
-//! secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]). So a secret key that was written to its end,
-//! and whole records of an evaluation key that belongs to it, are all that the next run needs.
-//! An evaluation key of an older version has another header and is begun anew.
+//! The new keys have file names of their own, which stay when the process is stopped. Every record of an evaluation key
+//! is a function of the secret key and of the public seed in its first record ([`homaes_scheme::file::error_seed`]).
+//! The next run therefore needs only a complete secret key and whole records of its evaluation key. An evaluation key
+//! of an older version has another header and is started again.
 
 use super::{KeyFolder, KeyStep, KeyTick, commit, exists, id_of};
 use crate::error::At;
@@ -19,9 +19,9 @@ use std::fs::{self, File};
 use std::path::Path;
 
 impl KeyFolder {
-    /// As [`create`](Self::create), with unfinished files that stay when the process is stopped, and that the next call goes on
-    /// with: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and `eval.hek.unfinished`. The keys
-    /// are the same as without the stop, also if it was in the moment in which the files get their names.
+    /// As [`create`](Self::create), with unfinished files that stay when the process is stopped and from which the next
+    /// call continues: `secret.hsk.unfinished`, readable by the owner alone and under the passphrase, and
+    /// `eval.hek.unfinished`. A stop does not change the keys, even while the files get their names.
     ///
     /// # Errors
     /// As [`create`](Self::create); `ErrorKind::UnfinishedKeys` if the unfinished keys are of another set;
@@ -44,7 +44,7 @@ impl KeyFolder {
         let mut seed = [0; 32];
         rng.fill_bytes(&mut seed);
         let (key, secret) = match found {
-            // its file is whole
+            // its file is complete
             Some(key) => (key, secret.whole()?),
             None => {
                 let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
@@ -62,7 +62,7 @@ impl KeyFolder {
             .header()
             .at(&path)?;
         let front = Front::of(eval.written()?, &header);
-        // records are of use with the seed they were made from
+        // the records depend on the seed in the first one
         let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
         let front = match first.and_then(|body| body.try_into().ok()) {
             Some(first) => {
@@ -83,8 +83,8 @@ impl KeyFolder {
     }
 }
 
-/// Makes the secret key unfinished again where a run was killed between the names: it has its own, and the evaluation key
-/// that fits it has not. One that others can access stays: a resumed run would refuse it.
+/// Makes the secret key unfinished again after a kill between the names, when it has its name and the matching
+/// evaluation key does not. A secret key that others can access stays, because a resumed run would refuse it.
 fn go_back(folder: &Path) -> Result<()> {
     let [own, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
     let unfinished = unfinished_path(&own);
@@ -100,14 +100,14 @@ fn go_back(folder: &Path) -> Result<()> {
     }
 }
 
-/// The secret key of an unfinished key generation, if it was written to its end.
+/// The secret key of a stopped key generation, if it is complete.
 fn unfinished_secret(
     output: &Output,
     path: &Path,
     set: &Set,
     lock: Option<(&Passphrase, KdfCost)>,
 ) -> Result<Option<SecretKey>> {
-    // the file that was found to be this user's own, whatever comes to be at its path
+    // reads the open file that was found to be this user's, even if its path changes
     let open = |file| Reader::of_file(file, path, Some(Kind::SecretKey));
     let whole = open(output.written()?).and_then(|reader| {
         let found = reader.header().set().to_owned();

@@ -1,5 +1,3 @@
-//! Pairs of keys: made, never replaced, resumed, inspected.
-
 use super::*;
 use crate::{Cancel, ErrorKind, KeySet, SecretKey};
 use std::collections::BTreeMap;
@@ -19,7 +17,6 @@ fn make(folder: &Path) -> Result<KeyId> {
     Ok(key.id())
 }
 
-/// Making keys in a folder is refused, and changes nothing.
 #[track_caller]
 fn refused(folder: &Path) {
     let before = contents(folder);
@@ -28,7 +25,6 @@ fn refused(folder: &Path) {
     assert!(contents(folder) == before);
 }
 
-/// Every file of a folder.
 fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| {
         let path = entry.unwrap().path();
@@ -38,7 +34,6 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.collect()
 }
 
-/// New keys in the two files.
 fn written(folder: &Path) -> (AtomicFile, AtomicFile) {
     let [secret, eval] = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| folder.join(name));
     let mut rng = random::generator().unwrap();
@@ -56,7 +51,7 @@ fn keys_are_never_replaced() {
     make(folder.path()).unwrap();
     for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
         refused(folder.path());
-        // one of the two is enough
+        // either file prevents new keys
         let path = folder.path().join(name);
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
@@ -74,7 +69,7 @@ fn keys_are_never_replaced() {
     }
 }
 
-/// The state that a kill can leave, and those that another program makes.
+/// A kill leaves the first state, another program the others.
 #[test]
 fn a_name_taken_meanwhile_leaves_both_or_none() {
     for taken in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
@@ -152,7 +147,6 @@ fn folders_are_inspected() {
     assert!(inspect_folder(&secret).is_err());
 }
 
-/// Key files of a folder, finished or not.
 fn files(folder: &Path) -> [Vec<u8>; 2] {
     [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| fs::read(folder.join(name)).unwrap())
 }
@@ -187,7 +181,7 @@ fn a_stopped_key_generation_goes_on_to_the_same_keys() {
             furthest = done;
             let [same_secret, same_eval] = files(folder.path());
             assert_eq!(same_secret, secret);
-            // of nothing, or the header alone, another public seed is drawn
+            // an empty file or a header without records: another public seed is drawn
             assert_eq!(same_eval == eval, done > 0, "cut at {cut}");
             fs::write(at(EVAL_KEY_FILE), &eval).unwrap();
         }
@@ -204,14 +198,14 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     resume(folder.path(), None).unwrap();
     let [secret, eval] = files(folder.path());
     let restart = |secret: &[u8], eval: &[u8]| {
-        // the file of a secret key is private
+        // a secret key's file is private
         fs::rename(&own, &unfinished[0]).unwrap();
         fs::write(&unfinished[0], secret).unwrap();
         fs::rename(&made, &unfinished[1]).unwrap();
         fs::write(&unfinished[1], eval).unwrap();
         resume(folder.path(), None).unwrap()
     };
-    // a secret key that is not whole: both are made anew
+    // an incomplete secret key: both are made anew
     assert_eq!(restart(&secret[..secret.len() - 1], &eval).0, 0);
     let [other, other_eval] = files(folder.path());
     assert!(other != secret && other_eval != eval);
@@ -223,7 +217,7 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     let kept = (records / 4..records).contains(&done);
     assert!(kept, "{done} of {records}");
     assert_eq!(files(folder.path())[1], eval);
-    // another set, and a passphrase that is not there
+    // another set, and a missing passphrase
     fs::rename(&own, &unfinished[0]).unwrap();
     fs::remove_file(&made).unwrap();
     let other = Set::named("bgv/toy-4369").unwrap();
@@ -233,7 +227,7 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     let passphrase = Passphrase::new(b"horse").unwrap();
     let error = resume(folder.path(), Some((&passphrase, CHEAP)));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotProtected);
-    // streams of keys of an older version have numbers: to go on would mix both kinds in one file
+    // keys of an older version number their streams, so continuing would mix both kinds in one file
     for name in ["bgv/toy-255", "tfhe/toy"] {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let golden = golden.join(name.replace('/', "-"));
@@ -259,7 +253,7 @@ fn unfinished_keys_that_are_damaged_or_foreign_are_not_used() {
     }
 }
 
-/// Each state that a kill can leave while the pair gets its names: the two files go from `NAME.unfinished` to `NAME`.
+/// A kill while the pair is named can leave each of these states: the files go from `NAME.unfinished` to `NAME`.
 #[test]
 fn a_run_that_was_killed_between_the_names_goes_on_to_the_same_keys() {
     let folder = tempfile::tempdir().unwrap();
@@ -280,7 +274,7 @@ fn a_run_that_was_killed_between_the_names_goes_on_to_the_same_keys() {
     };
     exist();
     assert_eq!(files(folder.path()), keys);
-    // a secret key that others can access is not made unfinished again: a resumed run would not take it
+    // a secret key that others can access is not made unfinished again, because a resumed run would refuse it
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

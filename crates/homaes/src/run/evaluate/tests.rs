@@ -19,10 +19,10 @@ const CTR: Mode = Mode::Ctr { iv: IV };
 struct Clear {
     keys: RoundKeys,
     direction: Direction,
-    /// What happens to a batch with this block of [`CTR`].
+    /// Event in the batch with this block of [`CTR`].
     at: Option<(u128, Event)>,
     capacity_bits: f64,
-    /// batches side by side on GPUs, until they are lost
+    /// batches in parallel on GPUs, until the GPUs are lost
     on_gpus: AtomicUsize,
 }
 
@@ -69,7 +69,7 @@ impl Circuit for Clear {
             }
             Some((_, Event::Cancels)) => cancel.cancel(),
             Some((_, Event::LosesGpus)) => {
-                // the processor begins again
+                // the processor repeats the batch
                 (0..5).for_each(|round| step(round, quality, &()));
                 self.on_gpus.store(0, Ordering::Relaxed);
             }
@@ -98,7 +98,6 @@ fn message(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| i as u8).collect()
 }
 
-/// The pipeline on `text`, in batches of two blocks.
 fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>> {
     let split = Split {
         bytes: text.len() as u64,
@@ -137,7 +136,7 @@ fn run(text: &[u8], mode: Mode, window: usize, clear: &Clear) -> Result<Vec<u8>>
     Ok(out)
 }
 
-/// `message` under AES in `mode`; missing bytes of its last block are zero.
+/// The last block is filled up with zeros.
 fn encrypted(message: &[u8], mode: Mode) -> Vec<u8> {
     let keys = Clear::new(mode).keys;
     let mut before = IV;

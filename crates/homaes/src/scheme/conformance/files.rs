@@ -7,11 +7,10 @@ use homaes_scheme::traits::Shape;
 use homaes_scheme::{Cancel, Expansion, Gpus, Record};
 use std::fs;
 
-/// Bytes of the damaged copies of one file.
 const DAMAGED_BYTES: usize = 100 << 20;
 
-/// The card states the lengths of the files of the secret key, the evaluation key and the wrapped key of AES keys of `largest` size, and what a
-/// batch of the first layout takes at one of the levels that AES can leave.
+/// The card states the file lengths of the secret key, the evaluation key and a wrapped key of `largest` size, and the
+/// length of a batch in the first layout at one of the levels that AES can leave.
 fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64; 3]) {
     let (params, layout) = (set.params(), set.layouts()[0]);
     let card = params.card();
@@ -29,7 +28,7 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
             blocks: blocks as usize,
         })
     };
-    // at the level that the set is for; the record's frame is not counted
+    // at the intended level; the frame of the record is not counted
     let stated = card.ciphertext_bytes_per_batch;
     let close = |level| stated.abs_diff(batch(level)) * 100 <= stated;
     assert!(
@@ -78,7 +77,7 @@ fn facts_agree() {
             let most = params.blocks_per_batch(layout);
             let shown = set.default_blocks(layout);
             assert!((1..=most).contains(&shown), "{what}");
-            // a record is not shorter for more blocks, or for more levels
+            // a record for more blocks or levels is not shorter
             let sizes = [(1, 1), (1, most), (top, most)].map(|(level, blocks)| {
                 let blocks = blocks as usize;
                 params.batch_bytes(Shape {
@@ -102,7 +101,7 @@ fn records_are_the_file() {
         let secret = params().read_secret(open(&secret_file, Kind::SecretKey));
         let secret = secret.unwrap();
         assert!(bytes_of(&*secret) == secret_file, "{name}: secret key");
-        // the same evaluation key from the key that was read
+        // the secret key read back gives the same evaluation key
         let eval = secret.eval_file([9; 32]).unwrap();
         assert!(bytes_of(&*eval) == world.eval_file, "{name}: eval key");
         let other = bytes_of(&*secret.eval_file([8; 32]).unwrap());
@@ -127,7 +126,7 @@ fn records_are_the_file() {
         let input = open(&wrapped_file, Kind::WrappedKey);
         let params = world.set.params();
         assert_eq!(params.describe_wrapped(input).unwrap(), description);
-        // records on their own, from the last to the first, are those of the file
+        // records written separately, from last to first, equal those of the file
         for (kind, key) in [
             (Kind::SecretKey, &*secret as &dyn Records),
             (Kind::EvalKey, &*eval),
@@ -151,7 +150,6 @@ fn records_are_the_file() {
     }
 }
 
-/// What was asked for is there, or is refused.
 #[test]
 fn wishes_are_granted_or_refused() {
     for set in sets(false) {
@@ -210,7 +208,7 @@ fn other_keys_are_refused() {
             let circuit = world.eval.circuit(wrapped, layout, Gpus::none(), &cancel);
             circuit.map(|circuit| circuit.is_ok())
         };
-        // another secret key: at the seam or, where that has nothing to tell keys by, at the files
+        // another secret key: refused by the scheme or, if its keys have no ids, by the files
         assert_eq!(circuit(&own[i], &*foreign), Some(false), "{name}");
         let [files, others] = [(); 2].map(|()| Files::new(set));
         files.transcipher();
@@ -239,7 +237,7 @@ fn other_keys_are_refused() {
     }
 }
 
-/// Opens and uses a file of each kind: what a command does with it.
+/// Opens and uses a file of each kind as a command does.
 fn used(kind: Kind, path: &std::path::Path, world: &Files) -> Result<(), Error> {
     let output = || Output::create(world.at("p"), true).unwrap();
     match kind {
@@ -253,7 +251,6 @@ fn used(kind: Kind, path: &std::path::Path, world: &Files) -> Result<(), Error> 
     }
 }
 
-/// A file of each kind of key, and one of results.
 struct Files {
     folder: tempfile::TempDir,
     keys: KeySet,
@@ -312,7 +309,7 @@ fn damage_is_found() {
                     set.name()
                 );
             };
-            // bytes of the front, all of them in small files, and some of the rest
+            // bytes of the front, all of them in small files, and some others
             let some = (DAMAGED_BYTES / good.len()).clamp(10, 64);
             let front = (0..good.len().min(64)).step_by(64 / some);
             let rest = (0..some).map(|_| rng.next_u64() as usize % good.len());

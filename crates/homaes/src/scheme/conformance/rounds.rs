@@ -10,14 +10,13 @@ use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 
-/// log2 of the standard deviations at which a noise contradicts the model: the largest of ten thousand is at five.
+/// log2 of the standard deviations at which noise contradicts the model: the largest of ten thousand is at five.
 const SIGMAS: f64 = 3.0;
-/// Margins, in bits, that a decryption can see.
+/// Largest margin in bits that decryption can measure.
 const SEEN: f64 = 48.0;
-/// Blocks of a batch, at most.
 const COUNT: usize = 8;
 
-/// The crate `aes`.
+/// AES by the crate `aes`.
 fn oracle(direction: Direction, key: &[u8], block: Block) -> Block {
     fn run<C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt>(
         direction: Direction,
@@ -39,7 +38,7 @@ fn oracle(direction: Direction, key: &[u8], block: Block) -> Block {
     }
 }
 
-/// Runs `size` in one layout and direction, and compares every state with the oracle; `first`: of its layout.
+/// Compares every state of AES with the oracle; `first` marks the first case of a layout.
 fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direction), first: bool) {
     let what = format!("{} {layout} {size:?} {direction:?}", world.set.name());
     let key = aes_key(size);
@@ -53,7 +52,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
         .eval
         .circuit(&*wrapped, layout, Gpus::none(), &preparation);
     let circuit = circuit.unwrap().unwrap();
-    // that is over: runs have switches of their own
+    // the preparation is over, and runs have switches of their own
     preparation.cancel();
     let count = params.blocks_per_batch(layout).min(COUNT as u64) as usize;
     let input = blocks(count, &mut world.rng);
@@ -73,15 +72,15 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
             "{what}: wrong after round {round}"
         );
         assert!(decrypted.blocks.len() >= count, "{what}");
-        // what is measured is no further out than a result may be that is handed on; what is decrypted at a high level is measured
-        // at a lower one, so that large margins are not seen whole
+        // the measured margin may be below the estimate by SIGMAS; states of high levels are measured at a lower one,
+        // which bounds the margin by SEEN
         let (room, margin) = (quality.capacity_bits, decrypted.margin_bits);
         assert!(quality.noise_bits.is_finite(), "{what}: {quality:?}");
         assert!(
             room > 0.0 && margin + SIGMAS >= room.min(SEEN),
             "{what}, round {round}: {quality:?}, measured {margin}"
         );
-        // measured for figures: below the estimate, and not zero if there is noise
+        // the measured noise is below the estimate and not zero
         let noise = world.secret.measure_noise(state).unwrap();
         let estimate = quality.noise_bits;
         assert!(
@@ -90,7 +89,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
         );
         seen.push(round);
     };
-    // as in CTR, or as in ECB
+    // with a mask as in CTR, without as in ECB
     let mask = match direction {
         Direction::Encrypt => &mask[..],
         Direction::Decrypt => &[],
@@ -106,7 +105,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
     let (record, quality) = only(done);
     assert_eq!(record.len() as u64, params.batch_bytes(shape), "{what}");
     let (state, found) = params.read_batch(id, shape, &record).unwrap();
-    // records have figures rounded to the safe side
+    // figures in records are rounded to the safe side
     let off = [
         found.noise_bits - quality.noise_bits,
         quality.capacity_bits - found.capacity_bits,
@@ -124,7 +123,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
     });
     let expected: Vec<Block> = expected.collect();
     assert_eq!(decrypted.blocks[..count], expected, "{what}");
-    // a run that was ended before it began
+    // cancelled before the start
     let nothing = &mut |_: usize, _: Quality, _: &dyn Any| {};
     let cancel = Cancel::new();
     cancel.cancel();
@@ -133,7 +132,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
     if !first {
         return;
     }
-    // and one that is ended after the last round, before the mask: nothing, or all of it
+    // cancelled after the last round, before the mask: all or nothing
     let cancel = Cancel::new();
     let last = &mut |round: usize, _: Quality, _: &dyn Any| {
         if round == size.rounds() {
@@ -150,8 +149,8 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
     }
 }
 
-/// Whether one bijection of bytes takes all bytes of one state to those of the other: between rounds a circuit may hold bytes in coordinates
-/// of its own. With the bytes of eight blocks, a wrong state passes with a probability below 2^-40.
+/// Whether one bijection of bytes maps one state to the other, because between rounds a circuit may hold bytes in other
+/// coordinates. With the bytes of eight blocks, a wrong state passes with probability below 2^-40.
 fn same_but_for_coordinates(found: &[Block], expected: &[Block]) -> bool {
     let (mut there, mut back) = ([None; 256], [None; 256]);
     let pairs = found.as_flattened().iter().zip(expected.as_flattened());
@@ -182,7 +181,7 @@ fn every_round(set: Set, thorough: bool) {
         for (i, &size) in sizes.iter().enumerate() {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
                 let first = (i, direction) == (0, Direction::Encrypt);
-                // AES-128 both ways, AES-256 once
+                // the shortest key both ways, the longest once
                 let some = i == 0 || i + 1 == sizes.len() && direction == Direction::Encrypt;
                 if first || thorough && (some || chosen().is_some()) {
                     rounds(&mut world, (layout, size, direction), first);
@@ -209,7 +208,6 @@ fn nightly_every_round_of_large_sets_is_right() {
     }
 }
 
-/// The only record, and the quality.
 fn only(done: Finished<'_>) -> (Vec<u8>, Quality) {
     let mut records = done.records;
     let record = records.next().unwrap().unwrap();
@@ -217,7 +215,7 @@ fn only(done: Finished<'_>) -> (Vec<u8>, Quality) {
     (record, done.quality)
 }
 
-/// The record of two blocks under keys that are always the same, with `threads` workers.
+/// The record of two blocks under fixed keys, evaluated by `threads` workers.
 fn record(set: &Set, layout: Layout, threads: usize) -> Vec<u8> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.unwrap().install(|| {
@@ -246,7 +244,7 @@ fn threads_change_no_bit() {
     }
 }
 
-/// The digests of [`record`] for every layout of [`representatives`], a line each.
+/// The digests of [`record`] for every layout of [`representatives`], one per line.
 fn digests() -> String {
     let mut lines = String::new();
     for set in representatives() {
@@ -265,7 +263,7 @@ fn digests_of_records() {
     print!("{}", digests());
 }
 
-/// Which kernels there are is settled once in a process, so others need a process of their own.
+/// A process selects its kernels once, so other kernels need another process.
 #[test]
 fn kernels_change_no_bit() {
     let own = digests();
@@ -280,7 +278,7 @@ fn kernels_change_no_bit() {
         let out = String::from_utf8(child.stdout).unwrap();
         let found: Vec<&str> = out
             .lines()
-            // libtest writes the name of the test without a line's end
+            // libtest writes the name of the test without a line end
             .filter_map(|line| line.find("digest ").map(|at| &line[at..]))
             .collect();
         assert_eq!(found, own.lines().collect::<Vec<_>>(), "{kernels}");

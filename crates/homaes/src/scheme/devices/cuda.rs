@@ -1,5 +1,3 @@
-//! GPUs of NVIDIA, by the crate `homaes-cuda`.
-
 use super::{Gpu, Refusal};
 use homaes_bgv::Params;
 use homaes_bgv::device::Device;

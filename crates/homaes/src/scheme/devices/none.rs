@@ -1,4 +1,4 @@
-//! No GPUs, where this program is built without code for them.
+//! No GPUs: this program is built without code for them.
 
 use super::{Gpu, Refusal};
 use homaes_bgv::Params;

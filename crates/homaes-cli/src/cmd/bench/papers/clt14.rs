@@ -17,7 +17,7 @@ use rayon::ThreadPoolBuilder;
 const HEAD: &str = "instance||ℓ|pk size|KeyGen|Encrypt|Decrypt|Mult|Convert|\
     AddRoundKey|SubBytes|MixColumns|Total time|Time/AES block";
 
-/// The printed figures of each instance, from the column ℓ.
+/// Printed figures of each instance, from column ℓ on.
 const PRINTED: [&str; 5] = [
     "9|3.2 MB|0.5s|0.0s|0.0s|0.0s|0.1s|0.0s|1.5s|0.0s|15.1s|1.7s",
     "35|45 MB|11s|0.2s|0.0s|0.0s|0.3s|0.1s|9.9s|0.0s|1min 40s|2.9s",
@@ -26,7 +26,7 @@ const PRINTED: [&str; 5] = [
     "1875|100 GB|213h|5min|24s|0.3s|277s|6.9s|10h 9min|1.6s|102h|195s",
 ];
 
-/// The table, with measured rows up to the instance that is asked for.
+/// The printed table, with measured rows up to `args.set`.
 pub(super) fn table(args: &Papers) -> Result<Cells, Failure> {
     named_set(&args.set)?;
     let of_table = |set: &&ParamSet| set.name.as_str() == args.set;
@@ -65,7 +65,7 @@ pub(super) fn table(args: &Papers) -> Result<Cells, Failure> {
     Ok(Cells::of(HEAD, rows))
 }
 
-/// The measured figures, from the column ℓ.
+/// Measured figures, from column ℓ on.
 fn figures(set: &ParamSet, row: &Row) -> Vec<String> {
     let times = [
         row.keygen,

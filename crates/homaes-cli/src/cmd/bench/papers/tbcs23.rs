@@ -4,7 +4,6 @@ use homaes_lab::Cells;
 use homaes_tfhe::sets::{NIBBLE_PAPER, NIBBLE128};
 use homaes_tfhe::{ParamSet, Variant};
 
-/// The poster's parameters.
 const PRINTED: [&str; 6] = [
     "chaining|4|850|2048|2|2048|1024|2|32|2^-32|9.6e-11|1.27e-6",
     "chaining|8|1024|8192|1|268435456|1024|2|128|2^-27|1e-45|5.6e-8",
@@ -14,7 +13,6 @@ const PRINTED: [&str; 6] = [
     "tree-based|16|1024|2048|3|256|1024|2|32|2^-25|9.6e-11|6.5e-8",
 ];
 
-/// The poster's parameters, and those of our sets.
 pub(super) fn parameters() -> Cells {
     let cells = |row: &str| row.split('|').map(str::to_owned).collect();
     let mut table: Vec<Vec<String>> = PRINTED.into_iter().map(cells).collect();

@@ -1,5 +1,5 @@
-//! One key switch and bootstrapping of the crate `tfhe` with its default parameters: any function of two bits of
-//! message and two of carry.
+//! One key switch and bootstrap of the crate `tfhe` with its default parameters: any function of two message bits and
+//! two carry bits.
 
 use crate::console::Failure;
 use rayon::ThreadPoolBuilder;
@@ -7,15 +7,15 @@ use std::time::Instant;
 use tfhe::shortint::gen_keys;
 use tfhe::shortint::parameters::PARAM_MESSAGE_2_CARRY_2_KS_PBS;
 
-/// Bootstrappings timed before and after the run.
+/// Bootstraps timed before and after the run.
 const REPETITIONS: usize = 51;
 
-/// Bootstrappings before these, which find cold caches.
+/// Untimed bootstraps, which run on cold caches.
 const WARM_UP: usize = 3;
 
-/// One bootstrapping after another. Making its keys takes seconds.
+/// Key generation takes seconds.
 pub(super) fn operation() -> Result<super::Operation, Failure> {
-    // one thread, so that no other can help
+    // more threads would share the work
     let pool = ThreadPoolBuilder::new().num_threads(1).build();
     let pool = pool.map_err(|error| Failure::system("thread of the reference", error))?;
     let (client, server) = gen_keys(PARAM_MESSAGE_2_CARRY_2_KS_PBS);

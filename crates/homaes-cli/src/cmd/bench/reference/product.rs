@@ -5,7 +5,6 @@ use rand_core::{Rng, SeedableRng};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Bits of a factor.
 const BITS: usize = 16_000_000;
 /// Products timed before and after the run.
 const REPETITIONS: usize = 5;
@@ -18,7 +17,7 @@ pub(super) fn operation() -> super::Operation {
     };
     let (a, b) = (factor(), factor());
     Box::new(move |times_ms: &mut Vec<f64>| {
-        // the first one fetches memory from the system
+        // the first product allocates memory
         black_box(&a * &b);
         for _ in 0..REPETITIONS {
             let start = Instant::now();
