@@ -66,7 +66,7 @@ impl World {
         let files = made.entry(set.to_owned()).or_insert_with(|| {
             let world = Self::empty();
             world.ok(&format!("keygen --set {set} --out keys --accept-insecure"));
-            world.write("k", &KEY);
+            world.write("k", KEY);
             world.ok("$wrap key.hwk");
             world.message(300);
             world.ok("$transcipher c -o o.hct");

@@ -1,4 +1,6 @@
-use super::{Origin, WRAPPED_KEY, WrappedKey, debug, last_checksum, made, open, reader, set_of};
+//! The evaluation key.
+
+use super::{Origin, debug, last_checksum, open, reader, set_of};
 use crate::error::At;
 use crate::{Result, Set};
 use core::fmt;
@@ -82,31 +84,6 @@ impl EvalKey {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.origin.header.file_bytes()
-    }
-
-    /// Checks that both were made for one set with one secret key.
-    pub(crate) fn check_match(&self, wrapped: &WrappedKey) -> Result<()> {
-        wrapped.check_of(self.set().id(), self.key_id())
-    }
-
-    /// AES under both keys, which must match, in `layout`; uses the current thread pool.
-    pub(crate) fn circuit<'k>(
-        &'k self,
-        wrapped: &'k WrappedKey,
-        layout: Layout,
-        gpus: Gpus<'k>,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn traits::Circuit + 'k>> {
-        let circuit = self.key.circuit(&*wrapped.key, layout, gpus, cancel);
-        let other_set = || {
-            let mismatch = Mismatch::OtherSet {
-                what: WRAPPED_KEY,
-                found: wrapped.set().name(),
-                expected: self.set().name(),
-            };
-            Error::Keys(mismatch.into())
-        };
-        circuit.ok_or_else(other_set)?.map_err(made)
     }
 }
 
