@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn unsound_sets_are_refused_by_name() {
         let (dimension, step) = ("LWE dimension", "key bits per step of blind rotation");
-        let cases: [(&str, fn(&mut BitsSet)); 15] = [
+        type Damage = fn(&mut BitsSet);
+        let cases: [(&str, Damage); 15] = [
             ("degree", |s| s.degree = 4096),
             ("degree", |s| s.degree = 100),
             ("rank", |s| s.rank = 3),

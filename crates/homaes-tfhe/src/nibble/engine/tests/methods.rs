@@ -108,7 +108,8 @@ fn measure(method: Method, keys: &Keys, bytes: u8) -> Measured {
     for i in 0..bytes {
         let (x, y) = (i.wrapping_mul(73).wrapping_add(19), i.wrapping_mul(111));
         let [a, b] = [x, y].map(|x| keys.encrypt(digits(x)));
-        let runs: [(&dyn Fn() -> Vec<Lwe<Big>>, u8); 2] = [
+        type Method<'m> = &'m dyn Fn() -> Vec<Lwe<Big>>;
+        let runs: [(Method<'_>, u8); 2] = [
             (&|| method.xor(&engine, &a, &b), x ^ y),
             (
                 &|| method.look_up(&engine, &a),
