@@ -18,7 +18,7 @@ use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
 use homaes_wire::{KeyId, Reader};
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Declares the schemes: `Name in module: "documentation";`, after a `#[cfg]` if the scheme needs a cargo feature. The
 /// crate or module defines the entry `SCHEME`.
@@ -140,11 +140,9 @@ impl Set {
     /// `ErrorKind::UnknownSet`.
     pub fn named(name: &str) -> Result<Self> {
         let set = Self::find(name).ok_or_else(|| {
-            let secure = Self::all().filter(Self::is_secure);
-            let secure: Vec<_> = secure.map(|set| set.name()).collect();
             let near = nearest(name, &Self::names());
             let near = near.map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
-            let (found, expected) = (quoted(name), secure.join(", "));
+            let (found, expected) = (quoted(name), Self::secure_names());
             let message =
                 format!("unknown parameter set {found}{near}, secure ones are {expected}");
             Error::refused(ErrorKind::UnknownSet, message).with(name, expected)
@@ -160,6 +158,16 @@ impl Set {
             card: Arc::new(params.card()),
             params,
         }))
+    }
+
+    /// Made once, because it takes all sets.
+    fn secure_names() -> &'static str {
+        static NAMES: OnceLock<String> = OnceLock::new();
+        NAMES.get_or_init(|| {
+            let secure = Self::all().filter(Self::is_secure);
+            let names: Vec<_> = secure.map(|set| set.name()).collect();
+            names.join(", ")
+        })
     }
 
     /// Every sound set; all declared sets are.
