@@ -354,7 +354,8 @@ pub(crate) enum ExportTo {
     FheUint8,
 }
 
-/// Show the content of a file, a folder of keys or a job, and verify checksums; needs no secret
+/// Show the content of a file, a folder of keys or a job; needs no secret. Checksums are verified in files; 'job
+/// verify' checks those of shards
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
     /// File made by homaes, folder of keys, or job

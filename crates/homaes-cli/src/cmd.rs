@@ -156,6 +156,7 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), STANDARD_INPUT)?
     } else {
+        refuse_key_as_name(path)?;
         warn_if_exposed(homaes::is_exposed(path), path, "AES key");
         AesKey::read(open_file(path)?, path)?
     };
@@ -165,6 +166,20 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
         );
     }
     Ok(key)
+}
+
+/// A key in place of the name of its file would appear in the error about that file, and so in logs.
+fn refuse_key_as_name(path: &Path) -> Result<(), Failure> {
+    let name = path.as_os_str().as_encoded_bytes();
+    if matches!(name.len(), 32 | 48 | 64)
+        && name.iter().all(u8::is_ascii_hexdigit)
+        && !path.exists()
+    {
+        let message =
+            "--key-file takes the name of a file, found hex digits; write the AES key into a file";
+        return Err(Failure::Usage(message.into()));
+    }
+    Ok(())
 }
 
 fn read_aad(path: &Path) -> Result<Vec<u8>, Failure> {

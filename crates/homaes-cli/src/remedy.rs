@@ -77,7 +77,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "remove the first 16 bytes with 'tail -c +17', and print key and IV with 'openssl enc -P -S SALT' and \
              the options of the encryption"
         }
-        ErrorKind::SaltedBase64 => "decode it with 'openssl base64 -d' and try again",
+        ErrorKind::Base64 => {
+            "decode it ('openssl base64 -d', or 'xxd -r -p' for hexadecimal digits) and try again, or give --raw"
+        }
         ErrorKind::Foreign => {
             "extract AES key, IV and ciphertext (docs/files.md), or encrypt the content with 'openssl enc \
              -aes-128-ctr -K KEY -iv IV'"

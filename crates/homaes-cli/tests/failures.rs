@@ -98,7 +98,9 @@ fn missing_and_unreadable_files() {
         $transcipher folder -o x =1 folder: no files in this folder
         $transcipher c/below -o x =1 c/below: Not a directory
         wrap-key --secret keys/secret.hsk --key-file missing --out x =1 missing: No such file
-        wrap-key --secret keys/secret.hsk --key-file folder --out x =1 folder:",
+        wrap-key --secret keys/secret.hsk --key-file 000102030405060708090a0b0c0d0e0f -o x =2 name of a file, found hex
+        wrap-key --secret keys/secret.hsk --key-file folder --out x =1 folder:
+        job plan --eval keys/eval.hek --wrapped-key key.hwk --mode ecb c -o keys =1 keys: holds a secret key",
     );
 }
 
@@ -243,7 +245,7 @@ fn wrong_sets_and_keys() {
     let world = World::new();
     // nothing to decrypt, but the key is checked all the same
     world.message(0);
-    world.ok("$transcipher c -o empty.hct");
+    world.table("$transcipher c -o empty.hct =! the input is empty");
     for set in ["bgv/toy-255", "tfhe/toy"] {
         let _ = fs::remove_dir_all(world.at("other"));
         world.table(&format!(

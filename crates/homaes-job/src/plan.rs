@@ -126,7 +126,8 @@ impl Job {
     }
 }
 
-fn key(location: &Location) -> Result<KeyEntry> {
+/// Describes a key file, which is read once.
+pub(crate) fn key(location: &Location) -> Result<KeyEntry> {
     let source = open_source(location)?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; PIECE_BYTES];

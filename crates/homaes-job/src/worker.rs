@@ -4,6 +4,7 @@ use crate::input::Object;
 use crate::job::Job;
 use crate::log::Log;
 use crate::manifest::{KeyEntry, PartEntry};
+use crate::plan;
 use crate::store::{Created, Location};
 use homaes::{
     AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Transcipher,
@@ -65,7 +66,21 @@ impl Job {
     /// [`Worker::new`] checks that they are the keys of the plan.
     pub fn keys(&self, cache: Option<&Path>) -> Result<Keys> {
         let [eval, wrapped] = self.key_files(cache)?;
-        Keys::open(&eval, &wrapped)
+        Keys::open(&eval, &wrapped).map_err(|error| self.other_key(error))
+    }
+
+    /// The error about a key file that changed since the job was planned, or else `error`. Keys in buckets are
+    /// fetched by their digests.
+    fn other_key(&self, error: JobError) -> JobError {
+        for entry in [&self.manifest.eval_key, &self.manifest.wrapped_key] {
+            if let Ok(location @ Location::Local(path)) = &self.resolve(&entry.uri)
+                && plan::key(location).is_ok_and(|found| found.blake3 != entry.blake3)
+            {
+                let message = "not the key file that the job was planned with";
+                return refused(ErrorKind::JobKeys, path, message).into();
+            }
+        }
+        error
     }
 
     /// Files of its evaluation key and wrapped key, copied as in [`keys`](Self::keys). They may not exist.
@@ -148,6 +163,10 @@ impl<'k> Worker<'k> {
     /// # Errors
     /// `ErrorKind::JobKeys` if the keys are not those of the plan; `ErrorKind::Plan` if the plan is damaged.
     pub fn new(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
+        Self::planned(job, keys, threads).map_err(|error| job.other_key(error))
+    }
+
+    fn planned(job: &'k Job, keys: &'k Keys, threads: Option<NonZeroUsize>) -> Result<Self> {
         let transcipher = match threads {
             Some(threads) => Transcipher::with_threads(&keys.eval, &keys.wrapped, threads),
             None => Transcipher::new(&keys.eval, &keys.wrapped),

@@ -224,7 +224,8 @@ fn what_is_not_as_planned_is_named_and_not_used() {
     // other keys under the same names
     fs::rename(world.at("other.hwk"), world.at("key.hwk")).unwrap();
     let keys = job.keys(None).unwrap();
-    check_error(Worker::new(&job, &keys, None), ErrorKind::JobKeys, "");
+    let found = Worker::new(&job, &keys, None);
+    check_error(found, ErrorKind::JobKeys, "/key.hwk: not the key file");
 }
 
 #[test]

@@ -93,8 +93,8 @@ pub enum ErrorKind {
     MessageLength,
     /// The output of `openssl enc` with a password.
     Salted,
-    /// The same in base64.
-    SaltedBase64,
+    /// Text in base64 or hexadecimal digits.
+    Base64,
     /// Another format than bare AES ciphertext.
     Foreign,
     /// The mode needs AES in this direction.

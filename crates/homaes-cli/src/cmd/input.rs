@@ -85,7 +85,12 @@ pub(crate) fn message(
         && !input.is_dir()
         && args.files_from.is_none()
     {
-        return Ok(with_aad(open_part(input, how)?, aad)?.into());
+        let part = with_aad(open_part(input, how)?, aad)?;
+        // for example what a failed command sent through a pipe
+        if part.bytes() == 0 {
+            console::warn("the input is empty; check that its encryption succeeded");
+        }
+        return Ok(part.into());
     }
     let mut parts = Vec::new();
     for input in &args.inputs {

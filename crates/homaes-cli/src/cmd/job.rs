@@ -4,7 +4,7 @@ use crate::console::{self, Failure};
 use crate::progress::{Follower, spin};
 use crate::remedy::remedy;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, ErrorKind, Output, Progress, Set};
+use homaes::{Cancel, Devices, ErrorKind, Output, Progress, SECRET_KEY_FILE, Set};
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -49,6 +49,15 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
         return Err(Failure::Work(format!(
             "{}: is both an input and the folder of the job; choose another folder for the job",
             input.display()
+        )));
+    }
+    // workers may read and write the folder of a job
+    if let Location::Local(job) = &args.out
+        && job.join(SECRET_KEY_FILE).exists()
+    {
+        return Err(Failure::Work(format!(
+            "{}: holds a secret key; choose another folder for the job, which workers share",
+            job.display()
         )));
     }
     let how = input::How::new(&args.message)?;

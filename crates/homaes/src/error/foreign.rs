@@ -11,7 +11,7 @@ pub(crate) const HEAD_BYTES: u64 = 8192;
 ///
 /// A random ciphertext matches the fixed bits of a head with probability at most 2^-bits:
 ///
-///  format | fixed | bits |
+/// | format | fixed | bits |
 /// |---|---|---|
 /// | openssl enc | `Salted__` | 64 |
 /// | openssl enc -a | `U2FsdGVkX1`, its base64 | 80 |
@@ -21,6 +21,7 @@ pub(crate) const HEAD_BYTES: u64 = 8192;
 /// | S/MIME | `Content-Type: application/pkcs7-mime`, case aside, at one of 8192 places | 236 |
 /// | age | `age-encryption.org/v1`, `-----BEGIN AGE ENCRYPTED FILE-----` | 168 |
 /// | JWE, compact | `eyJ`, `"enc":` in base64url, three dots, 2 bits of every other character | 90 |
+/// | base64, hexadecimal | 44 or more characters of base64 and line ends, and nothing else | 87 |
 /// | JWE, JSON | `{"ciphertext"`, or `{`, another member's name and that at one of 8192 places | 103 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,6 +41,8 @@ pub enum Foreign {
     Age,
     /// JSON Web Encryption, compact or JSON.
     Jwe,
+    /// Text in base64 or hexadecimal digits.
+    Text,
 }
 
 impl Foreign {
@@ -67,6 +70,7 @@ impl Foreign {
             }
             () if is_smime(text) => Some(Self::Cms),
             () if is_compact_jwe(text) || is_json_jwe(text) => Some(Self::Jwe),
+            () if is_base64(text) => Some(Self::Text),
             () => None,
         }
     }
@@ -74,7 +78,7 @@ impl Foreign {
     pub(crate) fn kind(self) -> ErrorKind {
         match self {
             Self::Openssl { .. } => ErrorKind::Salted,
-            Self::OpensslBase64 => ErrorKind::SaltedBase64,
+            Self::OpensslBase64 | Self::Text => ErrorKind::Base64,
             _ => ErrorKind::Foreign,
         }
     }
@@ -91,6 +95,7 @@ impl fmt::Display for Foreign {
             Self::Cms => f.write_str("a CMS or S/MIME message"),
             Self::Age => f.write_str("a file of age, which does not use AES"),
             Self::Jwe => f.write_str("a JSON Web Encryption (JWE)"),
+            Self::Text => f.write_str("text in base64 or hexadecimal digits"),
         }
     }
 }
@@ -139,6 +144,13 @@ fn is_smime(text: &[u8]) -> bool {
         let starts_line = at == 0 || head[..at].ends_with('\n');
         starts_line && TYPES.iter().any(|kind| value.starts_with(kind))
     })
+}
+
+/// Characters of base64, of which hexadecimal digits are some, and line ends.
+fn is_base64(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    let is_one = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(byte);
+    text.len() >= 44 && text.iter().all(is_one)
 }
 
 /// Base64url parts separated by dots; the first is a JSON object with a member `enc`.

@@ -8,7 +8,7 @@ const COMPACT: &str =
 
 /// The shortest heads of every format.
 fn heads() -> Vec<(Foreign, Vec<u8>)> {
-    use Foreign::{Age, Cms, Homaes, Jwe, OpensslBase64};
+    use Foreign::{Age, Cms, Homaes, Jwe, OpensslBase64, Text};
     let salt = [1, 2, 3, 4, 5, 6, 7, 8];
     let mut heads = vec![(
         Foreign::Openssl { salt },
@@ -38,6 +38,8 @@ fn heads() -> Vec<(Foreign, Vec<u8>)> {
         (Jwe, COMPACT),
         (Jwe, r#"{"iv":"","ciphertext":"","protected":"eyJ"#),
         (Jwe, r#"{ "ciphertext" :""#),
+        (Text, "q1Vz0Q+/AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBk=\n"),
+        (Text, "000102030405060708090a0b0c0d0e0f\n1011121314151617"),
     ] {
         heads.push((format, text.as_bytes().to_vec()));
     }
@@ -73,6 +75,8 @@ fn other_files_are_taken() {
         "{\"a\":\"ciphertext\"}",
         "eyJ....",
         "e30....",
+        // too short to tell
+        "q1Vz0Q+/AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGB",
         signed,
     ];
     // signed data, and invalid lengths
