@@ -152,6 +152,20 @@ const STANDARD_INPUT: &str = "standard input";
 
 const STANDARD_OUTPUT: &str = "standard output";
 
+/// An error of a run which the same command continues if it has `--resume`: it says so if that can succeed later.
+fn resumable(resume: bool, error: Error) -> Failure {
+    if !(resume && error.is_temporary()) {
+        return error.into();
+    }
+    let what_to_do = match error.kind() {
+        ErrorKind::Disk => "free space, or start anyway with --ignore-space",
+        kind => remedy(kind),
+    };
+    Failure::Temporary(format!(
+        "{error}; {what_to_do}, then run the same command again"
+    ))
+}
+
 fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
     let key = if is_stream(path) {
         AesKey::read(io::stdin().lock(), STANDARD_INPUT)?

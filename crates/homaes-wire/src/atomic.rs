@@ -224,12 +224,6 @@ impl AtomicFile {
     /// [`WireError::AlreadyExists`] if the name was taken since and `force` is not set; [`WireError::Io`], also if
     /// another file has come to be under the temporary name.
     pub fn commit(mut self) -> Result<(), WireError> {
-        if self.force && self.temporary.is_none() {
-            // a file without a name can take a new one only
-            let path = temporary_path(&self.target)?;
-            link(&self.file, &path).map_err(|source| self.error(source))?;
-            self.temporary = Some(path);
-        }
         self.sync()?;
         #[cfg(unix)]
         if let Some(mode) = self.mode {
@@ -237,9 +231,15 @@ impl AtomicFile {
             let set = self.file.set_permissions(fs::Permissions::from_mode(mode));
             set.map_err(|source| self.error(source))?;
         }
+        let unnamed = self.temporary.is_none();
+        if self.force && unnamed {
+            // a file without a name can take a new one only; at the last moment, because a kill in between leaves it
+            let path = temporary_path(&self.target)?;
+            link(&self.file, &path).map_err(|source| self.error(source))?;
+            self.temporary = Some(path);
+        }
         let named = match &self.temporary {
-            // again, for file systems that write nothing of a file without a name
-            None => link(&self.file, &self.target).and_then(|()| self.file.sync_data()),
+            None => link(&self.file, &self.target),
             Some(path) if !is_at(&self.file, path) => {
                 let what = "was removed or replaced meanwhile";
                 return Err(self.error(io::Error::new(io::ErrorKind::NotFound, what)));
@@ -254,6 +254,11 @@ impl AtomicFile {
             _ => WireError::io(&self.target, source),
         })?;
         self.keep = false;
+        if unnamed {
+            // for file systems that write nothing of a file without a name
+            let synced = self.file.sync_data();
+            synced.map_err(|source| WireError::io(&self.target, source))?;
+        }
         sync_folder(&self.target);
         Ok(())
     }

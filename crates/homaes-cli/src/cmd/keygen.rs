@@ -1,6 +1,6 @@
 use super::{
     FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by, print_done,
-    refuse_own_input,
+    refuse_own_input, resumable,
 };
 use crate::args::Keygen;
 use crate::console::{self, Failure};
@@ -145,7 +145,9 @@ fn make(
         Ok(())
     };
     let key = match args.resume {
-        true => folder.resume(set, lock, &mut tick)?,
+        true => folder
+            .resume(set, lock, &mut tick)
+            .map_err(|error| resumable(true, error))?,
         false => folder.create_fit(set, lock, &mut tick, &mut fits)?,
     };
     Ok((key, bridge))

@@ -1,12 +1,11 @@
-use super::{STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, write};
+use super::{STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, resumable, write};
 use crate::args::{self, is_stream};
 use crate::console::{self, Failure};
 use crate::progress::{Follower, report_json, spin, steps_json};
-use crate::remedy::remedy;
 use crate::table;
 use homaes::{
-    AesFile, AesInput, BridgeKey, Error, ErrorKind, EvalKey, Expansion, Kept, Output, Report,
-    Resume, Step, Transcipher, WrappedKey,
+    AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Report, Resume, Step,
+    Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -70,7 +69,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     }
     let (output, report_output) = outputs(args)?;
     let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
-    memory.map_err(|error| failure(args, error))?;
+    memory.map_err(|error| resumable(args.resume, error))?;
     let keys = spin("loading keys", || {
         let eval = EvalKey::open(&args.eval)?;
         let bridge = args.bridge.as_ref();
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         let wrapped = WrappedKey::open(&args.wrapped_key, &eval)?;
         Ok::<_, Error>((eval, wrapped, bridge))
     });
-    let (eval, wrapped, bridge) = keys.map_err(|error| failure(args, error))?;
+    let (eval, wrapped, bridge) = keys.map_err(|error| resumable(args.resume, error))?;
     console::warn_insecure(eval.set());
     let mode = mode_of(&message);
     let mut follower = Follower::new(args.progress);
@@ -102,7 +101,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         None => {
             let mut started = |kept: Kept| locked().kept(kept.batches);
             let report = resume(&transcipher, message, args, &mut started);
-            report.map_err(|error| failure(args, error))?
+            report.map_err(|error| resumable(args.resume, error))?
         }
     };
     drop(transcipher);
@@ -124,20 +123,6 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let results = results.map_or_else(String::new, |results| format!(", {results}"));
     print_done(&args.out, &(summary(&wrapped, &report) + &results));
     Ok(())
-}
-
-/// With `--resume` the error also says whether the same command can succeed later.
-fn failure(args: &args::Transcipher, error: Error) -> Failure {
-    if !(args.resume && error.is_temporary()) {
-        return error.into();
-    }
-    let what_to_do = match error.kind() {
-        ErrorKind::Disk => "free space, or start anyway with --ignore-space",
-        kind => remedy(kind),
-    };
-    Failure::Temporary(format!(
-        "{error}; {what_to_do}, then run the same command again"
-    ))
 }
 
 fn resume(

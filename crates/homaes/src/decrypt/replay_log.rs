@@ -183,7 +183,12 @@ fn lock(log: &Path) -> io::Result<File> {
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }
-    let file = File::options().append(true).create(true).open(path)?;
+    let mut options = File::options();
+    options.append(true).create(true);
+    // another user who could open it could hold the lock
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
     file.lock()?;
     Ok(file)
 }
