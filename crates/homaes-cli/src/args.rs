@@ -47,7 +47,7 @@ pub(crate) enum Command {
 /// Make keys, encrypt a text with AES, transcipher, decrypt, compare, and show times and sizes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// FHE scheme, with its default set, a secure one if there is any [default: that of --set, or bgv]
+    /// FHE scheme, with its default set (secure if the scheme has a secure set) [default: that of --set, or bgv]
     #[arg(long, value_parser = schemes())]
     pub(crate) scheme: Option<Scheme>,
     /// Parameter set instead of the scheme's default (see 'homaes params')
@@ -135,7 +135,8 @@ pub(crate) struct WrapKey {
     /// params']
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]
     pub(crate) levels_left: Option<u16>,
-    /// Who expands the AES key; auto: the server, under encryption, if the scheme can, which keeps the file small
+    /// Who expands the AES key; auto: the server, under encryption, if the scheme supports it (this keeps the file
+    /// small), otherwise the client
     #[arg(long, value_parser = expansions(), default_value = "auto")]
     pub(crate) expand: Auto<Expansion>,
     /// Wrapped key to write (.hwk)
@@ -177,7 +178,7 @@ pub(crate) struct Message {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Device {
     /// cpu; cuda: all NVIDIA GPUs; cuda:0,1: these GPUs; auto: all usable GPUs, or else the processor. The results are
-    /// the same bytes [default: HOMAES_DEVICE, or auto]
+    /// identical [default: HOMAES_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
     device: Option<Evaluators>,
 }
@@ -210,8 +211,8 @@ pub(crate) struct Transcipher {
     pub(crate) wrapped_key: PathBuf,
     #[command(flatten)]
     pub(crate) message: Message,
-    /// FHE ciphertexts to write (.hct; .hlw for a client key of the crate tfhe); '-' streams to stdout; a failed run
-    /// leaves partial output
+    /// FHE ciphertexts to write (.hct; .hlw for a client key of the crate tfhe); '-' streams to stdout, where a
+    /// failed run leaves partial output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Convert the BGV results with --bridge
@@ -224,8 +225,8 @@ pub(crate) struct Transcipher {
     /// for short files, sliced for long ones)
     #[arg(long, value_parser = layouts(), default_value = "auto")]
     pub(crate) layout: Auto<Layout>,
-    /// JSON report to write: seconds, level and noise bound of every step of AES in every batch, transforms, and
-    /// seconds per kernel
+    /// JSON report to write: seconds, level and noise bound of every step of AES in every batch, number of
+    /// transforms, and seconds per kernel
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) report: Option<PathBuf>,
     /// Leave times out of the file, so that the same keys and input always give the same bytes

@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
 //! | `read_…` and `open_…` of [`Params`] | all commands that open keys | kind, set and digest, and for wrapped keys the key id |
-//! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not looked at |
+//! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not checked |
 //! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
 //! | [`Params::read_batch`] | programs that compute, `decrypt` | set, layout, level; afterwards the length of the record |

@@ -1,5 +1,5 @@
-//! The schemes and their parameter sets. A new scheme needs a crate that implements [`homaes_scheme::traits`] and a
-//! line in `schemes!` below.
+//! The schemes and their parameter sets. A new scheme needs a file or a crate that implements
+//! [`homaes_scheme::traits`], and a line in `schemes!` below.
 
 #[cfg(test)]
 pub(crate) mod conformance;

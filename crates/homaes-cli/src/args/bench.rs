@@ -66,13 +66,13 @@ pub(crate) enum BenchCommand {
     Papers(Papers),
 }
 
-/// Print the papers' tables beside ours, as Markdown: docs/papers.md
+/// Print the papers' tables next to ours, as Markdown (docs/papers.md)
 #[derive(Debug, clap::Args)]
 pub(crate) struct Papers {
     /// Document of 'bench all --json' with our runs [default: that of BENCHMARKS.md]
     #[arg(value_name = "FILE", value_parser = file_path())]
     pub(crate) runs: Option<PathBuf>,
-    /// Skip measurements: the operations of CLT14's Table 1
+    /// Do not measure the operations of CLT14's Table 1
     #[arg(long)]
     pub(crate) quick: bool,
     /// CLT14: the largest instance to measure

@@ -1,7 +1,10 @@
 //! Vector kernels and their selection at run time.
 //!
 //! Every kernel has a portable twin (in [`crate::transform`], [`crate::kernel`], [`crate::fourier`] and
-//! [`crate::integer`]) with its documentation, of the same name unless noted, and a test that compares the two.
+//! [`crate::integer`]) with its documentation, and a test that compares the two.
+//!
+//! The macros `transforms!` and `integers!` below generate functions that those files call: `rows`, `columns`,
+//! `product_sums`, `columns_plus` and `transform_scaled`.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;

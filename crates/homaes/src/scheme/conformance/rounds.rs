@@ -80,7 +80,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
             room > 0.0 && margin + SIGMAS >= room.min(SEEN),
             "{what}, round {round}: {quality:?}, measured {margin}"
         );
-        // the measured noise is below the estimate and not zero
+        // the measured noise is below the estimate, and not zero unless that is
         let noise = world.secret.measure_noise(state).unwrap();
         let estimate = quality.noise_bits;
         assert!(
