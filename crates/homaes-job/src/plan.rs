@@ -1,20 +1,15 @@
 use crate::error::{Result, check, refused};
-use crate::input::open_source;
 use crate::job::{Job, MAX_SHARD_BYTES, PLAN, head, other_job, refuse_among};
-use crate::manifest::{
-    Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, not_utf8, uri,
-};
+use crate::manifest::{Bytes, FORMAT, Hex, KeyEntry, Lengths, Manifest, PartEntry, SetEntry, uri};
 use crate::store::{Created, Location};
-use crate::worker::{Keys, fetched};
-use homaes::{AesInput, Cancel, ErrorKind, Layout, Plan, Source, Transcipher};
+use crate::worker::{Keys, fetched, key_entry};
+use homaes::{AesInput, Cancel, ErrorKind, Layout, Plan, Transcipher};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Default number of batches per shard.
 const SHARD_BATCHES: u64 = 8;
-
-const PIECE_BYTES: usize = 1 << 20;
 
 /// Options of a plan.
 #[derive(Debug, Clone)]
@@ -59,7 +54,7 @@ impl Job {
     /// `ErrorKind::OtherJob` if there is another job; `ErrorKind::Argument`; errors of keys, message and store.
     pub fn plan(location: Location, message: AesInput, planning: &Planning) -> Result<Self> {
         let store = crate::store::open(&location)?;
-        let (mut eval, mut wrapped) = (key(&planning.eval)?, key(&planning.wrapped)?);
+        let (mut eval, mut wrapped) = (key_entry(&planning.eval)?, key_entry(&planning.wrapped)?);
         let cache = planning.cache.as_deref();
         let eval_path = fetched(&planning.eval, &eval, cache)?;
         let keys = Keys::open(&eval_path, &fetched(&planning.wrapped, &wrapped, cache)?)?;
@@ -124,33 +119,6 @@ impl Job {
             false => Err(other_job(&self.location, name(&there), name(&self))),
         }
     }
-}
-
-/// Describes a key file, which is read once.
-pub(crate) fn key(location: &Location) -> Result<KeyEntry> {
-    let source = open_source(location)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut at = 0;
-    while at < source.bytes() {
-        let len = (source.bytes() - at).min(PIECE_BYTES as u64) as usize;
-        let read = source.read_at(at, &mut piece[..len]);
-        read.map_err(|error| homaes::Error::Io {
-            path: source.name().to_owned(),
-            source: error,
-        })?;
-        hasher.update(&piece[..len]);
-        at += len as u64;
-    }
-    let text = match location {
-        Location::Local(path) => path.to_str().map(str::to_owned),
-        Location::S3 { .. } => Some(location.to_string()),
-    };
-    Ok(KeyEntry {
-        uri: text.ok_or_else(|| not_utf8(location.to_string()))?,
-        bytes: source.bytes(),
-        blake3: Hex(hasher.finalize().into()),
-    })
 }
 
 fn manifest(

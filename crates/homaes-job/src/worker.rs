@@ -1,14 +1,13 @@
 use crate::claim::Claim;
 use crate::error::{JobError, Result, check, refused};
-use crate::input::Object;
+use crate::input::{Object, open_source};
 use crate::job::Job;
 use crate::log::Log;
-use crate::manifest::{KeyEntry, PartEntry};
-use crate::plan;
+use crate::manifest::{Hex, KeyEntry, PartEntry, not_utf8};
 use crate::store::{Created, Location};
 use homaes::{
-    AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Transcipher,
-    WrappedKey,
+    AesFile, AesInput, Cancel, Devices, ErrorKind, EvalKey, Plan, Progress, Report, Source,
+    Transcipher, WrappedKey,
 };
 use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,6 +21,9 @@ use std::time::{Duration, Instant};
 
 /// Interval at which a worker checks on the others.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Bytes of a key that are hashed at a time.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// The keys of a job.
 #[derive(Debug)]
@@ -61,6 +63,33 @@ pub(crate) fn fetched(
     }
 }
 
+/// Describes a key file, which is read once.
+pub(crate) fn key_entry(location: &Location) -> Result<KeyEntry> {
+    let source = open_source(location)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut at = 0;
+    while at < source.bytes() {
+        let len = (source.bytes() - at).min(PIECE_BYTES as u64) as usize;
+        let read = source.read_at(at, &mut piece[..len]);
+        read.map_err(|error| homaes::Error::Io {
+            path: source.name().to_owned(),
+            source: error,
+        })?;
+        hasher.update(&piece[..len]);
+        at += len as u64;
+    }
+    let text = match location {
+        Location::Local(path) => path.to_str().map(str::to_owned),
+        Location::S3 { .. } => Some(location.to_string()),
+    };
+    Ok(KeyEntry {
+        uri: text.ok_or_else(|| not_utf8(location.to_string()))?,
+        bytes: source.bytes(),
+        blake3: Hex(hasher.finalize().into()),
+    })
+}
+
 impl Job {
     /// Opens its keys. Keys in a bucket are copied to the folder `cache`, by default the user's cache folder.
     /// [`Worker::new`] checks that they are the keys of the plan.
@@ -74,7 +103,7 @@ impl Job {
     fn other_key(&self, error: JobError) -> JobError {
         for entry in [&self.manifest.eval_key, &self.manifest.wrapped_key] {
             if let Ok(location @ Location::Local(path)) = &self.resolve(&entry.uri)
-                && plan::key(location).is_ok_and(|found| found.blake3 != entry.blake3)
+                && key_entry(location).is_ok_and(|found| found.blake3 != entry.blake3)
             {
                 let message = "not the key file that the job was planned with";
                 return refused(ErrorKind::JobKeys, path, message).into();
