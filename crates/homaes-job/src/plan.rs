@@ -48,7 +48,7 @@ impl Planning {
 
 impl Job {
     /// Plans a job at `location`. Reads every input once, for its digest. The parts of `message` must be files or
-    /// [`open_source`]s. Planning the same job again returns the existing one.
+    /// [`open_source`](crate::open_source)s. Planning the same job again returns the existing one.
     ///
     /// # Errors
     /// `ErrorKind::OtherJob` if there is another job; `ErrorKind::Argument`; errors of keys, message and store.

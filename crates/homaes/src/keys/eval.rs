@@ -44,7 +44,7 @@ impl EvalKey {
     /// The set that the header of a `.hek` file names.
     ///
     /// # Errors
-    /// [`Error::File`]; `ErrorKind::UnknownSetInFile`.
+    /// [`Error::File`](crate::Error::File); `ErrorKind::UnknownSetInFile`.
     pub fn set_in(path: impl AsRef<Path>) -> Result<Set> {
         set_of(&open(path.as_ref(), Kind::EvalKey)?)
     }
