@@ -102,6 +102,11 @@ fn nightly_packed_over_parts_in_one_digit() {
 }
 
 #[test]
+fn packed_decryption() {
+    round_by_round(&mut fixture(&sets::TOY_21845, 2), (Packed, Decrypt, Aes128));
+}
+
+#[test]
 fn packed_aes_128_at_full_size() {
     round_by_round(&mut fixture(&sets::AES128, 1), (Packed, Encrypt, Aes128));
 }
