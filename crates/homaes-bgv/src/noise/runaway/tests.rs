@@ -340,6 +340,13 @@ fn bound_is_monotone() {
     }
     // exponents are found to a nat
     assert!(at(13.0, 17.0, 14) >= at(13.0, 17.0, 10) - 1.5);
+    let mut noisy = model(13.0, 17.0);
+    noisy.ks_unswitched = 1e4;
+    let noisy = log2_p_component(&noisy, &single, 0, 200.0);
+    assert!(
+        noisy > at(13.0, 17.0, 10) + 10.0,
+        "key switching counts: {noisy}"
+    );
     let model = model(13.0, 17.0);
     let bounds = [1.0, 1.5, 2.5].map(|by| log2_p_component(&model, &scaled(by), 0, 200.0));
     assert!(bounds.windows(2).all(|w| w[0] <= w[1] + 3.0), "{bounds:?}");
