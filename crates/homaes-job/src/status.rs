@@ -88,6 +88,9 @@ impl Job {
                 Some(number) if found == self.shard_bytes(number) => numbers.push(number),
                 Some(number) => wrong.push((number, found)),
                 None => {
+                    // within a folder that has the name of a shard
+                    let end = name.match_indices('/').nth(1).map_or(0, |(end, _)| end);
+                    wrong.extend(self.number_of(&name[..end]).map(|number| (number, 0)));
                     others.push(name);
                     continue;
                 }
@@ -102,6 +105,7 @@ impl Job {
             }
         }
         wrong.sort_unstable();
+        wrong.dedup();
         numbers.sort_unstable();
         let mut present: Vec<Range<u64>> = Vec::new();
         for number in numbers {
