@@ -130,12 +130,22 @@ fn nightly_breaking_circuits_are_right_or_refused_at_full_size() {
 /// Public blocks are added until their noise outgrows that of AES, in one process and across a file.
 #[test]
 fn public_blocks_are_counted() {
-    // on one thread, or every small addition waits for the larger tasks of other tests
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    alone.unwrap().install(count_public_blocks);
+    count_public_blocks(2048);
 }
 
-fn count_public_blocks() {
+#[test]
+#[ignore = "nightly: ten times as many additions"]
+fn nightly_many_public_blocks_are_counted() {
+    count_public_blocks(20_000);
+}
+
+fn count_public_blocks(additions: u32) {
+    // on one thread, or every small addition waits for the larger tasks of other tests
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    alone.unwrap().install(|| add_public_blocks(additions));
+}
+
+fn add_public_blocks(additions: u32) {
     let mut f = toy(45);
     let wrapped = f.wrap(&[3; 16], FOR_CIRCUITS);
     let aes = f.aes(&wrapped, Layout::Sliced);
@@ -148,7 +158,7 @@ fn count_public_blocks() {
         assert!(largest <= c.bound_bits(&f.params));
         largest
     };
-    for times in 0..2048u32 {
+    for times in 0..additions {
         if times.is_power_of_two() {
             below(&state);
         }
