@@ -302,7 +302,7 @@ impl<'k> Running<'k> {
         with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs `work` on the GPU with the fewest batches, unless GPUs were given up or there is none.
+    /// Runs `work` on the GPU with the fewest batches; `None` without GPUs, or after one failed.
     fn on_gpu<T>(&self, work: impl FnOnce(&OnGpu<'k>) -> T) -> Option<T> {
         if self.failed.load(Ordering::Relaxed) {
             return None;

@@ -12,7 +12,7 @@ use rand_core::SeedableRng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A GPU for a set. Prints why there is none.
+/// A GPU for a set; prints the reason if no GPU can be used.
 fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
     let cuda = Cuda::alone(params, arithmetic).map(Arc::new);
     cuda.map_err(|why| println!("skipped: {why}")).ok()

@@ -29,7 +29,7 @@ pub(crate) use report;
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct Ciphertexts {
     origin: Origin,
-    /// Of the run that made them, which needs no look into their file.
+    /// The report of the run that made them, kept so that their file is not read for it.
     report: Option<Py<PyAny>>,
     front: OnceLock<Front>,
     measured: OnceLock<Measured>,

@@ -143,14 +143,11 @@ pub(super) fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
 
 impl WrappedKey {
     fn head(&self) -> Head {
+        let parts = self.parts.iter().map(|part| (part.plan, part.seed));
         Head {
             size: self.size,
             direction: self.direction,
-            parts: self
-                .parts
-                .iter()
-                .map(|part| (part.plan, part.seed))
-                .collect(),
+            parts: parts.collect(),
         }
     }
 }
@@ -178,14 +175,11 @@ impl WrappedFile for WrappedKey {
 
 impl WrappedKeyFile<'_> {
     fn head(&self) -> Head {
+        let parts = self.parts.iter().map(|part| (part.plan, part.seed));
         Head {
             size: self.size,
             direction: self.direction,
-            parts: self
-                .parts
-                .iter()
-                .map(|part| (part.plan, part.seed))
-                .collect(),
+            parts: parts.collect(),
         }
     }
 }

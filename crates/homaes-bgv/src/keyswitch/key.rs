@@ -33,8 +33,8 @@ impl KeyPoly {
         &self.limbs
     }
 
-    /// The device copy of this kind for which `own` is true; if there is none, `upload` makes one. Both run under a
-    /// lock and must not call this method.
+    /// The device copy of this kind for which `own` is true; otherwise `upload` makes one. Both run under a lock
+    /// and must not call this method.
     pub fn resident<R: Resident + Clone, E>(
         &self,
         own: impl Fn(&R) -> bool,

@@ -57,7 +57,7 @@
 //!    grows. Each component's bound is the largest `Y` at which this settles; components are summed.
 //! 6. *Packed layout.* Byte `l` is replaced by the largest, moment by moment, of those that any slope can bring there.
 //!    The slope `t = 0` is special: noises `R` at four embeddings that differ along the axis of 5 only have a
-//!    covariance with 1 on the diagonal and -1/4 beside it, times `1 + s_i·conj(s_j)`. It is at most 5/4 times its
+//!    covariance of 1 on the diagonal and -1/4 off it, times `1 + s_i·conj(s_j)`. It is at most 5/4 times its
 //!    diagonal (the difference is a Schur product of positive matrices), so `R` plus further independent noise is
 //!    independent noise of variance `5κ/4`. `V^m` is convex in the four `R` of one kind (for fixed others, `V` is a sum
 //!    of squares of affine functions of one `R` each), so by Jensen its mean only grows: for `t = 0` all variances are

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 const SETS: [&ParamSet; 2] = [&sets::TOY_255, &sets::AES128];
 
-/// A set on a GPU. Prints why there is none.
+/// A set on a GPU; prints the reason if no GPU can be used.
 fn bench(set: &ParamSet) -> Option<(Arc<Params>, Cuda)> {
     let params = Params::new(set).unwrap();
     let cuda = Cuda::new(&params, 0);
