@@ -26,7 +26,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::UnknownSetInFile | ErrorKind::OtherDigest => {
             "use the version of homaes that made the file, or make the file again"
         }
-        ErrorKind::OtherSet => "use files of one parameter set",
+        ErrorKind::OtherSet => "use files that were made for each other",
         ErrorKind::OtherKey => "use files made with one secret key",
         ErrorKind::Changed => "do not change the file during a run; load it again",
         ErrorKind::Damaged => "copy the file again, or make it again",

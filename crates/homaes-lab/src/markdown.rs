@@ -30,7 +30,7 @@ pub fn markdown(lab: &Lab, pictures: &[Picture], folder: Option<&str>) -> String
             last = text;
         }
         let title = plain(title);
-        out += &format!("\n{title}:\n\n![{title}]({folder}/{file})\n");
+        out += &format!("\n![{title}]({folder}/{file})\n");
     }
     out
 }

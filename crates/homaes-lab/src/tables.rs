@@ -3,7 +3,7 @@
 use crate::cells::{Cells, or_dash};
 use crate::document::{Lab, Machine, Run};
 use crate::units::{bytes, digits, grouped, short_seconds};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Section {
@@ -33,7 +33,7 @@ pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
             "One block: time of a message of one block. All: time of all blocks, the median of the repetitions; \
              spread is the longest time over the shortest. NTTs: time of a batch in transforms of the crate \
              tfhe-ntt (32768 points) that are measured in the same process. Noise left: bits between noise and \
-             failure. Failure: probability that the run decrypts wrongly. Security: bits, with rotations.",
+             failure. Security: bits, with rotations.",
             run_rows(lab),
         ),
         section(
@@ -43,10 +43,10 @@ pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
             key_rows(lab),
         ),
         section(
-            "Sizes and counts",
-            "Bytes of files, result bytes per message byte, and peak memory of a process that is client and \
-             server. Transforms and blind rotations are those of the evaluation.",
-            size_rows(lab),
+            "Memory and counts",
+            "Per byte: result bytes per message byte. Memory: the peak of a process that is client and server. \
+             Transforms and blind rotations are those of the evaluation. PARAMETERS.md has the sizes of files.",
+            count_rows(lab),
         ),
         section("Not measured", "", skipped_rows(lab)),
     ];
@@ -102,12 +102,8 @@ fn machine_rows(lab: &Lab) -> Cells {
 
 fn run_rows(lab: &Lab) -> Cells {
     let row = |run: &Run| {
-        let security = run.security.as_ref();
-        // a document may have the failure of one batch only
-        let batch = security.and_then(|security| security.log2_p_fail);
-        let any_batch = batch.map(|log| log + (run.batches.max(1) as f64).log2());
-        let failure = run.log2_p_fail.or(any_batch);
         let ntts = run.aes_over_reference_ntt;
+        let security = run.security.as_ref();
         let bits = security.and_then(|security| security.bits_with_rotations);
         vec![
             run.set.clone(),
@@ -121,14 +117,13 @@ fn run_rows(lab: &Lab) -> Cells {
             or_dash(ntts.map(|ntts| grouped(ntts.round() as u64))),
             or_dash(run.spread().map(|spread| format!("{spread:.2}"))),
             or_dash(run.capacity_bits.map(|bits| format!("{bits:.1}"))),
-            or_dash(failure.map(|log| format!("2^{log:.1}"))),
             match run.is_secure() {
                 true => or_dash(bits.map(|bits| format!("{bits:.1}"))),
                 false => "NOT SECURE".into(),
             },
         ]
     };
-    let head = "set|layout|AES|threads|blocks|one block|all|per block|NTTs|spread|noise left|failure|security";
+    let head = "set|layout|AES|threads|blocks|one block|all|per block|NTTs|spread|noise left|security";
     Cells::of(head, lab.runs.iter().map(row).collect())
 }
 
@@ -165,35 +160,32 @@ fn key_rows(lab: &Lab) -> Cells {
     Cells::of(head, runs.map(row).collect())
 }
 
-fn size_rows(lab: &Lab) -> Cells {
+fn count_rows(lab: &Lab) -> Cells {
     let row = |run: &Run| {
         vec![
             run.set.clone(),
             run.layout.clone(),
-            count(run.eval_key_bytes),
-            count(run.wrapped_key_bytes),
-            grouped(run.ciphertext_bytes),
             digits(run.ciphertext_bytes_per_byte),
             or_dash(run.peak_rss_bytes.map(bytes)),
             count(run.transforms),
             count(run.rotations),
         ]
     };
-    let head = "set|layout|evaluation key|wrapped key|results|per byte|memory|transforms|rotations";
+    let head = "set|layout|per byte|memory|transforms|rotations";
     Cells::of(head, best_runs(lab).into_iter().map(row).collect())
 }
 
-/// One row per reason, with the runs that were not made; runs that differ only in threads are merged.
+/// One row per reason, with the sets that have no run.
 fn skipped_rows(lab: &Lab) -> Cells {
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for skipped in &lab.skipped {
-        let run = skipped.run.rsplit_once(", ");
-        let run = run.map_or(&*skipped.run, |(run, _)| run);
-        let runs = reasons.entry(&skipped.reason).or_default();
-        if !runs.contains(&run) {
-            runs.push(run);
+        let set = skipped.run.split(' ').next().unwrap_or_default();
+        if lab.runs.iter().all(|run| run.set != set) {
+            reasons.entry(&skipped.reason).or_default().insert(set);
         }
     }
-    let row = |(reason, runs): (&str, Vec<&str>)| vec![reason.to_owned(), runs.join("; ")];
-    Cells::of("why|runs", reasons.into_iter().map(row).collect())
+    let row = |(reason, sets): (&str, BTreeSet<&str>)| {
+        vec![reason.to_owned(), Vec::from_iter(sets).join(", ")]
+    };
+    Cells::of("why|sets", reasons.into_iter().map(row).collect())
 }

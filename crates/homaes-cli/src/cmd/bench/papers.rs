@@ -8,7 +8,7 @@ use super::compare::lab;
 use crate::args::Papers;
 use crate::console::{self, Failure};
 use homaes_lab::baseline;
-use homaes_lab::papers::{ghs12, systems, tbcs23 as results};
+use homaes_lab::papers::{ghs12, systems};
 
 /// Prints each table under its name in docs/papers.md.
 pub(super) fn run(args: &Papers) -> Result<(), Failure> {
@@ -30,6 +30,5 @@ pub(super) fn run(args: &Papers) -> Result<(), Failure> {
     #[cfg(feature = "dghv")]
     table("clt14", &clt14::table(args)?.markdown());
     table("tbcs23-parameters", &tbcs23::parameters().markdown());
-    table("tbcs23-results", &results(&runs).markdown());
     console::print(&page)
 }
