@@ -18,7 +18,6 @@ impl Params {
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
         SetCard {
             name: set.name,
-            scheme: set.name.scheme(),
             paper: set.paper,
             purpose: set.purpose,
             security_bits_claimed: set.security_bits_claimed,
@@ -80,7 +79,7 @@ impl Params {
         let n = self.bridge_ring()?.n() as u32;
         let log2_sigma = SIGMA.log2() - self.descent_transform().modulus().log2();
         let what = "bridge key, under the key on the other side";
-        Some(lwe::published(what, n, log2_sigma, n))
+        Some(lwe::published(what, n, None, log2_sigma, n))
     }
 }
 

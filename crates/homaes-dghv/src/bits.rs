@@ -150,12 +150,6 @@ impl BitEval for Bits<'_> {
         items: Vec<S>,
         task: impl Fn(S) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let tasks = items.into_par_iter().with_max_len(1);
-        tasks
-            .map(|item| {
-                self.cancel.check()?;
-                task(item)
-            })
-            .collect()
+        self.cancel.each(items, task)
     }
 }

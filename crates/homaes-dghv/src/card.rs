@@ -21,8 +21,6 @@ pub(crate) fn card(params: &Params) -> SetCard {
         estimate: agcd::estimate(set.slots, set.rho, set.eta, set.gamma, set.theta),
     };
     SetCard {
-        name: set.name,
-        scheme: set.name.scheme(),
         paper: PAPER,
         purpose: set.purpose,
         security_bits_claimed: set.lambda,
@@ -33,14 +31,11 @@ pub(crate) fn card(params: &Params) -> SetCard {
         wrapped_key_bytes,
         ciphertext_bytes_per_batch: batch_bytes(params, 1),
         secret_key_bytes,
-        ring: None,
-        secret_weight: None,
-        sigma: None,
         log2_qp: Some(set.gamma as f64),
         published: vec![
             line("x0, z and σ of the evaluation key"),
             line("wrapped AES key"),
         ],
-        assumptions: Vec::new(),
+        ..SetCard::new(set.name)
     }
 }

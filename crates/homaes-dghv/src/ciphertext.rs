@@ -10,7 +10,8 @@ use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract
 use homaes_math::sample::Seed;
 use homaes_math::torus;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::{Owner, mismatch};
+use homaes_scheme::{Owner, debug_fields, mismatch};
+use num_bigint::{BigInt, BigUint};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
@@ -47,11 +48,6 @@ impl Ciphertext {
         self.noise
     }
 
-    /// The integer, lowest word first.
-    pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-
     /// CLT14 §3.3, Add.
     pub(crate) fn add(&mut self, other: &Self) {
         add_assign(&mut self.words, &other.words);
@@ -67,16 +63,6 @@ impl Ciphertext {
 }
 
 impl Product {
-    /// Level of the factors.
-    pub fn level(&self) -> usize {
-        self.level
-    }
-
-    /// The integer, lowest word first.
-    pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-
     pub(crate) fn add(&mut self, other: &Self) {
         add_assign(&mut self.words, &other.words);
         self.owner = self.owner.with(other.owner);
@@ -84,26 +70,8 @@ impl Product {
     }
 }
 
-impl core::fmt::Debug for Ciphertext {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Ciphertext")
-            .field("level", &self.level)
-            .field("noise", &self.noise)
-            .finish_non_exhaustive()
-    }
-}
-
-impl core::fmt::Debug for Product {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Product")
-            .field("level", &self.level)
-            .finish_non_exhaustive()
-    }
-}
-
-pub(crate) fn check_bits(params: &Params, bits: &[bool]) -> Result<()> {
-    Ok(mismatch::check_count("bits", bits.len(), params.slots())?)
-}
+debug_fields!(Ciphertext, level, noise);
+debug_fields!(Product, level);
 
 /// Decrypted bits, and the distance from a wrong decryption.
 #[derive(Debug)]
@@ -144,7 +112,7 @@ impl SecretKey {
     /// If there are more bits than slots.
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext> {
         let params = self.params();
-        check_bits(params, bits)?;
+        mismatch::check_count("bits", bits.len(), params.slots())?;
         let mut public = Seed::default();
         rng.fill_bytes(&mut public);
         let mut own = Zeroizing::new(Seed::default());
@@ -162,18 +130,13 @@ impl SecretKey {
         })
     }
 
-    fn check(&self, owner: Owner) -> Result<()> {
-        owner.check_set("ciphertext", self.params().id())?;
-        Ok(owner.check_key("ciphertext", self.id())?)
-    }
-
     /// Decrypts a ciphertext: (2c mod p_j) mod 2.
     ///
     /// # Errors
     /// [`Error::Noise`] if the noise exceeds a prime: another key, or too many operations. [`Error::Mismatch`] if the
     /// ciphertext is known to be of another set or key.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<Decrypted> {
-        self.check(c.owner)?;
+        c.owner.check("ciphertext", self.params.id(), self.id)?;
         let remainders = self.remainders(&c.words);
         let pairs = self.crt().primes().iter().zip(&remainders);
         self.decoded(
@@ -192,7 +155,7 @@ impl SecretKey {
     /// # Errors
     /// As [`decrypt`](Self::decrypt).
     pub fn decrypt_product(&self, p: &Product) -> Result<Decrypted> {
-        self.check(p.owner)?;
+        p.owner.check("ciphertext", self.params.id(), self.id)?;
         let reduced = Zeroizing::new(self.crt().modulus().reduce(&p.words));
         let remainders = self.crt().remainders_of_squares(&reduced);
         let pairs = self.crt().primes().iter().zip(&remainders);
@@ -234,47 +197,27 @@ impl SecretKey {
 
 /// (log2 |r|, M) of c = r + M(p - 1)/2 modulo p² with |r| < p/4, from 2c + M = 2r + Mp.
 fn split(p: &Prime, c: &[u64]) -> (f64, f64) {
-    let value = |words: &[u64]| {
-        words
-            .iter()
-            .rev()
-            .fold(0.0, |x, &w| x * 2f64.powi(64) + w as f64)
+    let value = |x: &BigUint| {
+        let digits = x.iter_u64_digits().rev();
+        digits.fold(0.0, |x, digit| x * 2f64.powi(64) + digit as f64)
     };
+    let [c, square, p] = [c, p.square(), p.words()].map(big);
+    // centred modulo p²
+    let negative = square - &c;
+    let (sign, size) = match negative < c {
+        true => (-1.0, negative),
+        false => (1.0, c),
+    };
+    let twice = size * 2u8;
     // 2c/p rounds to M
-    let reducer = homaes_math::integer::Reducer::new(p.words(), homaes_math::Backend::Portable);
-    let bits = 2 * 64 * p.words().len();
-    let inverse = reducer.power_over(bits);
-    let mut twice = vec![0; c.len() + 1];
-    set_bits(&mut twice, c, 1);
-    // c centred modulo p²: negative ones are p² - c
-    let mut negative = vec![0; c.len() + 1];
-    negative[..p.square().len()].copy_from_slice(p.square());
-    sub_assign(&mut negative, c);
-    let mut compared = negative.clone();
-    let below = sub_assign(&mut compared, c) == 1;
-    let size = if below { &negative } else { c };
-    let mut twice_size = vec![0; size.len() + 1];
-    set_bits(&mut twice_size, size, 1);
-    let product =
-        homaes_math::integer::product(&twice_size, &inverse, homaes_math::Backend::Portable);
-    let mut quotient = vec![0; 2];
-    let mut rounded = product;
-    add_assign(&mut rounded[bits / 64 - 1..], &[1 << 63]);
-    bits_from(&rounded, bits, &mut quotient);
+    let m = (&twice * 2u8 + &p) / (&p * 2u8);
     // (2c - Mp + M)/2, with M negligible
-    let mut multiple = vec![0; p.words().len() + 3];
-    homaes_math::natural::product(p.words(), &quotient, &mut multiple);
-    let mut rest = twice_size.clone();
-    rest.resize(multiple.len().max(rest.len()), 0);
-    let borrow = sub_assign(&mut rest, &multiple);
-    if borrow == 1 {
-        let mut negated = vec![0; rest.len()];
-        sub_assign(&mut negated, &rest);
-        rest = negated;
-    }
-    let sign = if below { -1.0 } else { 1.0 };
-    (
-        (value(&rest) / 2.0).max(0.5).log2(),
-        sign * value(&quotient),
-    )
+    let rest = BigInt::from(twice) - BigInt::from(&m * p);
+    let r = (value(rest.magnitude()) / 2.0).max(0.5);
+    (r.log2(), sign * value(&m))
+}
+
+pub(crate) fn big(words: &[u64]) -> BigUint {
+    let halves = words.iter().flat_map(|&w| [w as u32, (w >> 32) as u32]);
+    BigUint::new(halves.collect())
 }

@@ -14,16 +14,15 @@
 //! Limbs are bit-packed, 52 bits each.
 
 use crate::error::{Error, Result};
-use crate::eval::{EvalKey, Learnt, take_words};
+use crate::eval::{EvalKey, Learnt};
 use crate::eval_key::{EvalKeyFile, Part};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_math::natural::{bit_length, words_of};
-use homaes_math::sample::Seed;
 use homaes_scheme::bits::{self, BitScheme, BitSecret};
-use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{KeyRecords, Record, Records};
-use homaes_wire::{Contents, Header, Kind, Reader, Stored, WireError};
+use homaes_scheme::read::{self, SEED_BYTES, take_words};
+use homaes_scheme::{Check, KeyRecords, Record, Records};
+use homaes_wire::{Contents, Header, Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ impl SecretKey {
         let bytes = (primes + most) as u64;
         let body = Zeroizing::new(read::record::<_, Error>(&mut r, META, 0, bytes)?);
         r.finish()?;
-        let words = Zeroizing::new(take_words(&body)?);
+        let words = Zeroizing::new(take_words(&body));
         let (primes, q0) = words.split_at(primes / 8);
         let each = primes.len() / params.slots();
         let primes: Vec<_> = primes
@@ -69,44 +68,37 @@ impl EvalKey {
         part_lengths(params).fold(start, Contents::record)
     }
 
-    /// The seed, from the first record, of a file that has the right number of records.
-    fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Seed> {
-        read::check_set(params.id(), r)?;
-        read::check_length::<Error>(params.id(), r.header(), Self::contents(params))?;
-        Ok(read::seed(&read::record::<_, Error>(
-            r, META, 0, SEED_BYTES,
-        )?)?)
-    }
-
     /// Reads a key of `params` into memory.
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
-        let id = r.header().key_id();
-        let seed = Self::read_head(params, &mut r)?;
-        let mut learnt = Learnt::new(params);
-        let mut bodies = Vec::with_capacity(Part::count(params));
-        for (number, len) in part_lengths(params).enumerate() {
-            let body = read::record::<_, Error>(&mut r, NUMBERS, number as u64, len)?;
-            learnt.record(params, number, number as u64, &body)?;
-            bodies.push(body);
-        }
-        r.finish()?;
-        Ok(learnt.key(params, id, seed, KeyRecords::Memory(bodies)))
+    pub fn read<R: Read>(params: &Arc<Params>, r: Reader<R>) -> Result<Self> {
+        Self::load(params, r, KeyRecords::read)
     }
 
     /// As [`read`](Self::read), but leaves the numbers in the file until they are used, after they were all read once.
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn open(params: &Arc<Params>, mut r: Reader<File>) -> Result<Self> {
+    pub fn open(params: &Arc<Params>, r: Reader<File>) -> Result<Self> {
+        Self::load(params, r, KeyRecords::open)
+    }
+
+    fn load<R: Read>(
+        params: &Arc<Params>,
+        mut r: Reader<R>,
+        records: fn(Reader<R>, u16, &[u64], Check<'_, Error>) -> Result<KeyRecords>,
+    ) -> Result<Self> {
         let id = r.header().key_id();
-        let seed = Self::read_head(params, &mut r)?;
+        read::check_set(params.id(), &r)?;
+        read::check_length::<Error>(params.id(), r.header(), Self::contents(params))?;
+        let seed = read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?;
+        let seed = read::seed(&seed)?;
         let mut learnt = Learnt::new(params);
-        let check = |number, index, body: &[u8]| learnt.record(params, number, index, body);
-        let stored = Stored::of(r, NUMBERS, part_lengths(params), check)?;
-        Ok(learnt.key(params, id, seed, KeyRecords::File(stored)))
+        let lengths: Vec<u64> = part_lengths(params).collect();
+        let mut check = |number: usize, body: &[u8]| learnt.record(params, number, body);
+        let tiles = records(r, NUMBERS, &lengths, &mut check)?;
+        Ok(learnt.key(params, id, seed, tiles))
     }
 }
 

@@ -140,11 +140,10 @@ impl Converter {
         cancel: &Cancel,
     ) -> Result<Vec<Vec<u64>>> {
         let params = &self.params;
-        let items = products.into_par_iter().with_max_len(1).map(|product| {
-            cancel.check()?;
-            Ok(meter.time(Stage::Transform, || self.expand(&product)))
-        });
-        let mut items: Vec<Item> = items.collect::<Result<_>>()?;
+        let expand = |product: Vec<u64>| {
+            Ok::<_, Error>(meter.time(Stage::Transform, || self.expand(&product)))
+        };
+        let mut items = cancel.each(products, expand)?;
         let groups = params.row_groups();
         let first = 1 + params.slots();
         self.stream(

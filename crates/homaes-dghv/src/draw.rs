@@ -126,6 +126,7 @@ fn groups() -> &'static [Group] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ciphertext::big;
     use homaes_math::natural::bit_length;
     use num_bigint::BigUint;
     use rand_core::SeedableRng;
@@ -140,8 +141,7 @@ mod tests {
         let mut rng = ChaCha20Rng::from_seed([5; 32]);
         for _ in 0..200 {
             let n: Vec<u64> = (0..16).map(|_| rng.next_u64()).collect();
-            let bytes: Vec<u8> = n.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let value = BigUint::from_bytes_le(&bytes);
+            let value = big(&n);
             for group in groups() {
                 let divides = |p: &u64| &value % p == BigUint::from(0u8);
                 assert_eq!(group.divides(&n), group.primes.iter().any(divides));
@@ -162,8 +162,7 @@ mod tests {
                 assert_eq!(bit_length(&p), bits);
                 assert!(is_prime_number(&p));
                 // checked with another library: 2^(p-1) = 3^(p-1) = 1
-                let bytes: Vec<u8> = p.iter().flat_map(|word| word.to_le_bytes()).collect();
-                let p = BigUint::from_bytes_le(&bytes);
+                let p = big(&p);
                 let one = BigUint::from(1u8);
                 for base in [2u8, 3] {
                     assert_eq!(BigUint::from(base).modpow(&(&p - &one), &p), one);

@@ -3,21 +3,19 @@
 //! An element with residues t_j modulo p_j² is χ + v: χ of γ bits comes from a public seed, and the correction is
 //! v = (CRT(t) - χ mod π) + ξπ, where ξ of 128 bits hides π.
 
-use crate::keys::SecretKey;
+use crate::keys::{self, SecretKey};
 use crate::params::{HIDING_BITS, Params};
 use crate::prime::Secret;
 use homaes_math::natural::{add_assign, add_masked, add_products, sub_assign, truncate, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::BitSecret;
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
+use rand_core::Rng;
 use zeroize::Zeroizing;
 
 /// The `bits`-bit number of a seed and stream.
 pub(crate) fn uniform(seed: &Seed, stream: u64, bits: usize) -> Vec<u64> {
-    let mut rng = ChaCha20Rng::from_seed(*seed);
-    rng.set_stream(stream);
-    random_bits(&mut rng, bits)
+    random_bits(&mut keys::stream(seed, stream), bits)
 }
 
 pub(crate) fn random_bits(rng: &mut impl Rng, bits: usize) -> Vec<u64> {

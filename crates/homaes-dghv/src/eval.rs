@@ -12,8 +12,9 @@ use homaes_math::integer::Form;
 use homaes_math::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner};
-use homaes_wire::{Decoder, KeyId};
+use homaes_scheme::read::take_words;
+use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner, debug_fields};
+use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -43,25 +44,10 @@ impl Learnt {
     }
 
     /// Checks a record after the seed.
-    pub(crate) fn record(
-        &mut self,
-        params: &Params,
-        number: usize,
-        index: u64,
-        body: &[u8],
-    ) -> Result<()> {
-        if index != number as u64 {
-            return Err(FieldError::new("number", index, number as u64).into());
-        }
-        let part = Part::of(params, number);
-        if body.len() != part.bytes(params) {
-            return Err(
-                FieldError::new("length", body.len() as u64, part.bytes(params) as u64).into(),
-            );
-        }
-        match part {
+    pub(crate) fn record(&mut self, params: &Params, number: usize, body: &[u8]) -> Result<()> {
+        match Part::of(params, number) {
             Part::Modulus => {
-                let words = take_words(body)?;
+                let words = take_words(body);
                 let bits = homaes_math::natural::bit_length(&words);
                 let gamma = params.set().gamma;
                 if !(gamma - 1..=gamma).contains(&bits) {
@@ -93,17 +79,6 @@ impl Learnt {
     }
 }
 
-pub(crate) fn take_words(body: &[u8]) -> Result<Vec<u64>> {
-    let mut input = Decoder::new(body);
-    // final length at once: words may be secret, and growing would leave some behind
-    let mut words = vec![0; body.len() / 8];
-    for word in &mut words {
-        *word = input.u64("words")?;
-    }
-    input.finish("words")?;
-    Ok(words)
-}
-
 impl EvalKey {
     /// A new evaluation key of `secret`, in memory.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Result<Self> {
@@ -115,7 +90,7 @@ impl EvalKey {
         let mut bodies = Vec::with_capacity(Part::count(params));
         for number in 0..Part::count(params) {
             let body = file.part(number);
-            learnt.record(params, number, number as u64, &body)?;
+            learnt.record(params, number, &body)?;
             bodies.push(body);
         }
         Ok(learnt.key(params, secret.id(), seed, KeyRecords::Memory(bodies)))
@@ -186,7 +161,7 @@ impl EvalKey {
                 let mut buffer = Vec::new();
                 let body = self.tiles.body(1 + j, &mut buffer)?;
                 meter.read_bytes(body.len());
-                let correction = take_words(body)?;
+                let correction = take_words(body);
                 Ok((j, slot_element(params, &self.seed, j, &correction)))
             });
             let elements: Vec<(usize, Vec<u64>)> = elements.collect::<Result<_>>()?;
@@ -217,10 +192,4 @@ impl EvalKey {
     }
 }
 
-impl core::fmt::Debug for EvalKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(EvalKey, id);

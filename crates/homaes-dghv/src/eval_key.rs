@@ -20,7 +20,8 @@ use homaes_math::natural::{add_assign, bits_from, sub_assign, truncate, words_of
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::file::{error_seed, stream_seed};
-use homaes_wire::{Encoder, pack_bits};
+use homaes_scheme::read::put_words;
+use homaes_wire::pack_bits;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use rayon::prelude::*;
@@ -95,11 +96,6 @@ pub(crate) fn correction_bytes(params: &Params) -> usize {
 pub(crate) fn terms_of(params: &Params, number: usize) -> core::ops::Range<usize> {
     let first = number * params.block();
     first..(first + params.block()).min(params.terms())
-}
-
-pub(crate) fn bytes_of_words(words: &[u64]) -> Vec<u8> {
-    let out = Encoder::with_capacity(8 * words.len());
-    words.iter().fold(out, |out, &word| out.u64(word)).finish()
 }
 
 /// Packs limbs, eight lanes at a time.
@@ -180,7 +176,7 @@ impl<'s> EvalKeyFile<'s> {
             Part::Modulus => {
                 let mut words = self.secret.x0().to_vec();
                 words.resize(params.words(), 0);
-                bytes_of_words(&words)
+                put_words(&words)
             }
             Part::Slot(j) => {
                 let stream = SLOT_STREAM + j as u64;
@@ -191,7 +187,7 @@ impl<'s> EvalKeyFile<'s> {
                     (&self.seed, stream),
                     unit,
                 );
-                bytes_of_words(&correction)
+                put_words(&correction)
             }
             Part::Rows(group) => self.rows(group),
             Part::Block(number) => self.block(number),

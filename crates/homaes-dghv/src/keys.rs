@@ -14,12 +14,13 @@ use crypto_primes::{Flavor, random_prime};
 use homaes_math::integer::product;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
+use homaes_scheme::{FieldError, debug_fields};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
 use std::sync::Arc;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 const FACTOR_BITS: usize = 1024;
 /// Primes per thread between two calls of `tick`.
@@ -36,7 +37,8 @@ pub struct SecretKey {
     x0: Vec<u64>,
 }
 
-fn stream(seed: &Seed, stream: u64) -> ChaCha20Rng {
+/// The random numbers of a seed and stream.
+pub(crate) fn stream(seed: &Seed, stream: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::from_seed(*seed);
     rng.set_stream(stream);
     rng
@@ -159,8 +161,7 @@ impl SecretKey {
         let bits = bit_length(&x0);
         let gamma = params.set().gamma;
         if !(gamma - 1..=gamma).contains(&bits) {
-            let error = homaes_scheme::FieldError::new("bits of x0", bits as u64, gamma as u64);
-            return Err(error.into());
+            return Err(FieldError::new("bits of x0", bits as u64, gamma as u64).into());
         }
         Ok(Self {
             params: params.clone(),
@@ -188,16 +189,4 @@ impl SecretKey {
     }
 }
 
-impl Drop for SecretKey {
-    fn drop(&mut self) {
-        self.q0.zeroize();
-    }
-}
-
-impl core::fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("SecretKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SecretKey, id);

@@ -4,19 +4,18 @@
 //! 2^β. The leftover hash lemma demands τβ ≥ γ + 2λ. Table 1 has one column for τ and Θ, but τ = Θ would need β = 2000,
 //! and b_i·r_i would fill a prime. Here β is as large as the noise of a conversion allows, and τ follows.
 
-use crate::ciphertext::{Ciphertext, check_bits};
+use crate::ciphertext::Ciphertext;
 use crate::element::{compressed, expand, half_prime, random_bits};
 use crate::error::Result;
-use crate::keys::SecretKey;
+use crate::keys::{self, SecretKey};
 use crate::params::Params;
 use homaes_math::integer::Reducer;
 use homaes_math::natural::{add_assign, add_products, words_of};
 use homaes_math::sample::Seed;
-use homaes_scheme::Owner;
 use homaes_scheme::bits::{BitScheme, BitSecret};
+use homaes_scheme::{Owner, mismatch};
 use homaes_wire::KeyId;
-use rand_chacha::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::CryptoRng;
 use rayon::prelude::*;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -64,8 +63,7 @@ impl PublicKey {
         let mut errors = Zeroizing::new(Seed::default());
         rng.fill_bytes(errors.as_mut());
         let element = |stream: u64, bit: &(dyn Fn(usize) -> u64 + Sync)| {
-            let mut rng = ChaCha20Rng::from_seed(*errors);
-            rng.set_stream(stream);
+            let mut rng = keys::stream(&errors, stream);
             let message = |j: usize| half_prime(secret, j, bit(j));
             compressed(secret, &mut rng, (&seed, stream), message).to_vec()
         };
@@ -83,23 +81,13 @@ impl PublicKey {
         })
     }
 
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// Name of the secret key.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
-
     /// Encrypts one bit per slot; missing bits are `false`.
     ///
     /// # Errors
     /// If there are more bits than slots.
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext> {
         let params = &self.params;
-        check_bits(params, bits)?;
+        mismatch::check_count("bits", bits.len(), params.slots())?;
         let beta = params.factor_bits();
         let factors: Vec<_> = self
             .zeros

@@ -3,13 +3,13 @@
 
 use crate::card::card;
 use crate::element::{compressed, expand, half_prime};
-use crate::eval::take_words;
-use crate::eval_key::{bytes_of_words, correction_bytes};
+use crate::eval_key::correction_bytes;
 use crate::{Bits, Ciphertext, EvalKey, EvalKeyFile, Meter, Params, Result, SecretKey, sets};
 use homaes_aes::KeySize;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{BitEvalKey, BitScheme, BitSecret, SboxDepth};
+use homaes_scheme::read::{put_words, take_words};
 use homaes_scheme::traits::{self, Input, SchemeEntry};
 use homaes_scheme::{
     Cancel, FieldError, NoiseTerms, Owner, ParamsError, Quality, Reading, Records, ReferenceOp,
@@ -115,7 +115,7 @@ impl BitScheme for Params {
         r_log2: f64,
         input: &mut Decoder<'_>,
     ) -> Result<Ciphertext> {
-        let mut words = take_words(input.bytes("ciphertext", 8 * self.words())?)?;
+        let mut words = take_words(input.bytes("ciphertext", 8 * self.words())?);
         let (bits, most) = (bit_length(&words) as u64, self.set().gamma as u64);
         if bits > most {
             return Err(FieldError::new("bits of a ciphertext", bits, most).into());
@@ -139,7 +139,7 @@ impl BitScheme for Params {
         Ok(Ciphertext {
             owner,
             level,
-            words: expand(self, seed, number as u64, &take_words(body)?),
+            words: expand(self, seed, number as u64, &take_words(body)),
             noise: self.fresh(),
         })
     }
@@ -216,7 +216,7 @@ impl BitSecret for SecretKey {
         (seed, number): (&Seed, usize),
         rng: &mut ChaCha20Rng,
     ) -> Vec<u8> {
-        bytes_of_words(&compressed(self, rng, (seed, number as u64), |j| {
+        put_words(&compressed(self, rng, (seed, number as u64), |j| {
             half_prime(self, j, u64::from(bit))
         }))
     }
@@ -255,6 +255,6 @@ impl BitEvalKey for EvalKey {
     fn pack(&self, c: &Ciphertext) -> Vec<u8> {
         let mut words = self.reduced(&c.words);
         words.resize(self.params.words(), 0);
-        bytes_of_words(&words)
+        put_words(&words)
     }
 }

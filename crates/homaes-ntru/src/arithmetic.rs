@@ -2,20 +2,28 @@
 
 use crate::error::{ParamsError, Result};
 use crate::sets::ParamSet;
-use homaes_math::Ring;
-use homaes_rns::Meter;
+use homaes_math::{Modulus, Ring};
+use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::{Meter, Poly, SecretPoly};
 use homaes_scheme::Cancel;
 use homaes_wire::{Decoder, Encoder};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
-/// The power of the secret f under which an element decrypts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPower {
-    /// f: ciphertexts.
-    One,
-    /// f²: products.
-    Two,
+/// f and h modulo all primes of the arithmetic, stored and canonical; f is zeroized on drop.
+pub struct Secret {
+    /// f.
+    pub f: SecretPoly,
+    /// h.
+    pub h: Poly,
+}
+
+/// Adds x·y to `out`, canonical.
+pub(crate) fn add_product(m: &Modulus, [x, y]: [&[u64]; 2], out: &mut [u64]) {
+    let factors = lots(x).iter().zip(lots(y));
+    for (out, (x, y)) in lots_mut(out).iter_mut().zip(factors) {
+        secret::add_product(m, [x, y], out);
+    }
 }
 
 /// Products relinearised together, so that they share each load of the key.
@@ -48,10 +56,6 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     type Product: Clone + Send + Sync;
     /// A polynomial ζ_j of the evaluation key.
     type KeyPart: Send + Sync;
-    /// f and h, zeroized on drop.
-    type Secret: Send + Sync;
-    /// h.
-    type Public: Clone + Send + Sync;
 
     /// The arithmetic of a set.
     ///
@@ -114,36 +118,29 @@ pub trait Arithmetic: Sized + Send + Sync + 'static {
     ) -> Result<Vec<Self::Element>>;
 
     /// f = 2f' + 1 and h = 2g/f; `None` if f is not invertible.
-    fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Self::Secret>;
-    /// h.
-    fn public(secret: &Self::Secret) -> &Self::Public;
+    fn secret(&self, f_prime: &[i64], g: &[i64]) -> Option<Secret>;
     /// `h s + noise` modulo q_ℓ, or modulo a multiple that is then divided away; parities are kept.
-    fn encrypt(&self, h: &Self::Public, level: usize, s: &[i64], noise: &[i64]) -> Self::Element;
+    fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Self::Element;
     /// Bits that [`encrypt`](Self::encrypt) divides away.
     fn encryption_drop(&self) -> f64;
-    /// Parities of the centred coefficients of f·c or f²·c, and the largest coefficient over q_ℓ, in units of 2^-63.
+    /// Parities of the centred coefficients of f·c, or of f²·c for `power` 2, and the largest coefficient over q_ℓ, in
+    /// units of 2^-63.
     fn parities(
         &self,
-        secret: &Self::Secret,
+        secret: &Secret,
         level: usize,
-        power: KeyPower,
+        power: usize,
         c: &Self::Element,
     ) -> (Zeroizing<Vec<u64>>, u64);
-    /// The centred coefficients of f·c or f²·c, as far as they are below 2^125.
-    fn noise(
-        &self,
-        secret: &Self::Secret,
-        level: usize,
-        power: KeyPower,
-        c: &Self::Element,
-    ) -> Zeroizing<Vec<f64>>;
+    /// The centred coefficients of f·c, as far as they are below 2^125.
+    fn noise(&self, secret: &Secret, level: usize, c: &Self::Element) -> Zeroizing<Vec<f64>>;
     /// A product as an element, for decryption.
     fn of_product(&self, level: usize, product: &Self::Product) -> Self::Element;
 
     /// Polynomials of the evaluation key.
     fn key_parts(&self) -> usize;
     /// Polynomial `number` as in the file: `h s + noise + P G f` for element `number`, G, of the gadget.
-    fn key_part(&self, secret: &Self::Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8>;
+    fn key_part(&self, secret: &Secret, number: usize, s: &[i64], noise: &[i64]) -> Vec<u8>;
     /// Bytes of a polynomial of the evaluation key.
     fn key_part_bytes(&self) -> u64;
     /// Reads polynomial `number` from the file.

@@ -4,7 +4,7 @@
 //! modulus if that divides the higher one, which is free and keeps the noise (DHS14 §4); otherwise it is switched.
 
 use crate::arithmetic::Arithmetic;
-use crate::ciphertext::{Ciphertext, Product, public};
+use crate::ciphertext::{Ciphertext, Encrypted, Product, public, sum};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::params::Params;
@@ -13,7 +13,6 @@ use homaes_aes::{BitEval, EvalError};
 use homaes_rns::Meter;
 use homaes_scheme::bits::BitScheme;
 use homaes_scheme::{Cancel, Owner};
-use rayon::prelude::*;
 
 /// Bits under one evaluation key.
 pub struct Bits<'k, A: Arithmetic> {
@@ -54,11 +53,10 @@ impl<'k, A: Arithmetic> Bits<'k, A> {
             None => c.noise,
             Some(drop) => c.noise.switched(drop, self.params().noise()),
         };
-        let element = arithmetic.lower(self.meter, c.level, level, &c.element);
-        Ciphertext {
+        Encrypted {
             owner: c.owner,
             level,
-            element,
+            element: arithmetic.lower(self.meter, c.level, level, &c.element),
             noise,
         }
     }
@@ -77,11 +75,11 @@ impl<'k, A: Arithmetic> Bits<'k, A> {
         let drop = arithmetic.log2_drop(level);
         let made = |p: &Product<A>| (p.owner, p.noise.plus(added).switched(drop, model));
         let figures: Vec<_> = products.iter().map(made).collect();
-        let products = products.into_iter().map(|p| p.product).collect();
+        let products = products.into_iter().map(|p| p.element).collect();
         let parts = &self.key.parts;
         let elements = arithmetic.relinearize(self.meter, parts, level, products, &self.cancel)?;
         let pairs = elements.into_iter().zip(figures);
-        let bits = pairs.map(|(element, (owner, noise))| Ciphertext {
+        let bits = pairs.map(|(element, (owner, noise))| Encrypted {
             owner,
             level: level - 1,
             element,
@@ -108,9 +106,9 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
     fn xor(&self, a: &Ciphertext<A>, b: &Ciphertext<A>) -> Ciphertext<A> {
         let params = self.params();
         match a.level.cmp(&b.level) {
-            Ordering::Equal => a.plus(params, b),
-            Ordering::Less => a.plus(params, &self.lowered(b, a.level)),
-            Ordering::Greater => self.lowered(a, b.level).plus(params, b),
+            Ordering::Equal => sum(params, a, b),
+            Ordering::Less => sum(params, a, &self.lowered(b, a.level)),
+            Ordering::Greater => sum(params, &self.lowered(a, b.level), b),
         }
     }
 
@@ -125,10 +123,10 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
         });
         let (x, y) = (x.as_ref().unwrap_or(a), y.as_ref().unwrap_or(b));
         let arithmetic = self.arithmetic();
-        Ok(Product {
+        Ok(Encrypted {
             owner: a.owner.with(b.owner),
             level,
-            product: arithmetic.multiply(self.meter, level, &x.element, &y.element),
+            element: arithmetic.multiply(self.meter, level, &x.element, &y.element),
             noise: x.noise.times(y.noise),
         })
     }
@@ -136,7 +134,7 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
     fn xor_product(&self, mut a: Product<A>, b: &Product<A>) -> Product<A> {
         assert_eq!(a.level, b.level, "products of one depth are at one level");
         let arithmetic = self.arithmetic();
-        a.product = arithmetic.sum_of_products(a.level, &a.product, &b.product);
+        a.element = arithmetic.sum_of_products(a.level, &a.element, &b.element);
         a.owner = a.owner.with(b.owner);
         a.noise = a.noise.plus(b.noise);
         a
@@ -148,17 +146,17 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
             products.iter().all(|p| p.level == level),
             "products of one depth are at one level"
         );
-        let sources: Vec<&A::Product> = products.iter().map(|p| &p.product).collect();
+        let sources: Vec<&A::Product> = products.iter().map(|p| &p.element).collect();
         let sums = self.arithmetic().sums(self.meter, level, &sources, rows);
         let pairs = sums.into_iter().zip(rows);
-        let sum = |(product, row): (A::Product, &Vec<u16>)| {
+        let sum = |(element, row): (A::Product, &Vec<u16>)| {
             let own = || row.iter().map(|&i| products[usize::from(i)]);
             let noise = own().map(|p| p.noise).reduce(|a, b| a.plus(b));
             let owner = own().map(|p| p.owner).reduce(Owner::with);
-            Product {
+            Encrypted {
                 owner: owner.expect("a row names a product"),
                 level,
-                product,
+                element,
                 noise: noise.expect("a row names a product"),
             }
         };
@@ -179,12 +177,6 @@ impl<A: Arithmetic> BitEval for Bits<'_, A> {
         items: Vec<S>,
         task: impl Fn(S) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let tasks = items.into_par_iter().with_max_len(1);
-        tasks
-            .map(|item| {
-                self.cancel.check()?;
-                task(item)
-            })
-            .collect()
+        self.cancel.each(items, task)
     }
 }

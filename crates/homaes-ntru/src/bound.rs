@@ -5,7 +5,7 @@
 
 use crate::arithmetic::Arithmetic;
 use crate::keys::PEAK;
-use crate::noise::MOST_PUBLIC;
+use crate::noise::{MOST_PUBLIC, factors};
 use crate::params::Params;
 use homaes_rns::noise::{ReducedBits, SwitchedBits, descents};
 
@@ -27,10 +27,8 @@ pub fn settles<A: Arithmetic>(params: &Params<A>, bits: f64) -> bool {
     // as in homaes_bgv::noise::runaway: every embedding carries the most that the good event allows
     let (carried, fresh) = carried(params, 0.0, bits + 1.0);
     carried.is_some_and(|carried| {
-        let (n, m) = (params.ring().n() as f64, params.ring().m());
-        let primes = [3, 5, 17, 257].into_iter();
-        let own = primes.filter(|&r| m.is_multiple_of(r));
-        let dual: f64 = own.map(|r| 2.0 / r as f64).product();
+        let n = params.ring().n() as f64;
+        let dual: f64 = factors(params.ring()).map(|r| 2.0 / r as f64).product();
         let model = params.noise();
         let fresh = (n * (fresh + MOST_PUBLIC * PEAK)).sqrt() * TAIL;
         let coefficient = (dual * model.rho_log2.exp2() * (n * carried + fresh)).log2();

@@ -30,11 +30,8 @@ pub(crate) fn card<A: Arithmetic>(params: &Params<A>) -> SetCard {
         estimate: ntru::estimate(n as u32, modulus_bits),
     };
     SetCard {
-        name: set.name,
-        scheme: set.name.scheme(),
         paper: PAPER,
         purpose: set.purpose,
-        security_bits_claimed: None,
         log2_p_fail: LOG2_P_FAIL,
         slots,
         blocks_per_batch: slots,
@@ -43,13 +40,12 @@ pub(crate) fn card<A: Arithmetic>(params: &Params<A>) -> SetCard {
         ciphertext_bytes_per_batch: batch_bytes(params, 1),
         secret_key_bytes,
         ring: Some(Ring { m: set.m, n }),
-        secret_weight: None,
         sigma: Some(SIGMA),
         log2_qp: Some(log2_qp),
         published: vec![
             line("relinearisation key", log2_qp),
             line("wrapped AES key", params.log2_modulus(params.top_level())),
         ],
-        assumptions: Vec::new(),
+        ..SetCard::new(set.name)
     }
 }

@@ -1,67 +1,37 @@
 //! Ciphertexts and products; encryption and decryption.
 
-use crate::arithmetic::{Arithmetic, KeyPower};
+use crate::arithmetic::Arithmetic;
 use crate::error::{Error, Result};
 use crate::keys::{PublicKey, SecretKey, masked};
 use crate::noise::Noise;
 use crate::params::Params;
 use homaes_math::torus;
+use homaes_rns::Poly;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::{Owner, mismatch, signs};
+use homaes_scheme::{Owner, debug_fields, mismatch, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-/// One bit per slot, encrypted under f.
-pub struct Ciphertext<A: Arithmetic> {
+/// An element with the bit of every slot, and its noise by the model.
+#[derive(Clone)]
+pub struct Encrypted<E> {
     pub(crate) owner: Owner,
     pub(crate) level: usize,
-    pub(crate) element: A::Element,
+    pub(crate) element: E,
     pub(crate) noise: Noise,
 }
+
+/// One bit per slot, encrypted under f.
+pub type Ciphertext<A> = Encrypted<<A as Arithmetic>::Element>;
 
 /// A sum of products of ciphertexts, encrypted under f². Relinearisation turns it into a [`Ciphertext`].
-pub struct Product<A: Arithmetic> {
-    pub(crate) owner: Owner,
-    pub(crate) level: usize,
-    pub(crate) product: A::Product,
-    pub(crate) noise: Noise,
-}
+pub type Product<A> = Encrypted<<A as Arithmetic>::Product>;
 
-// a derived `Clone` would demand `A: Clone`
-impl<A: Arithmetic> Clone for Ciphertext<A> {
-    fn clone(&self) -> Self {
-        Self {
-            element: self.element.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<A: Arithmetic> Clone for Product<A> {
-    fn clone(&self) -> Self {
-        Self {
-            product: self.product.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<A: Arithmetic> Ciphertext<A> {
+impl<E> Encrypted<E> {
     /// One more than the multiplications left.
     pub fn level(&self) -> usize {
         self.level
-    }
-
-    pub(crate) fn plus(&self, params: &Params<A>, other: &Self) -> Self {
-        Self {
-            owner: self.owner.with(other.owner),
-            level: self.level,
-            element: params
-                .arithmetic()
-                .sum(self.level, &self.element, &other.element),
-            noise: self.noise.plus(other.noise),
-        }
     }
 
     /// Noise by the model.
@@ -70,18 +40,25 @@ impl<A: Arithmetic> Ciphertext<A> {
     }
 
     /// Bits between the standard deviation of a coefficient of the noise and half the modulus.
-    pub fn capacity_bits(&self, params: &Params<A>) -> f64 {
+    pub fn capacity_bits<A: Arithmetic>(&self, params: &Params<A>) -> f64 {
         let modulus = params.log2_modulus(self.level);
         params.noise().capacity_bits(self.noise, modulus)
     }
 }
 
-impl<A: Arithmetic> core::fmt::Debug for Ciphertext<A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Ciphertext")
-            .field("level", &self.level)
-            .field("noise", &self.noise)
-            .finish_non_exhaustive()
+debug_fields!(Encrypted<E> where E: Sized, level, noise);
+
+/// The sum of two ciphertexts of one level.
+pub(crate) fn sum<A: Arithmetic>(
+    params: &Params<A>,
+    a: &Ciphertext<A>,
+    b: &Ciphertext<A>,
+) -> Ciphertext<A> {
+    Encrypted {
+        owner: a.owner.with(b.owner),
+        level: a.level,
+        element: params.arithmetic().sum(a.level, &a.element, &b.element),
+        noise: a.noise.plus(b.noise),
     }
 }
 
@@ -113,7 +90,7 @@ pub(crate) fn public<A: Arithmetic>(
     let mut coefficients = plaintext(params, bits)?;
     let bytes: Vec<u8> = bits.iter().map(|&bit| u8::from(bit)).collect();
     signs::randomize_signs(&bytes, &mut coefficients);
-    Ok(Ciphertext {
+    Ok(Encrypted {
         owner: Owner::new(params.id(), None),
         level,
         element: params.arithmetic().small(level, &coefficients),
@@ -147,7 +124,7 @@ impl<A: Arithmetic> PublicKey<A> {
 fn encrypt<A: Arithmetic>(
     params: &Params<A>,
     id: KeyId,
-    h: &A::Public,
+    h: &Poly,
     bits: &[bool],
     rng: &mut impl CryptoRng,
 ) -> Result<Ciphertext<A>> {
@@ -156,7 +133,7 @@ fn encrypt<A: Arithmetic>(
     let element = masked(params.ring(), &message, rng, |s, noise| {
         arithmetic.encrypt(h, level, s, noise)
     });
-    Ok(Ciphertext {
+    Ok(Encrypted {
         owner: Owner::new(params.id(), Some(id)),
         level,
         element,
@@ -171,7 +148,7 @@ impl<A: Arithmetic> SecretKey<A> {
         message: &[i64],
         rng: &mut impl CryptoRng,
     ) -> A::Element {
-        let (arithmetic, h) = (self.params().arithmetic(), A::public(self.secret()));
+        let (arithmetic, h) = (self.params().arithmetic(), &self.secret.h);
         masked(arithmetic.ring(), message, rng, |s, noise| {
             arithmetic.encrypt(h, level, s, noise)
         })
@@ -182,13 +159,7 @@ impl<A: Arithmetic> SecretKey<A> {
     /// # Errors
     /// If there are more bits than slots.
     pub fn encrypt(&self, bits: &[bool], rng: &mut impl CryptoRng) -> Result<Ciphertext<A>> {
-        encrypt(
-            self.params(),
-            self.id(),
-            A::public(self.secret()),
-            bits,
-            rng,
-        )
+        encrypt(&self.params, self.id, &self.secret.h, bits, rng)
     }
 
     /// The bit of every slot as a byte 0 or 1, and log2 of (half the modulus) / (largest coefficient of the noise).
@@ -197,8 +168,8 @@ impl<A: Arithmetic> SecretKey<A> {
     /// [`Error::NotBits`] if a slot is not a bit: another key, or too much noise. [`Error::Mismatch`] if the ciphertext
     /// is known to be of another set or key.
     pub fn decrypt(&self, c: &Ciphertext<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
-        self.check(c.owner)?;
-        self.bits_and_margin(c.level, KeyPower::One, &c.element)
+        c.owner.check("ciphertext", self.params.id(), self.id)?;
+        self.bits_and_margin(c.level, 1, &c.element)
     }
 
     /// [`SecretKey::decrypt`] of a product, under f².
@@ -206,25 +177,20 @@ impl<A: Arithmetic> SecretKey<A> {
     /// # Errors
     /// As [`decrypt`](Self::decrypt).
     pub fn decrypt_product(&self, p: &Product<A>) -> Result<(Zeroizing<Vec<u8>>, f64)> {
-        self.check(p.owner)?;
-        let element = self.params().arithmetic().of_product(p.level, &p.product);
-        self.bits_and_margin(p.level, KeyPower::Two, &element)
-    }
-
-    fn check(&self, owner: Owner) -> Result<()> {
-        owner.check_set("ciphertext", self.params().id())?;
-        Ok(owner.check_key("ciphertext", self.id())?)
+        p.owner.check("ciphertext", self.params.id(), self.id)?;
+        let element = self.params.arithmetic().of_product(p.level, &p.element);
+        self.bits_and_margin(p.level, 2, &element)
     }
 
     #[inline(never)]
     fn bits_and_margin(
         &self,
         level: usize,
-        power: KeyPower,
+        power: usize,
         c: &A::Element,
     ) -> Result<(Zeroizing<Vec<u8>>, f64)> {
         let params = self.params();
-        let (parities, largest) = params.arithmetic().parities(self.secret(), level, power, c);
+        let (parities, largest) = params.arithmetic().parities(&self.secret, level, power, c);
         let bytes = params.slots().decode(&parities);
         let bytes = Zeroizing::new(bytes.map_err(|_| Error::NotBits)?);
         // over all slots, so that a wrong one is not revealed
@@ -238,9 +204,7 @@ impl<A: Arithmetic> SecretKey<A> {
     /// Measures the noise: log2 of its root mean square over the embeddings.
     pub fn measure_noise(&self, c: &Ciphertext<A>) -> f64 {
         let params = self.params();
-        let noise = params
-            .arithmetic()
-            .noise(self.secret(), c.level, KeyPower::One, &c.element);
+        let noise = params.arithmetic().noise(&self.secret, c.level, &c.element);
         let squares = homaes_math::embed::squared_magnitudes(params.ring(), &noise);
         0.5 * (squares.iter().sum::<f64>() / squares.len() as f64).log2()
     }

@@ -4,13 +4,16 @@
 //! ζ_j = h s_j + 2e_j + P G_j f for the elements G_j of a gadget, with one f for all levels (§4): a level reads ζ_j
 //! modulo its own primes.
 
-use crate::arithmetic::Arithmetic;
+use crate::arithmetic::{Arithmetic, Secret};
 use crate::error::{Error, Result};
+use crate::noise::factors;
 use crate::params::Params;
 use homaes_math::Ring;
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
+use homaes_rns::Poly;
 use homaes_scheme::bits::{BitScheme, BitSecret};
+use homaes_scheme::debug_fields;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Decoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -43,9 +46,11 @@ fn accepts(ring: &Ring, f_prime: &[i64], g: &[i64]) -> bool {
 
 /// The coefficients of 2f' + 1. In the normal basis, 1 is ± the sum of all basis elements.
 pub(crate) fn f_of(ring: &Ring, f_prime: &[i64]) -> Vec<i64> {
-    let primes = [3, 5, 17, 257].into_iter();
-    let primes = primes.filter(|&r| ring.m().is_multiple_of(r)).count();
-    let one = if primes.is_multiple_of(2) { 1 } else { -1 };
+    let one = if factors(ring).count().is_multiple_of(2) {
+        1
+    } else {
+        -1
+    };
     f_prime.iter().map(|&c| 2 * c + one).collect()
 }
 
@@ -55,7 +60,7 @@ pub struct SecretKey<A: Arithmetic> {
     pub(crate) id: KeyId,
     pub(crate) f_prime: Vec<i64>,
     pub(crate) g: Vec<i64>,
-    secret: A::Secret,
+    pub(crate) secret: Secret,
 }
 
 impl<A: Arithmetic> SecretKey<A> {
@@ -98,16 +103,12 @@ impl<A: Arithmetic> SecretKey<A> {
         })
     }
 
-    pub(crate) fn secret(&self) -> &A::Secret {
-        &self.secret
-    }
-
     /// The public key.
     pub fn public(&self) -> PublicKey<A> {
         PublicKey {
             params: self.params.clone(),
             id: self.id,
-            h: A::public(&self.secret).clone(),
+            h: self.secret.h.clone(),
         }
     }
 }
@@ -132,19 +133,7 @@ pub(crate) fn masked<R: CryptoRng, T>(
 pub struct PublicKey<A: Arithmetic> {
     pub(crate) params: Arc<Params<A>>,
     pub(crate) id: KeyId,
-    pub(crate) h: A::Public,
-}
-
-impl<A: Arithmetic> PublicKey<A> {
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params<A>> {
-        &self.params
-    }
-
-    /// Name of the secret key.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
+    pub(crate) h: Poly,
 }
 
 impl<A: Arithmetic> Drop for SecretKey<A> {
@@ -154,13 +143,7 @@ impl<A: Arithmetic> Drop for SecretKey<A> {
     }
 }
 
-impl<A: Arithmetic> core::fmt::Debug for SecretKey<A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("SecretKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SecretKey<A> where A: Arithmetic, id);
 
 /// The server's public key for evaluation.
 pub struct EvalKey<A: Arithmetic> {
@@ -188,13 +171,7 @@ impl<A: Arithmetic> EvalKey<A> {
     }
 }
 
-impl<A: Arithmetic> core::fmt::Debug for EvalKey<A> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(EvalKey<A> where A: Arithmetic, id);
 
 /// The file of an evaluation key, generated polynomial by polynomial.
 pub struct EvalKeyFile<'s, A: Arithmetic> {

@@ -79,9 +79,9 @@ mod rns;
 mod scheme;
 pub mod sets;
 
-pub use arithmetic::{Arithmetic, KeyPower};
+pub use arithmetic::{Arithmetic, Secret};
 pub use bits::Bits;
-pub use ciphertext::{Ciphertext, Product};
+pub use ciphertext::{Ciphertext, Encrypted, Product};
 pub use error::{Error, ParamsError, Result};
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use params::Params;

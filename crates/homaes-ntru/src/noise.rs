@@ -54,6 +54,12 @@ impl Noise {
     }
 }
 
+/// The prime factors of m.
+pub(crate) fn factors(ring: &Ring) -> impl Iterator<Item = u64> {
+    let all = [3, 5, 17, 257].into_iter();
+    all.filter(|&r| ring.m().is_multiple_of(r))
+}
+
 /// Noise of the operations in a ring.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
@@ -68,8 +74,7 @@ impl NoiseModel {
     pub(crate) fn new(ring: &Ring) -> Self {
         let n = ring.n() as f64;
         // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding
-        let primes = [3, 5, 17, 257].into_iter();
-        let primes = primes.filter(|&r| ring.m().is_multiple_of(r)).count();
+        let primes = factors(ring).count();
         Self {
             n,
             rho_log2: 0.5 * (n / 3.0 * (4.0 * n + 1.0)).log2(),

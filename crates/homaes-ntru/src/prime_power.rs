@@ -13,7 +13,7 @@
 mod crt;
 mod wide;
 
-use crate::arithmetic::{Arithmetic, KeyPower, in_lots};
+use crate::arithmetic::{Arithmetic, Secret, add_product, in_lots};
 use crate::error::{ParamsError, Result};
 use crate::keys::f_of;
 use crate::rns::quotient;
@@ -23,7 +23,6 @@ use homaes_math::natural::inverse_of_word;
 use homaes_math::prime::largest_primes;
 use homaes_math::{Ring, Words, kernel};
 use homaes_rns::grouped::{Shape, inner_products};
-use homaes_rns::secret::{self, lots, lots_mut};
 use homaes_rns::{Meter, Poly, RnsContext, SecretPoly, Stage, transposed};
 use homaes_scheme::{Cancel, FieldError};
 use homaes_wire::{Decoder, Encoder, packed_len};
@@ -41,12 +40,6 @@ const EACH: f64 = 45.99;
 const GROUP: usize = 4;
 /// log2 of the number of products that are summed before relinearisation.
 const SUMS_BITS: f64 = 10.0;
-
-/// f and h modulo all auxiliary primes, stored and canonical.
-pub struct Secret {
-    f: SecretPoly,
-    h: Poly,
-}
 
 /// Arithmetic modulo powers of a prime.
 pub struct PrimePower {
@@ -146,11 +139,7 @@ impl PrimePower {
     fn add_product(&self, out: &mut Poly, x: &Poly, y: &Poly) {
         let pairs = x.limbs.iter().zip(&y.limbs);
         for (i, (out, (x, y))) in out.limbs.iter_mut().zip(pairs).enumerate() {
-            let m = self.context.modulus(i);
-            let factors = lots(x).iter().zip(lots(y));
-            for (out, (x, y)) in lots_mut(out).iter_mut().zip(factors) {
-                secret::add_product(m, [x, y], out);
-            }
+            add_product(self.context.modulus(i), [x, y], out);
         }
     }
 
@@ -164,24 +153,18 @@ impl PrimePower {
         out
     }
 
-    /// f·c or f²·c modulo q.
-    fn phase(&self, secret: &Secret, level: usize, power: KeyPower, c: &Wide) -> Wide {
+    /// f·c, or f²·c for `power` 2, modulo q.
+    fn phase(&self, secret: &Secret, level: usize, power: usize, c: &Wide) -> Wide {
         let (meter, crt) = (Meter::default(), &self.level(level).small);
-        let once = |c: &Wide| {
-            let poly = SecretPoly(self.transformed(&meter, c, crt.primes()));
+        let mut phase = c.clone();
+        for _ in 0..power {
+            let poly = SecretPoly(self.transformed(&meter, &phase, crt.primes()));
             let mut product = SecretPoly(Poly::zeroed(self.n(), crt.primes()));
             self.add_product(&mut product, &poly, &secret.f);
-            self.element(&meter, level, crt, &mut product)
-        };
-        match power {
-            KeyPower::One => once(c),
-            KeyPower::Two => {
-                let mut first = once(c);
-                let out = once(&first);
-                first.zeroize();
-                out
-            }
+            phase.zeroize();
+            phase = self.element(&meter, level, crt, &mut product);
         }
+        phase
     }
 
     /// Switches one level down: (c - δ)/p, where δ ≡ c modulo p is even and between -p and p.
@@ -211,18 +194,7 @@ impl PrimePower {
         });
         out
     }
-}
 
-/// The even representative of r modulo p between -p and p.
-fn even(r: u64, p: u64) -> i64 {
-    // centred; if odd, moved by p towards and past 0
-    let above = u64::from(r > p / 2).wrapping_neg();
-    let centred = (r as i64).wrapping_sub((p & above) as i64);
-    let sign = centred >> 63 | 1;
-    centred - sign * p as i64 * (centred & 1)
-}
-
-impl PrimePower {
     /// Relinearises some products of one level, which share each load of the key.
     fn relinearize_some(
         &self,
@@ -267,8 +239,6 @@ impl Arithmetic for PrimePower {
     type Element = Wide;
     type Product = Poly;
     type KeyPart = Vec<Words>;
-    type Secret = Secret;
-    type Public = Poly;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
         let step = ring.modulus_step();
@@ -501,10 +471,6 @@ impl Arithmetic for PrimePower {
         Some(Secret { f, h })
     }
 
-    fn public(secret: &Secret) -> &Poly {
-        &secret.h
-    }
-
     fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Wide {
         let (mut masked, crt) = (self.masked(h, s, noise), &self.level(level).small);
         self.element(&Meter::default(), level, crt, &mut masked)
@@ -518,7 +484,7 @@ impl Arithmetic for PrimePower {
         &self,
         secret: &Secret,
         level: usize,
-        power: KeyPower,
+        power: usize,
         c: &Wide,
     ) -> (Zeroizing<Vec<u64>>, u64) {
         let mut phase = self.phase(secret, level, power, c);
@@ -540,14 +506,8 @@ impl Arithmetic for PrimePower {
         (bits, largest)
     }
 
-    fn noise(
-        &self,
-        secret: &Secret,
-        level: usize,
-        power: KeyPower,
-        c: &Wide,
-    ) -> Zeroizing<Vec<f64>> {
-        let mut phase = self.phase(secret, level, power, c);
+    fn noise(&self, secret: &Secret, level: usize, c: &Wide) -> Zeroizing<Vec<f64>> {
+        let mut phase = self.phase(secret, level, 1, c);
         let modulus = &self.level(level).modulus;
         let mut out = Zeroizing::new(vec![0.0; self.n()]);
         for (start, out) in (0..).step_by(BLOCK).zip(out.chunks_exact_mut(BLOCK)) {
@@ -643,6 +603,15 @@ impl Arithmetic for PrimePower {
         }
         Ok(out)
     }
+}
+
+/// The even representative of r modulo p between -p and p.
+fn even(r: u64, p: u64) -> i64 {
+    // centred; if odd, moved by p towards and past 0
+    let above = u64::from(r > p / 2).wrapping_neg();
+    let centred = (r as i64).wrapping_sub((p & above) as i64);
+    let sign = centred >> 63 | 1;
+    centred - sign * p as i64 * (centred & 1)
 }
 
 /// The maximum, without a branch.

@@ -5,13 +5,13 @@ mod groups;
 mod limb;
 mod relinearize;
 
-use crate::arithmetic::{Arithmetic, KeyPower, in_lots};
+use crate::arithmetic::{Arithmetic, Secret, add_product, in_lots};
 use crate::error::{ParamsError, Result};
 use crate::sets::{ParamSet, Variant};
 use chain::Chain;
 use groups::Groups;
 use homaes_math::{Modulus, Ring, Words};
-use homaes_rns::secret::{self, lots, lots_mut};
+use homaes_rns::secret;
 use homaes_rns::{
     Gadget, Meter, ModSwitch, Poly, RnsContext, SecretPoly, Stage, SwitchPlan, transposed,
 };
@@ -45,12 +45,6 @@ pub enum KeyPart {
     Primes(Residues),
     /// in groups, modulo auxiliary primes
     Groups(Vec<Words>),
-}
-
-/// f and h modulo all primes, stored and canonical.
-pub struct Secret {
-    f: SecretPoly,
-    h: Poly,
 }
 
 /// Arithmetic modulo products of NTT primes.
@@ -104,33 +98,22 @@ impl Rns {
         let mut out = Poly::from_signed(&self.context, basis, noise);
         let s = SecretPoly(Poly::from_signed(&self.context, basis, s));
         for ((limb, s), &i) in out.limbs.iter_mut().zip(&s.limbs).zip(basis) {
-            let m = self.context.modulus(i);
-            let factors = lots(&h.limbs[i]).iter().zip(lots(s));
-            for (x, (h, s)) in lots_mut(limb).iter_mut().zip(factors) {
-                secret::add_product(m, [h, s], x);
-            }
+            add_product(self.context.modulus(i), [&h.limbs[i], s], limb);
         }
         out
     }
 
-    /// f·c or f²·c in coefficient form, canonical and plain.
-    fn phase(&self, secret: &Secret, level: usize, power: KeyPower, c: &Residues) -> SecretPoly {
-        let times = match power {
-            KeyPower::One => 1,
-            KeyPower::Two => 2,
-        };
+    /// f·c, or f²·c for `power` 2, in coefficient form, canonical and plain.
+    fn phase(&self, secret: &Secret, level: usize, power: usize, c: &Residues) -> SecretPoly {
         let limbs = self.basis(level).iter().zip(&c.limbs).map(|(&i, limb)| {
             let (t, n) = (self.context.transform(i), self.n());
             let m = t.modulus();
             let mut scratch = Words::scratch(n);
             let mut x = Words::scratch(n);
             x.copy_from_slice(limb.open(self.context.ring(), &mut scratch));
-            for _ in 0..times {
+            for _ in 0..power {
                 let mut product = Words::zeroed(n);
-                let factors = lots(&x).iter().zip(lots(&secret.f.limbs[i]));
-                for (out, (x, f)) in lots_mut(&mut product).iter_mut().zip(factors) {
-                    secret::add_product(m, [x, f], out);
-                }
+                add_product(m, [&x, &secret.f.limbs[i]], &mut product);
                 core::mem::swap(&mut x, &mut product);
                 product.zeroize();
             }
@@ -152,8 +135,6 @@ impl Arithmetic for Rns {
     type Element = Residues;
     type Product = Residues;
     type KeyPart = KeyPart;
-    type Secret = Secret;
-    type Public = Poly;
 
     fn new(set: &ParamSet, ring: Ring) -> Result<Self, ParamsError> {
         let step = ring.modulus_step();
@@ -311,12 +292,8 @@ impl Arithmetic for Rns {
     ) -> Result<Vec<Residues>> {
         let Some(groups) = &self.groups else {
             let key: Vec<&Residues> = key.iter().filter_map(KeyPart::primes).collect();
-            let tasks = products.into_par_iter().with_max_len(1);
-            let one = |product| {
-                cancel.check()?;
-                Ok(self.relinearize_one(meter, &key, level, product))
-            };
-            return tasks.map(one).collect();
+            let one = |product| Ok(self.relinearize_one(meter, &key, level, product));
+            return cancel.each(products, one);
         };
         let key: Vec<&[Words]> = key.iter().filter_map(KeyPart::groups).collect();
         in_lots(products, |lot| {
@@ -340,10 +317,6 @@ impl Arithmetic for Rns {
         })
     }
 
-    fn public(secret: &Secret) -> &Poly {
-        &secret.h
-    }
-
     /// Encrypts modulo a special prime too and divides by it, which leaves little but rounding noise. Otherwise a fresh
     /// ciphertext would have four times the noise of a state.
     fn encrypt(&self, h: &Poly, level: usize, s: &[i64], noise: &[i64]) -> Residues {
@@ -360,21 +333,15 @@ impl Arithmetic for Rns {
         &self,
         secret: &Secret,
         level: usize,
-        power: KeyPower,
+        power: usize,
         c: &Residues,
     ) -> (Zeroizing<Vec<u64>>, u64) {
         let mut phase = self.phase(secret, level, power, c);
         secret::parities(&self.context, self.basis(level), &mut phase)
     }
 
-    fn noise(
-        &self,
-        secret: &Secret,
-        level: usize,
-        power: KeyPower,
-        c: &Residues,
-    ) -> Zeroizing<Vec<f64>> {
-        let phase = self.phase(secret, level, power, c);
+    fn noise(&self, secret: &Secret, level: usize, c: &Residues) -> Zeroizing<Vec<f64>> {
+        let phase = self.phase(secret, level, 1, c);
         homaes_rns::centred(&self.context, self.basis(level), &phase)
     }
 

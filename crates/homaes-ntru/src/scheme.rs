@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 use crate::card::card;
-use crate::ciphertext::{public, take_element};
+use crate::ciphertext::{Encrypted, public, sum, take_element};
 use crate::noise::Noise;
 use crate::sets::{SboxDepth, Variant};
 use crate::{
@@ -109,9 +109,9 @@ impl<A: Arithmetic> BitScheme for Params<A> {
         Quality::new(c.level, c.noise.rms_log2, c.capacity_bits(self))
     }
 
-    fn add(&self, sum: &mut Ciphertext<A>, other: &Ciphertext<A>) {
-        assert_eq!(sum.level, other.level, "summands are at one level");
-        *sum = sum.plus(self, other);
+    fn add(&self, a: &mut Ciphertext<A>, b: &Ciphertext<A>) {
+        assert_eq!(a.level, b.level, "summands are at one level");
+        *a = sum(self, a, b);
     }
 
     fn take(
@@ -121,7 +121,7 @@ impl<A: Arithmetic> BitScheme for Params<A> {
         rms_log2: f64,
         input: &mut Decoder<'_>,
     ) -> Result<Ciphertext<A>> {
-        Ok(Ciphertext {
+        Ok(Encrypted {
             owner,
             level,
             element: self.arithmetic().take(level, "ciphertext", input)?,
@@ -136,7 +136,7 @@ impl<A: Arithmetic> BitScheme for Params<A> {
         _: (&[u8; 0], usize),
         body: &[u8],
     ) -> Result<Ciphertext<A>> {
-        Ok(Ciphertext {
+        Ok(Encrypted {
             owner,
             level,
             element: take_element(self, level, "wrapped key", body)?,

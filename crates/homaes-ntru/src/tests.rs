@@ -166,32 +166,20 @@ fn nightly_aes_on_the_ring_without_3_and_5() {
     aes_128::<Rns>(&sets::TOY_4369, 256);
 }
 
-#[test]
-#[ignore = "twenty minutes, 18 GiB of memory"]
-fn paper_at_full_size() {
-    aes_128::<PrimePower>(&sets::PAPER, 2048);
+macro_rules! at_full_size {
+    ($($name:ident: $set:ident of $arithmetic:ident, $why:literal;)*) => {
+        $(#[test]
+        #[ignore = $why]
+        fn $name() {
+            aes_128::<$arithmetic>(&sets::$set, 2048);
+        })*
+    };
 }
 
-#[test]
-#[ignore = "nightly: minutes, and 3.8 GB of disk"]
-fn nightly_paper_16_at_full_size() {
-    aes_128::<PrimePower>(&sets::PAPER_16, 2048);
-}
-
-#[test]
-#[ignore = "nightly: a minute, and 2.9 GB of disk"]
-fn nightly_hybrid_at_full_size() {
-    aes_128::<Rns>(&sets::HYBRID, 2048);
-}
-
-#[test]
-#[ignore = "nightly: minutes, and 3.8 GB of disk"]
-fn nightly_rns_at_full_size() {
-    aes_128::<Rns>(&sets::RNS, 2048);
-}
-
-#[test]
-#[ignore = "minutes, and 2.9 GB of disk"]
-fn depth_3_at_full_size() {
-    aes_128::<Rns>(&sets::RNS_DEPTH_3, 2048);
+at_full_size! {
+    paper_at_full_size: PAPER of PrimePower, "twenty minutes, 18 GiB of memory";
+    nightly_paper_16_at_full_size: PAPER_16 of PrimePower, "nightly: minutes, and 3.8 GB of disk";
+    nightly_hybrid_at_full_size: HYBRID of Rns, "nightly: a minute, and 2.9 GB of disk";
+    nightly_rns_at_full_size: RNS of Rns, "nightly: minutes, and 3.8 GB of disk";
+    depth_3_at_full_size: RNS_DEPTH_3 of Rns, "minutes, and 2.9 GB of disk";
 }

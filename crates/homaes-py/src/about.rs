@@ -24,7 +24,7 @@ pub(crate) fn card<'py>(py: Python<'py>, set: &str) -> PyResult<Bound<'py, PyAny
     let card = set.card();
     report!(py, "SetCard", {
         name: set.name(),
-        scheme: card.scheme,
+        scheme: card.name.scheme(),
         purpose: card.purpose.as_str(),
         paper: card.paper,
         security_bits_claimed: card.security_bits_claimed,

@@ -1,6 +1,6 @@
 //! Ending a run from outside: another thread, a signal handler.
 
-use std::fmt;
+use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// cancel.clone().cancel();
 /// assert!(cancel.check().is_err());
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 /// A run was ended by [`Cancel::cancel`].
@@ -50,10 +50,22 @@ impl Cancel {
             true => Err(Cancelled),
         }
     }
-}
 
-impl fmt::Debug for Cancel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    /// Runs `task` on all items, on the current thread pool, as long as the switch is not thrown.
+    ///
+    /// # Errors
+    /// [`Cancelled`], or the first error of a task.
+    pub fn each<S: Send, T: Send, E: From<Cancelled> + Send>(
+        &self,
+        items: Vec<S>,
+        task: impl Fn(S) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        let tasks = items.into_par_iter().with_max_len(1);
+        tasks
+            .map(|item| {
+                self.check()?;
+                task(item)
+            })
+            .collect()
     }
 }

@@ -220,34 +220,22 @@ impl Detail {
     }
 }
 
-impl From<&str> for Detail {
-    fn from(text: &str) -> Self {
-        Self::text(text)
-    }
+macro_rules! details {
+    ($($type:ty => |$value:ident| $detail:expr;)*) => {
+        $(impl From<$type> for Detail {
+            fn from($value: $type) -> Self {
+                $detail
+            }
+        })*
+    };
 }
 
-impl From<String> for Detail {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u64> for Detail {
-    fn from(number: u64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<usize> for Detail {
-    fn from(number: usize) -> Self {
-        Self::Number(number as u64)
-    }
-}
-
-impl From<f64> for Detail {
-    fn from(number: f64) -> Self {
-        Self::Real(number)
-    }
+details! {
+    &str => |text| Self::text(text);
+    String => |text| Self::Text(text);
+    u64 => |number| Self::Number(number);
+    usize => |number| Self::Number(number as u64);
+    f64 => |number| Self::Real(number);
 }
 
 /// An error of a scheme.

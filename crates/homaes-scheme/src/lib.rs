@@ -16,6 +16,7 @@
 //! | [`signs`] | random signs, which keep public plaintexts small |
 //! | [`params`] | how a set describes itself: name, purpose, security, sizes |
 //! | [`bits`] | the frame of schemes on bits |
+//! | [`debug_fields`] | `Debug` that shows some fields only |
 //! | [`traits`] | the interface of a scheme to the library; [`SchemeError`] has its errors |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
@@ -23,6 +24,7 @@
 
 pub mod bits;
 pub mod cancel;
+mod debug;
 mod decrypted;
 mod error;
 pub mod expansion;
@@ -50,14 +52,13 @@ pub use expansion::Expansion;
 pub use failure::{Detail, ErrorKind, Failure};
 pub use file::{Record, Records, SetId};
 pub use gpu::{Gpu, Gpus, Started, Warn};
-pub use key_records::KeyRecords;
+pub use key_records::{Check, KeyRecords};
 pub use meter::Reading;
 pub use mismatch::Mismatch;
 pub use owner::Owner;
 pub use params::{
-    CardError, CardFault, DigestBuilder, Estimate, MAX_LOG2_P_FAIL, MAX_NAME_BYTES,
-    MIN_SECURE_BITS, Published, Purpose, Ring, SecretWeight, SetCard, SetName, SetNameError, agcd,
-    log2_p_any, lwe, ntru, rlwe,
+    DigestBuilder, Estimate, MAX_LOG2_P_FAIL, Published, Purpose, Ring, SecretWeight, SetCard,
+    SetName, agcd, log2_p_any, lwe, ntru, rlwe,
 };
 pub use quality::Quality;
 pub use read::FieldError;

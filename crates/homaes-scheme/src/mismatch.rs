@@ -187,28 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_named() {
-        let error = Mismatch::NoLayout {
-            layout: Layout::Packed,
-            set: "tfhe/toy",
-            offered: &[Layout::Sliced, Layout::Bits],
-        };
-        assert_eq!(
-            error.to_string(),
-            "set tfhe/toy has no layout packed, expected sliced or bits"
-        );
-        let error = Mismatch::NotWrapped {
-            layout: Layout::Sliced,
-            held: vec![Layout::Bits],
-        };
-        assert_eq!(
-            error.to_string(),
-            "the wrapped key has no layout sliced, expected bits"
-        );
-    }
-
-    #[test]
-    fn what_is_too_much_is_counted() {
+    fn choices_are_named() {
         let levels = |most| Mismatch::Levels {
             layout: Layout::Bits,
             size: KeySize::Aes256,
@@ -216,13 +195,33 @@ mod tests {
             most,
             set: "ntru/toy-255",
         };
-        let [none, one] = [None, Some(1)].map(|most| levels(most).to_string());
-        let begin = "AES-256, layout bits, with 2 multiplications left: set ntru/toy-255";
-        assert_eq!(none, format!("{begin} has too few levels for it"));
-        assert_eq!(one, format!("{begin} leaves at most 1"));
-        assert_ne!(levels(None).kind(), levels(Some(1)).kind());
+        let no_layout = Mismatch::NoLayout {
+            layout: Layout::Packed,
+            set: "tfhe/toy",
+            offered: &[Layout::Sliced, Layout::Bits],
+        };
+        let not_wrapped = Mismatch::NotWrapped {
+            layout: Layout::Sliced,
+            held: vec![Layout::Bits],
+        };
         assert_eq!(check_count("blocks", 16, 16), Ok(()));
-        let error = check_count("blocks", 17, 16).unwrap_err();
-        assert_eq!(error.to_string(), "17 blocks in a batch of 16");
+        let many = check_count("blocks", 17, 16).unwrap_err();
+        let begin = "AES-256, layout bits, with 2 multiplications left: set ntru/toy-255";
+        for (error, message) in [
+            (
+                no_layout,
+                "set tfhe/toy has no layout packed, expected sliced or bits",
+            ),
+            (
+                not_wrapped,
+                "the wrapped key has no layout sliced, expected bits",
+            ),
+            (levels(None), &format!("{begin} has too few levels for it")),
+            (levels(Some(1)), &format!("{begin} leaves at most 1")),
+            (many, "17 blocks in a batch of 16"),
+        ] {
+            assert_eq!(error.to_string(), message);
+        }
+        assert_ne!(levels(None).kind(), levels(Some(1)).kind());
     }
 }

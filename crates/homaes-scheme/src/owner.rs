@@ -56,6 +56,15 @@ impl Owner {
         self.set == name_and_front(set)
     }
 
+    /// Checks that `what`, which has this owner, is of the set and can be used with the secret key called `key`.
+    ///
+    /// # Errors
+    /// [`Mismatch::OtherSet`], [`Mismatch::OtherKey`].
+    pub fn check(self, what: &'static str, set: SetId<'_>, key: KeyId) -> Result<(), Mismatch> {
+        self.check_set(what, set)?;
+        self.check_key(what, key)
+    }
+
     /// Checks that `what`, which has this owner, is of the set.
     ///
     /// # Errors

@@ -19,9 +19,7 @@ pub mod ntru;
 pub mod rlwe;
 mod table;
 
-pub use card::{
-    CardError, CardFault, MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard, log2_p_any,
-};
+pub use card::{MAX_LOG2_P_FAIL, MIN_SECURE_BITS, Purpose, Ring, SetCard, log2_p_any};
 pub use digest::DigestBuilder;
 pub use estimate::{Estimate, Published, SecretWeight};
-pub use name::{MAX_NAME_BYTES, SetName, SetNameError};
+pub use name::SetName;

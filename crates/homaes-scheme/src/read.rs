@@ -74,13 +74,36 @@ where
     E: From<WireError> + From<FieldError>,
 {
     let (found, body) = r.next_indexed(tag, len)?;
-    if body.len() as u64 != len {
-        return Err(FieldError::new("length", body.len() as u64, len).into());
-    }
-    if found != expected {
-        return Err(FieldError::new("number", found, expected).into());
-    }
+    check_record(found, &body, expected, len)?;
     Ok(body)
+}
+
+/// Checks the index of a record, and that its body has `len` bytes.
+///
+/// # Errors
+/// If they are other ones.
+pub fn check_record(found: u64, body: &[u8], expected: u64, len: u64) -> Result<(), FieldError> {
+    let bytes = body.len() as u64;
+    match (bytes == len, found == expected) {
+        (true, true) => Ok(()),
+        (false, _) => Err(FieldError::new("length", bytes, len)),
+        (true, false) => Err(FieldError::new("number", found, expected)),
+    }
+}
+
+/// Words as bytes, little endian.
+#[must_use]
+pub fn put_words(words: &[u64]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 * words.len());
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    out
+}
+
+/// The words that [`put_words`] has written. Allocates once: words may be secret, and growing would leave some behind.
+#[must_use]
+pub fn take_words(bytes: &[u8]) -> Vec<u64> {
+    let words = bytes.as_chunks().0.iter();
+    words.map(|&word| u64::from_le_bytes(word)).collect()
 }
 
 /// A body that is a seed.

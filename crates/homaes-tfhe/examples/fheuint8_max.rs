@@ -24,15 +24,10 @@ use rand_core::{Rng, SeedableRng};
 use std::error::Error;
 use std::time::Instant;
 use tfhe::prelude::{FheDecrypt, FheMax};
-use tfhe::{ConfigBuilder, FheUint8, FheUint16, generate_keys, set_server_key};
+use tfhe::{ConfigBuilder, FheUint16, generate_keys, set_server_key};
 
 /// Numbers of a vector: one AES block.
 const VALUES: usize = 8;
-
-struct Message {
-    iv: Block,
-    ciphertext: Vec<Block>,
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let name = set_name()?;
@@ -49,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let weights: [u16; VALUES] = core::array::from_fn(|_| rng.next_u32() as u16);
     let mut aes_key = [0; 16];
     rng.fill_bytes(&mut aes_key);
-    let message = stage("AES-128-CTR", || {
+    let (iv, ciphertext) = stage("AES-128-CTR", || {
         encrypt(&aes_key, &values, &weights, &mut rng)
     });
 
@@ -71,20 +66,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("\nserver");
     let aes = stage("AES key expanded", || Aes::new(&eval, &wrapped))?;
     let state = stage("2 blocks of AES", || {
-        let mode = Mode::Ctr { iv: message.iv };
-        let mut state = aes.evaluate(&mode.input(0, None, &message.ciphertext))?;
-        aes.xor_public(
-            &mut state,
-            &mode.mask(None, &message.ciphertext),
-            &Cancel::new(),
-        )?;
+        let mode = Mode::Ctr { iv };
+        let mut state = aes.evaluate(&mode.input(0, None, &ciphertext))?;
+        aes.xor_public(&mut state, &mode.mask(None, &ciphertext), &Cancel::new())?;
         Ok::<_, homaes_tfhe::Error>(state)
     })?;
     let bytes = stage("32 bytes to FheUint8", || {
         eval.to_fheuint8(&state, &export, &server_key)
     })?;
     set_server_key(server_key);
-    let words = words(bytes);
+    let pairs = bytes.as_chunks().0.iter();
+    let words: Vec<FheUint16> = pairs
+        .map(|[high, low]| join_be(high.clone(), low.clone()))
+        .collect();
     let (first, second) = words.split_at(VALUES);
     let maximum = stage("maximum of 8", || maximum(first)).ok_or("no values")?;
     let product = stage("inner product of 8", || inner_product(first, second));
@@ -112,24 +106,13 @@ fn encrypt(
     values: &[u16; VALUES],
     weights: &[u16; VALUES],
     rng: &mut impl Rng,
-) -> Message {
+) -> (Block, Vec<Block>) {
     let mut iv: Block = [0; 16];
     rng.fill_bytes(&mut iv);
     let numbers = values.iter().chain(weights);
     let mut bytes: Vec<u8> = numbers.flat_map(|v| v.to_be_bytes()).collect();
     ctr::Ctr128BE::<aes::Aes128>::new(key.into(), &iv.into()).apply_keystream(&mut bytes);
-    let ciphertext = bytes.as_chunks().0.to_vec();
-    Message { iv, ciphertext }
-}
-
-/// Joins pairs of bytes, high byte first.
-fn words(bytes: Vec<FheUint8>) -> Vec<FheUint16> {
-    let mut bytes = bytes.into_iter();
-    let mut words = Vec::new();
-    while let (Some(high), Some(low)) = (bytes.next(), bytes.next()) {
-        words.push(join_be(high, low));
-    }
-    words
+    (iv, bytes.as_chunks().0.to_vec())
 }
 
 /// By a tournament; `None` for no values.

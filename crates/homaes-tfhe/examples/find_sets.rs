@@ -11,7 +11,7 @@
 use homaes_aes::KeySize;
 use homaes_scheme::lwe;
 use homaes_tfhe::noise::{self, Accounting, NoiseModel};
-use homaes_tfhe::{BitsSet, Gadget, LweKey};
+use homaes_tfhe::{BitsSet, Gadget, Variant, sets};
 
 const RANK: usize = 2;
 const DEGREE: usize = 1024;
@@ -99,38 +99,17 @@ fn main() {
     }
 }
 
-const fn gadget(base_log: u32, levels: usize) -> Gadget {
-    Gadget { base_log, levels }
-}
-
 fn gadgets(
     bases: impl Iterator<Item = u32>,
     levels: impl Iterator<Item = usize> + Clone,
 ) -> Vec<Gadget> {
     bases
-        .flat_map(|base_log| levels.clone().map(move |levels| gadget(base_log, levels)))
+        .flat_map(|base_log| {
+            levels
+                .clone()
+                .map(move |levels| Gadget { base_log, levels })
+        })
         .collect()
-}
-
-/// A design near `tfhe/p64`, from which the search starts.
-fn design() -> BitsSet {
-    BitsSet {
-        lwe_dimension: 640,
-        lwe_key: LweKey::Independent,
-        unroll: 2,
-        lwe_log2_sigma: -13.63,
-        rank: RANK,
-        degree: DEGREE,
-        glwe_log2_sigma: -50.0,
-        rotation_mask: gadget(14, 2),
-        rotation_body: gadget(21, 1),
-        log2_values: MANY,
-        ggsw: gadget(4, 3),
-        trace: gadget(12, 3),
-        scheme_switch: gadget(17, 2),
-        key_switch: gadget(2, 7),
-        key_switch_degree: 128,
-    }
 }
 
 /// The choices of one step that no other choice beats in both variance and cost, cheapest first.
@@ -154,11 +133,11 @@ fn frontier<T: Copy>(
 
 fn search(accounting: Accounting, target: f64, bits: f64, step: usize) -> Option<Candidate> {
     let glwe_log2_sigma = lwe::min_log2_sigma((RANK * DEGREE) as u32, bits)?;
+    let Variant::Bits(p64) = &sets::P64.variant else {
+        return None;
+    };
     let mut best: Option<Candidate> = None;
-    for dimension in (600..=760)
-        .step_by(2)
-        .filter(|n| n % step == 0 || step == 1)
-    {
+    for dimension in (600..=760).step_by(2).filter(|n| n % step == 0) {
         let Some(lwe_log2_sigma) = lwe::min_log2_sigma(dimension as u32, bits) else {
             continue;
         };
@@ -167,7 +146,7 @@ fn search(accounting: Accounting, target: f64, bits: f64, step: usize) -> Option
             lwe_log2_sigma,
             glwe_log2_sigma,
             key_switch_degree: 1 << dimension.trailing_zeros(),
-            ..design()
+            ..p64.clone()
         };
         best = search_at(&start, accounting, target, best);
     }
@@ -257,28 +236,12 @@ fn total_cost(set: &BitsSet) -> f64 {
         + cost::key_switch(set.key_switch)
 }
 
-fn describe(set: &BitsSet) -> String {
-    let show = |gadget: Gadget| format!("2^{} l{}", gadget.base_log, gadget.levels);
-    format!(
-        "n={} s_lwe={:.3} s_glwe={:.3} rotation {} / {} ggsw {} trace {} switch {} ks {}",
-        set.lwe_dimension,
-        set.lwe_log2_sigma,
-        set.glwe_log2_sigma,
-        show(set.rotation_mask),
-        show(set.rotation_body),
-        show(set.ggsw),
-        show(set.trace),
-        show(set.scheme_switch),
-        show(set.key_switch),
-    )
-}
-
 fn report(found: &Candidate) -> String {
     let p = |accounting, size| NoiseModel::new(&found.set, accounting).log2_p_fail(size);
     format!(
-        "{:.0} us: {}; key {:.1} MiB; p uniform 2^{:.1}, structured 2^{:.1}, AES-256 uniform 2^{:.1}",
+        "{:.0} us: {:?}; key {:.1} MiB; p uniform 2^{:.1}, structured 2^{:.1}, AES-256 uniform 2^{:.1}",
         found.cost,
-        describe(&found.set),
+        found.set,
         key_bytes(
             found.set.lwe_dimension,
             found.set.rotation_mask,

@@ -2,6 +2,7 @@
 
 use crate::bits::aes::{BitsAes, add_public};
 use crate::bits::engine::Engine;
+use crate::bootstrap::Bootstrap;
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::nibble::aes::NibbleAes;
@@ -12,7 +13,7 @@ use crate::state::{Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::Block;
 use homaes_math::Words;
-use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions};
+use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions, debug_fields};
 use homaes_wire::KeyId;
 
 /// Sets whose batches fail more often are rejected.
@@ -33,13 +34,12 @@ enum ByVariant<'k> {
     Nibble(NibbleAes<'k>),
 }
 
-impl ByVariant<'_> {
-    fn until(mut self, cancel: &Cancel) -> Self {
-        match &mut self {
-            Self::Bits(aes) => aes.engine.base.cancel = cancel.clone(),
-            Self::Nibble(aes) => aes.engine.base.cancel = cancel.clone(),
+impl<'k> ByVariant<'k> {
+    fn base(&mut self) -> &mut Bootstrap<'k> {
+        match self {
+            Self::Bits(aes) => &mut aes.engine.base,
+            Self::Nibble(aes) => &mut aes.engine.base,
         }
-        self
     }
 }
 
@@ -72,13 +72,11 @@ impl<'k> Aes<'k> {
         let (fouriers, spectra) = (params.fouriers(), key.spectra());
         let circuit = match &params.set().variant {
             Variant::Bits(set) => {
-                let mut engine = Engine::new(set, fouriers, spectra);
-                engine.base.cancel = cancel.clone();
+                let engine = Engine::new(set, fouriers, spectra, cancel);
                 ByVariant::Bits(BitsAes::new(engine, kind, wrapped.lwes()))
             }
             Variant::Nibble(set) => {
-                let mut engine = nibble::Engine::new(set, fouriers, spectra);
-                engine.base.cancel = cancel.clone();
+                let engine = nibble::Engine::new(set, fouriers, spectra, cancel);
                 ByVariant::Nibble(NibbleAes::new(engine, kind, wrapped.lwes()))
             }
         };
@@ -98,13 +96,17 @@ impl<'k> Aes<'k> {
 
     /// Counts and times of the key expansion and all evaluations so far.
     pub fn meter(&self) -> Reading {
-        match &self.circuit {
-            ByVariant::Bits(aes) => aes.engine.base.meter.read(),
-            ByVariant::Nibble(aes) => aes.engine.base.meter.read(),
-        }
+        self.circuit.clone().base().meter.read()
     }
 
-    /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, with the
+    /// The circuit for a run that `cancel` ends. Clones share meter and keys.
+    fn until(&self, cancel: &Cancel) -> ByVariant<'k> {
+        let mut circuit = self.circuit.clone();
+        circuit.base().cancel = cancel.clone();
+        circuit
+    }
+
+    /// The cipher, in the direction of the wrapped key, on at most [`Params::blocks_per_batch`] public `blocks`, on the
     /// current thread pool.
     ///
     /// # Errors
@@ -113,8 +115,8 @@ impl<'k> Aes<'k> {
         self.evaluate_with(blocks, RunOptions::default())
     }
 
-    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled in every step of a rotation, and that is observed. On
-    /// bits the next round has begun when a state is shown.
+    /// As [`evaluate`](Self::evaluate), for a run that can be cancelled in every step of a rotation, and that is
+    /// observed. On bits the next round has begun when a state is shown.
     ///
     /// # Errors
     /// As there, and [`Error::Cancelled`].
@@ -140,7 +142,7 @@ impl<'k> Aes<'k> {
             }
         });
         let observe = observe.as_mut().map(|observe| observe as Observe<'_>);
-        let lwes = match self.circuit.clone().until(&cancel) {
+        let lwes = match self.until(&cancel) {
             ByVariant::Bits(aes) => aes.evaluate(blocks, observe),
             ByVariant::Nibble(aes) => aes.evaluate(blocks, observe),
         };
@@ -148,12 +150,12 @@ impl<'k> Aes<'k> {
         Ok(state(self.rounds, lwes))
     }
 
-    /// Adds public blocks, as modes of operation do. Missing blocks are zero. Free on bits; one bootstrapping for every digit that is
-    /// not zero in base 16. After [`Error::Cancelled`] the state is of no use, and nothing takes it.
+    /// Adds public blocks, as modes of operation do. Missing blocks are zero. Free on bits; one bootstrap for every
+    /// digit that is not zero in base 16. After [`Error::Cancelled`] the state is of no use, and nothing takes it.
     ///
     /// # Errors
-    /// If there are more blocks than the state has, or the state is of another set or another key, or one between rounds; in base 16,
-    /// [`Error::TooNoisy`] if its stated noise is more than AES leaves; and [`Error::Cancelled`].
+    /// If there are more blocks than the state has, or the state is of another set or another key, or one between
+    /// rounds; in base 16, [`Error::TooNoisy`] if its stated noise is more than AES leaves; and [`Error::Cancelled`].
     pub fn xor_public(&self, state: &mut State, blocks: &[Block], cancel: &Cancel) -> Result<()> {
         state.check(self.params, self.id)?;
         if !state.finished {
@@ -163,7 +165,7 @@ impl<'k> Aes<'k> {
             let (found, expected) = (blocks.len(), state.blocks);
             return Err(Error::Blocks { found, expected });
         }
-        match self.circuit.clone().until(cancel) {
+        match self.until(cancel) {
             ByVariant::Bits(_) => {
                 let words = self.params.state_words(1);
                 let len = self.params.big_dimension() + 1;
@@ -194,11 +196,4 @@ impl<'k> Aes<'k> {
     }
 }
 
-impl core::fmt::Debug for Aes<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Aes")
-            .field("set", &self.params.set().name)
-            .field("rounds", &self.rounds)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Aes<'_>, rounds);

@@ -25,7 +25,12 @@ pub(crate) struct Bootstrap<'k> {
 
 impl<'k> Bootstrap<'k> {
     /// `fourier` and `small`: transforms of the GLWE ring and of the key-switch ring.
-    pub(crate) fn new(shape: Shape, [fourier, small]: [&'k Fourier; 2], key: &'k Spectra) -> Self {
+    pub(crate) fn new(
+        shape: Shape,
+        [fourier, small]: [&'k Fourier; 2],
+        key: &'k Spectra,
+        cancel: &Cancel,
+    ) -> Self {
         Self {
             automorphisms: Automorphisms::new(fourier, &key.automorphisms, shape.automorphism),
             shape,
@@ -33,7 +38,7 @@ impl<'k> Bootstrap<'k> {
             small,
             key,
             meter: Arc::default(),
-            cancel: Cancel::new(),
+            cancel: cancel.clone(),
         }
     }
 
@@ -79,9 +84,44 @@ impl<'k> Bootstrap<'k> {
         out
     }
 
-    /// X -> X^(2^t + 1), switched back to the key.
-    pub(crate) fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, memory: [&mut [f64]; 2]) {
-        let transforms = self.automorphisms.apply(t, x, out, memory);
-        self.meter.transforms(transforms);
+    /// ψ(x) for X -> X^(2^t + 1), switched back to the key; garbage after cancellation.
+    pub(crate) fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, memory: Memory<'_>) {
+        if !self.cancel.is_cancelled() {
+            let transforms = self.automorphisms.apply(t, x, out, memory);
+            self.meter.transforms(transforms);
+        }
+    }
+
+    /// A step of the trace: adds ψ(x) to x, which doubles what ψ keeps and cancels what it negates.
+    pub(crate) fn fold(&self, t: u32, x: &mut Glwe, memory: Memory<'_>) {
+        let mut image = self.scratch();
+        self.automorphism(t, x, &mut image, memory);
+        x.add(&image);
+    }
+
+    /// Turns x into (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y): both constants in one ciphertext, N/2^t apart.
+    pub(crate) fn merge(&self, t: u32, x: &mut Glwe, y: &Glwe, memory: Memory<'_>) {
+        let mut turned = self.scratch();
+        y.rotate(self.shape.degree >> t, &mut turned);
+        let mut difference = x.clone();
+        difference.sub(&turned);
+        x.add(&turned);
+        self.automorphism(t, &difference, &mut turned, memory);
+        x.add(&turned);
+    }
+
+    /// The inverse of [`merge`](Self::merge), doubled: x + ψ(x) and X^-(N/2^t) (x - ψ(x)).
+    pub(crate) fn split(&self, t: u32, mut x: Glwe, memory: Memory<'_>) -> [Glwe; 2] {
+        let n = self.shape.degree;
+        let [mut image, mut odd] = [self.scratch(), self.scratch()];
+        self.automorphism(t, &x, &mut image, memory);
+        let mut difference = x.clone();
+        difference.sub(&image);
+        difference.rotate(2 * n - (n >> t), &mut odd);
+        x.add(&image);
+        [x, odd]
     }
 }
+
+/// Spectra of digits, and of results: k · levels and k + 1 of them.
+pub(crate) type Memory<'m> = [&'m mut [f64]; 2];

@@ -20,37 +20,34 @@ impl Params {
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
         let (blocks, published) = (self.blocks_per_batch(), self.published());
         SetCard {
-            name: set.name,
-            scheme: set.name.scheme(),
             paper: set.paper,
             purpose: set.purpose,
             security_bits_claimed: set.security_bits_claimed,
             log2_p_fail: self.log2_p_fail(KeySize::Aes256),
-            slots: 1,
             blocks_per_batch: blocks as u64,
             eval_key_bytes,
             wrapped_key_bytes,
             ciphertext_bytes_per_batch: batch_bytes(self, blocks),
             secret_key_bytes,
-            ring: None,
-            secret_weight: match self.shape().lwe_key {
-                LweKey::Independent => None,
-                LweKey::Blocks => Some(SecretWeight::Blocks(self.shape().unroll as u32)),
-            },
-            sigma: None,
-            log2_qp: None,
+            secret_weight: self.block().map(SecretWeight::Blocks),
             assumptions: self.assumptions(&published),
             published,
+            ..SetCard::new(set.name)
         }
+    }
+
+    /// Bits of a block of a block binary key.
+    fn block(&self) -> Option<u32> {
+        let shape = self.shape();
+        (shape.lwe_key == LweKey::Blocks).then_some(shape.unroll as u32)
     }
 
     /// Assumptions beyond those of other sets: block binary keys, under which the first line is published, resist all
     /// attacks but the known ones.
     fn assumptions(&self, published: &[Published]) -> Vec<String> {
-        let (LweKey::Blocks, [small, ..]) = (self.shape().lwe_key, published) else {
+        let (Some(block), [small, ..]) = (self.block(), published) else {
             return Vec::new();
         };
-        let block = self.shape().unroll as u32;
         let estimate = small.estimate.iter();
         estimate
             .map(|e| lwe::assumption_of_blocks(block, e))
@@ -59,31 +56,30 @@ impl Params {
 
     fn published(&self) -> Vec<Published> {
         let shape = self.shape();
-        let (small_degree, degree) = match &self.set().variant {
-            Variant::Bits(set) => (set.key_switch_degree, set.degree),
-            Variant::Nibble(set) => (set.key_switch_degree, set.degree),
+        let under = |what, dimension: usize, block, log2_sigma, degree: usize| {
+            lwe::published(what, dimension as u32, block, log2_sigma, degree as u32)
         };
         let small = |what| {
-            let (n, log2_sigma) = (shape.lwe_dimension as u32, shape.lwe_log2_sigma);
-            match shape.lwe_key {
-                LweKey::Independent => lwe::published(what, n, log2_sigma, small_degree as u32),
-                LweKey::Blocks => {
-                    let block = shape.unroll as u32;
-                    lwe::published_in_blocks(what, n, block, log2_sigma, small_degree as u32)
-                }
-            }
+            let (n, sigma) = (shape.lwe_dimension, shape.lwe_log2_sigma);
+            under(what, n, self.block(), sigma, shape.key_switch_degree)
         };
-        let under = |what, dimension: usize, log2_sigma, degree: usize| {
-            lwe::published(what, dimension as u32, log2_sigma, degree as u32)
+        let big = |what| {
+            let (n, sigma) = (shape.big_dimension(), shape.glwe_log2_sigma);
+            under(what, n, None, sigma, shape.degree)
         };
-        let big = |what| under(what, shape.big_dimension(), shape.glwe_log2_sigma, degree);
         let lines = match self.set().variant {
             Variant::Bits(_) => vec![
                 small("key switching key"),
                 big("blind rotation keys"),
                 big("automorphism and scheme switching keys"),
                 big("wrapped AES key"),
-                under(EXPORT_KEY, EXPORT_DEGREE, EXPORT_LOG2_SIGMA, EXPORT_DEGREE),
+                under(
+                    EXPORT_KEY,
+                    EXPORT_DEGREE,
+                    None,
+                    EXPORT_LOG2_SIGMA,
+                    EXPORT_DEGREE,
+                ),
             ],
             Variant::Nibble(_) => vec![
                 small("key switching key"),

@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::wrapped::{WrapOptions, WrappedKey};
 use homaes_aes::KeySize;
 use homaes_math::Words;
-use homaes_scheme::read::{self, SEED_BYTES};
+use homaes_scheme::read::{self, SEED_BYTES, put_words, take_words};
 use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{
@@ -37,16 +37,6 @@ const NOISE_BYTES: usize = 8;
 /// Reads the next record: tag, index `expected`, `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
     read::record(r, tag, expected, len)
-}
-
-fn put_words(words: &[u64], mut out: Vec<u8>) -> Vec<u8> {
-    out.extend(words.iter().flat_map(|x| x.to_le_bytes()));
-    out
-}
-
-fn take_words(bytes: &[u8]) -> Vec<u64> {
-    let words = bytes.as_chunks().0.iter();
-    words.map(|&x| u64::from_le_bytes(x)).collect()
 }
 
 impl SecretKey {
@@ -124,10 +114,10 @@ impl EvalKey {
 
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let contents = EvalKey::contents(self.params());
-        self.params()
-            .id()
-            .header(Kind::EvalKey, self.id(), contents)
+        let params = self.secret.params();
+        let contents = EvalKey::contents(params);
+        let id = self.secret.id();
+        params.id().header(Kind::EvalKey, id, contents)
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
@@ -135,11 +125,7 @@ impl Records for EvalKeyFile<'_> {
             return Ok(Record::new(META, 0, self.seed.to_vec()));
         };
         let words = self.bodies(self.parts[index as usize]);
-        Ok(Record::new(
-            BODIES,
-            index,
-            put_words(&words, Vec::with_capacity(8 * words.len())),
-        ))
+        Ok(Record::new(BODIES, index, put_words(&words)))
     }
 }
 
@@ -224,7 +210,7 @@ impl Records for WrappedKey {
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
         if number > 0 {
-            return Ok(Record::new(BODIES, 0, put_words(&self.bodies, Vec::new())));
+            return Ok(Record::new(BODIES, 0, put_words(&self.bodies)));
         }
         let meta = read::put_cipher(Encoder::new(), self.size, self.wrapping.direction);
         let meta = read::put_expansion(meta, self.wrapping.expansion).bytes(&self.seed);

@@ -4,18 +4,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Distinct keys, numbered in order of first appearance.
+#[derive(Default)]
 pub(crate) struct Distinct<K> {
     numbers: HashMap<K, usize>,
     pub(crate) keys: Vec<K>,
-}
-
-impl<K> Default for Distinct<K> {
-    fn default() -> Self {
-        Self {
-            numbers: HashMap::new(),
-            keys: Vec::new(),
-        }
-    }
 }
 
 impl<K: Copy + Eq + Hash> Distinct<K> {
@@ -29,7 +21,7 @@ impl<K: Copy + Eq + Hash> Distinct<K> {
 }
 
 /// The distinct inputs of all blocks, and the index of each of their N parts among them.
-pub(crate) fn distinct<B, K: Copy + Eq + Hash, const N: usize>(
+pub(crate) fn distinct<B, K: Copy + Default + Eq + Hash, const N: usize>(
     blocks: &[B],
     key: impl Fn(&B, usize) -> K,
 ) -> (Vec<K>, Vec<[usize; N]>) {

@@ -40,7 +40,6 @@
 //! has far more rows than the two per S_i here. The message s is independent of z, so no circular assumption is added,
 //! unless z is encrypted under s elsewhere.
 
-use crate::bits::engine::{Engine, bytes_per_task};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
@@ -49,15 +48,13 @@ use crate::noise::{
 };
 use crate::params::Params;
 use crate::ring::{RingSecret, extract};
-use crate::rows::unit;
+use crate::rows::{self, Masks, unit};
 use crate::set::{BitsSet, Gadget};
 use crate::state::State;
-use core::fmt;
 use homaes_math::{Fourier, Reals, Words, torus};
-use homaes_scheme::mismatch;
+use homaes_scheme::{debug_fields, mismatch};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
-use rayon::prelude::*;
 use std::sync::Arc;
 use tfhe::core_crypto::prelude::{
     CiphertextModulus, DynamicDistribution, LweCiphertextConformanceParams, LweCiphertextOwned,
@@ -120,25 +117,23 @@ impl ExportKey {
         let (bits, sigma) = key_bits(user)?;
         let fourier = Fourier::new(DEGREE);
         let target = RingSecret::new(&fourier, &bits);
-        let levels = SWITCH.levels;
-        let count = secret.glwe().len().div_ceil(DEGREE) * levels * COLUMNS;
-        let mut rows = Reals::zeroed(count * DEGREE);
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let mut mask = vec![0; DEGREE];
-        for (i, own) in secret.glwe().chunks(DEGREE).enumerate() {
-            for level in 0..levels {
-                let row = i * levels + level;
-                let mut body = Zeroizing::new(vec![0u64; DEGREE]);
-                for (x, s) in body.iter_mut().zip(own) {
-                    *x = s.wrapping_mul(unit(SWITCH, level)).wrapping_neg();
-                }
-                target.encrypt((&seed, row as u64), sigma, rng, &mut body);
-                torus::uniform(&seed, row as u64, &mut mask);
-                fourier.forward(&mask, &mut rows, row * COLUMNS);
-                fourier.forward(&body, &mut rows, row * COLUMNS + 1);
+        let own = secret.glwe();
+        let count = own.len().div_ceil(DEGREE) * SWITCH.levels;
+        let mut bodies = Zeroizing::new(vec![0u64; count * DEGREE]);
+        for (row, body) in bodies.chunks_mut(DEGREE).enumerate() {
+            let minus = unit(SWITCH, row % SWITCH.levels).wrapping_neg();
+            let own = &own[row / SWITCH.levels * DEGREE..];
+            for (x, s) in body.iter_mut().zip(own) {
+                *x = s.wrapping_mul(minus);
             }
         }
+        let mut masks = Masks {
+            seed: [0; 32],
+            first: 0,
+        };
+        rng.fill_bytes(&mut masks.seed);
+        rows::encrypt(&target, sigma, &masks, rng, &mut bodies);
+        let rows = rows::spectra(&fourier, 1, &masks, &bodies, |row| row * COLUMNS);
         drop(target);
         Ok(Self {
             params: secret.params().clone(),
@@ -207,14 +202,7 @@ impl ExportKey {
     }
 }
 
-impl fmt::Debug for ExportKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExportKey")
-            .field("set", &self.params.set().name)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ExportKey, id);
 
 impl EvalKey {
     /// Converts every byte of a state to a value of `tfhe`, with nominal noise and the tag of `server_key`, on the
@@ -246,19 +234,12 @@ impl EvalKey {
         }
         params.check_look_up(state.blocks, state.log2_sigma)?;
         check_noise(set, export)?;
-        let engine = Engine::new(set, params.fouriers(), self.spectra());
-        let len = params.big_dimension() + 1;
-        let bytes = bytes_per_task(state.lwes.len() / (8 * len));
-        let tasks = state.lwes.par_chunks(8 * bytes * len);
-        let bytes = tasks.with_max_len(1).flat_map_iter(|words| {
-            let lwes: Vec<Lwe<Big>> = words.chunks_exact(len).map(Lwe::from_words).collect();
+        let values = self.by_bytes(set, state, |engine, lwes| {
             let bits = engine.refresh(&lwes.iter().collect::<Vec<_>>(), &UNITS);
             let bytes = bits.chunks_exact(8);
-            bytes
-                .map(|bits| value(bits, export, &format))
-                .collect::<Vec<_>>()
+            bytes.map(|bits| value(bits, export, &format)).collect()
         });
-        bytes.collect()
+        values.into_iter().collect()
     }
 }
 
@@ -292,12 +273,7 @@ impl Format {
     /// If `key` does not have 2048 key bits, modulus 2^64, and blocks of two message and two carry bits.
     pub fn of_client(key: &ClientKey) -> Result<Self> {
         let parameters = key.computation_parameters();
-        let blocks = parameters.to_shortint_conformance_param();
-        check_format(&blocks)?;
-        Ok(Self {
-            blocks,
-            tag: key.tag().clone(),
-        })
+        Self::checked(parameters.to_shortint_conformance_param(), key.tag())
     }
 
     /// The format of values that `key` computes with.
@@ -307,12 +283,18 @@ impl Format {
     pub fn of_server(key: &ServerKey) -> Result<Self> {
         let integer: &tfhe::integer::ServerKey = key.as_ref();
         let shortint: &tfhe::shortint::ServerKey = integer.as_ref();
-        let blocks = shortint.conformance_params();
-        check_format(&blocks)?;
-        Ok(Self {
-            blocks,
-            tag: key.tag().clone(),
-        })
+        Self::checked(shortint.conformance_params(), key.tag())
+    }
+
+    fn checked(blocks: CiphertextConformanceParams, tag: &Tag) -> Result<Self> {
+        check("message modulus", blocks.message_modulus.0, 4)?;
+        check("carry modulus", blocks.carry_modulus.0, 4)?;
+        let dimension = blocks.ct_params.lwe_dim.0 as u64;
+        check("LWE dimension", dimension, DEGREE as u64)?;
+        let native = blocks.ct_params.ct_modulus.is_native_modulus();
+        check("ciphertext modulus (1: 2^64)", native.into(), 1)?;
+        let tag = tag.clone();
+        Ok(Self { blocks, tag })
     }
 
     /// From the results of [`pattern`](Self::pattern) and [`tag`](Self::tag).
@@ -381,13 +363,7 @@ impl Format {
             }
         };
         let blocks = blocks.map(block).collect::<Result<Vec<_>>>()?;
-        if blocks.len() != BLOCKS {
-            return Err(Error::TfheKey {
-                what: "blocks of a value",
-                found: blocks.len() as u64,
-                expected: BLOCKS as u64,
-            });
-        }
+        check("blocks of a value", blocks.len() as u64, BLOCKS as u64)?;
         Ok(FheUint8::from_raw_parts(
             RadixCiphertext::from(blocks),
             FheUint8Id,
@@ -397,14 +373,7 @@ impl Format {
     }
 }
 
-impl fmt::Debug for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Format")
-            .field("pattern", &self.pattern())
-            .field("tag", &self.tag)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Format, tag);
 
 /// The bits of the user's big LWE key, and the standard deviation of errors under it in the user's parameters.
 ///
@@ -436,15 +405,6 @@ pub fn join_be(high: FheUint8, low: FheUint8) -> FheUint16 {
         tag,
         metadata,
     )
-}
-
-fn check_format(format: &CiphertextConformanceParams) -> Result<()> {
-    check("message modulus", format.message_modulus.0, 4)?;
-    check("carry modulus", format.carry_modulus.0, 4)?;
-    let dimension = format.ct_params.lwe_dim.0 as u64;
-    check("LWE dimension", dimension, DEGREE as u64)?;
-    let native = format.ct_params.ct_modulus.is_native_modulus();
-    check("ciphertext modulus (1: 2^64)", native.into(), 1)
 }
 
 fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {

@@ -6,9 +6,9 @@ use crate::parts::{Part, Spectra};
 use crate::rows::{Masks, Secrets};
 use crate::secret;
 use crate::set::LweKey;
-use core::fmt;
 use homaes_math::sample::Seed;
 use homaes_math::torus;
+use homaes_scheme::debug_fields;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{KeyId, pack_bits, packed_len};
 use rand_chacha::ChaCha20Rng;
@@ -95,14 +95,7 @@ impl SecretKey {
     }
 }
 
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SecretKey")
-            .field("set", &self.params.set().name)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(SecretKey, id);
 
 /// The server's key as spectra.
 pub struct EvalKey {
@@ -150,18 +143,11 @@ impl EvalKey {
     }
 }
 
-impl fmt::Debug for EvalKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EvalKey")
-            .field("set", &self.params.set().name)
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(EvalKey, id);
 
 /// The file of an evaluation key, generated record by record.
 pub struct EvalKeyFile<'s> {
-    secret: &'s SecretKey,
+    pub(crate) secret: &'s SecretKey,
     secrets: Secrets<'s>,
     /// seed of the masks
     pub(crate) seed: Seed,
@@ -189,16 +175,8 @@ impl<'s> EvalKeyFile<'s> {
         }
     }
 
-    pub(crate) fn params(&self) -> &Params {
-        self.secret.params()
-    }
-
-    pub(crate) fn id(&self) -> KeyId {
-        self.secret.id()
-    }
-
     pub(crate) fn bodies(&self, part: Part) -> Vec<u64> {
-        let params = self.params();
+        let params = self.secret.params();
         let masks = part.masks(params.id(), &self.seed);
         let errors = stream_seed(&self.errors, params.id(), &part.name());
         let mut rng = ChaCha20Rng::from_seed(*errors);
@@ -206,11 +184,4 @@ impl<'s> EvalKeyFile<'s> {
     }
 }
 
-impl fmt::Debug for EvalKeyFile<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("set", &self.params().set().name)
-            .field("id", &self.id())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(EvalKeyFile<'_>, secret);

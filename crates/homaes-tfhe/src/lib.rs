@@ -85,6 +85,7 @@ mod flow;
 pub mod interop;
 mod keys;
 mod meter;
+mod multiples;
 pub mod nibble;
 pub mod noise;
 mod params;

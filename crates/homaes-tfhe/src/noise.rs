@@ -122,13 +122,13 @@ impl ExternalProduct {
 /// moments are 3 % lower at `B = 8`, 12 % at 4 and 32 % at 2.
 #[must_use]
 pub fn digit_moment(gadget: Gadget) -> f64 {
-    (pow2(2.0 * f64::from(gadget.base_log)) + 2.0) / 12.0
+    ((2.0 * f64::from(gadget.base_log)).exp2() + 2.0) / 12.0
 }
 
 /// Variance of the rounding error of digits: `B^-2l/12`.
 #[must_use]
 pub fn rounding(gadget: Gadget) -> f64 {
-    pow2(-2.0 * f64::from(gadget.base_log) * gadget.levels as f64) / 12.0
+    (-2.0 * f64::from(gadget.base_log) * gadget.levels as f64).exp2() / 12.0
 }
 
 /// Blind rotation in `S = n/u` steps of `u` key bits. A step has `K` keys (`2^u - 1` for independent bits, `u` for a
@@ -183,8 +183,8 @@ pub fn automorphism(set: &BitsSet) -> f64 {
 #[must_use]
 pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
     let Ring { rank, degree, .. } = Ring::of(set);
-    let scale = pow2(2.0 * f64::from(set.log2_values));
-    let division = scale * degree * degree * (1.0 + rank * degree / 2.0) * pow2(-128.0) / 12.0;
+    let scale = (2.0 * f64::from(set.log2_values)).exp2();
+    let division = scale * degree * degree * (1.0 + rank * degree / 2.0) * f64::exp2(-128.0) / 12.0;
     Trace {
         constant: (scale * degree * degree - 1.0) / 3.0 * automorphism + division,
         sum: (degree * (degree - 1.0) + degree * degree * (scale - 1.0) / 3.0) * automorphism
@@ -280,7 +280,7 @@ pub fn key_switch(set: &BitsSet) -> f64 {
 /// rounding of the body, the 1, then decides nothing; counting it is conservative.
 #[must_use]
 pub fn modulus_switch(set: &BitsSet) -> f64 {
-    let modulus = 2.0 * set.degree as f64 / pow2(f64::from(set.log2_values));
+    let modulus = 2.0 * set.degree as f64 / f64::from(set.log2_values).exp2();
     rounded_to(modulus, most_of_rounding(set))
 }
 
@@ -462,10 +462,6 @@ pub(crate) fn sub_words(size: KeySize) -> u32 {
     (words..4 * size.round_keys()).filter(substituted).count() as u32
 }
 
-fn pow2(x: f64) -> f64 {
-    x.exp2()
-}
-
 /// The GLWE ring, for formulas that both variants share.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring {
@@ -482,7 +478,7 @@ impl Ring {
         Self {
             rank: rank as f64,
             degree: degree as f64,
-            variance: pow2(2.0 * log2_sigma),
+            variance: (2.0 * log2_sigma).exp2(),
         }
     }
 
@@ -500,7 +496,7 @@ impl Ring {
     fn fft(self, polynomials: f64, gadget: Gadget) -> f64 {
         let digits = polynomials * gadget.levels as f64;
         let base = f64::from(gadget.base_log);
-        digits * self.degree * self.degree * pow2(FFT_LOG2_VARIANCE + 2.0 * base)
+        digits * self.degree * self.degree * (FFT_LOG2_VARIANCE + 2.0 * base).exp2()
     }
 
     /// See the function [`rotation`]; takes the multiplicities of [`steps`].
@@ -523,7 +519,7 @@ impl Ring {
     }
 
     pub(crate) fn key_switch(self, gadget: Gadget, lwe_log2_sigma: f64) -> f64 {
-        let digits = gadget.levels as f64 * digit_moment(gadget) * pow2(2.0 * lwe_log2_sigma);
+        let digits = gadget.levels as f64 * digit_moment(gadget) * (2.0 * lwe_log2_sigma).exp2();
         self.rank * self.degree * (rounding(gadget) / 4.0 + digits)
     }
 }

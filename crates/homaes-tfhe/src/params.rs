@@ -201,6 +201,7 @@ mod tests {
     use super::*;
     use crate::set::LweKey;
     use crate::sets;
+    use crate::tests::changed;
 
     #[test]
     fn unsound_sets_are_refused_by_name() {
@@ -224,10 +225,7 @@ mod tests {
             ("digits of key switching", |s| s.key_switch.levels = 0),
         ];
         for (name, change) in cases {
-            let mut set = sets::TOY;
-            if let Variant::Bits(bits) = &mut set.variant {
-                change(bits);
-            }
+            let set = changed(&sets::TOY, change, |_| ());
             let ParamsError::Range { what, .. } = Params::new(&set).unwrap_err();
             assert_eq!(what, name);
         }

@@ -142,7 +142,7 @@ impl Part {
             _ => (&secrets.glwe, shape.glwe_log2_sigma),
         };
         let mut bodies = self.messages(shape, secrets);
-        rows::encrypt(secret, log2_sigma, masks, rng, &mut bodies);
+        rows::encrypt(secret, log2_sigma.exp2(), masks, rng, &mut bodies);
         bodies
     }
 

@@ -6,8 +6,9 @@ use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::noise::log2_sum;
+use crate::set::BitsSet;
 use crate::state::{State, words_of};
-use homaes_scheme::Owner;
+use homaes_scheme::{Cancel, Owner};
 use rayon::prelude::*;
 
 impl EvalKey {
@@ -26,24 +27,14 @@ impl EvalKey {
         params.check_look_up(state.blocks, state.log2_sigma)?;
         let table = table.map(Entry::from);
         let table = polynomials(&table, 0);
-        let engine = Engine::new(set, params.fouriers(), self.spectra());
-        let len = params.big_dimension() + 1;
-        let bytes = bytes_per_task(state.lwes.len() / (8 * len));
-        let tasks = state.lwes.par_chunks(8 * bytes * len);
-        let bits = tasks.with_max_len(1).flat_map_iter(|words| {
-            let bytes = words.chunks_exact(8 * len).map(|words| {
-                let bits = |i| Lwe::from_words(&words[len * i..len * (i + 1)]);
-                core::array::from_fn(bits)
-            });
-            let bytes: Vec<LweByte> = bytes.collect();
-            let bytes: Vec<&LweByte> = bytes.iter().collect();
+        let bits = self.by_bytes(set, state, |engine, lwes| {
+            let bytes: Vec<&LweByte> = lwes.as_chunks().0.iter().collect();
             let found = engine.look_up(&bytes, &vec![&table[..]; bytes.len()]);
             let bits = found
                 .iter()
                 .flat_map(|glwe| (0..8).map(|bit| glwe.extract(bit)));
-            bits.collect::<Vec<_>>()
+            bits.collect::<Vec<Lwe<Big>>>()
         });
-        let bits: Vec<Lwe<Big>> = bits.collect();
         Ok(State {
             lwes: words_of(&bits.iter().collect::<Vec<_>>()),
             blocks: state.blocks,
@@ -53,6 +44,25 @@ impl EvalKey {
                 .with(Owner::new(params.id(), Some(self.key_id()))),
             finished: true,
         })
+    }
+
+    /// Runs `work` on the ciphertexts of some bytes at a time, on the current thread pool.
+    pub(crate) fn by_bytes<T: Send>(
+        &self,
+        set: &BitsSet,
+        state: &State,
+        work: impl Fn(&Engine<'_>, &[Lwe<Big>]) -> Vec<T> + Sync,
+    ) -> Vec<T> {
+        let params = self.params();
+        let engine = Engine::new(set, params.fouriers(), self.spectra(), &Cancel::new());
+        let len = params.big_dimension() + 1;
+        let bytes = bytes_per_task(state.lwes.len() / (8 * len));
+        let tasks = state.lwes.par_chunks(8 * bytes * len).with_max_len(1);
+        let done = tasks.flat_map_iter(|words| {
+            let lwes: Vec<Lwe<Big>> = words.chunks_exact(len).map(Lwe::from_words).collect();
+            work(&engine, &lwes)
+        });
+        done.collect()
     }
 
     /// XOR of two states, block by block. Free. Standard deviations of the noise add, which holds for dependent states

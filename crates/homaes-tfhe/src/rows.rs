@@ -40,13 +40,13 @@ pub(crate) struct Masks {
 /// Encrypts in place: replaces each message polynomial by the body of its row.
 pub(crate) fn encrypt(
     secret: &RingSecret<'_>,
-    log2_sigma: f64,
+    sigma: f64,
     masks: &Masks,
     rng: &mut impl CryptoRng,
     bodies: &mut [u64],
 ) {
     for (stream, body) in (masks.first..).zip(bodies.chunks_mut(secret.degree())) {
-        secret.encrypt((&masks.seed, stream), log2_sigma.exp2(), rng, body);
+        secret.encrypt((&masks.seed, stream), sigma, rng, body);
     }
 }
 

@@ -152,35 +152,20 @@ pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, de
     let spread = (spread.sum::<f64>() / (count - 1.0)).sqrt();
     let error = spread / count.sqrt();
     let one_bit = declared.one_bit();
-    let [mean, second, third, fourth] = all.sums.map(|s| s / all.count);
-    let percent = |x: f64| 100.0 * x;
+    let [mean, second, _, fourth] = all.sums.map(|s| s / all.count);
+    // a row of docs/noise.md, but for the exact model's exponent
     println!(
-        "{what}: {} samples of {count} keys; σ = 2^{:.4}, {:+.3} % ± {:.3} % of the exact model's 2^{:.4}",
+        "| {what} | {} | {:+.3} ± {:.3} % | {:.3} % | {:.3} % | {:.4} ± {:.4} | 2^{:.2} (exact 2^{:.2}) | 2^{:.2} |",
         all.count,
-        (ratio * exact.sigma()).log2(),
-        percent(ratio - 1.0),
-        percent(error),
-        exact.sigma().log2()
-    );
-    println!(
-        "  one bit in the declared exponent is {:.3} % of σ: resolved to {:.2} bits; as many independent samples: {:.2}",
-        percent(one_bit),
-        error / one_bit,
-        (2.0 * all.count).sqrt().recip() / one_bit
-    );
-    println!(
-        "  keys differ by {:.3} %; a reading fails with 2^{:.2} as sampled, 2^{:.2} by the exact model, 2^{:.2} as declared",
-        percent(spread),
+        100.0 * (ratio - 1.0),
+        100.0 * error,
+        100.0 * one_bit,
+        100.0 * spread,
+        fourth / (second * second) - 3.0,
+        (24.0 / all.count).sqrt(),
         exact.exponent(ratio),
         exact.exponent(1.0),
         declared.exponent(1.0)
-    );
-    println!(
-        "  mean {:+.4} σ, skewness {:+.4}, excess kurtosis {:+.4} ± {:.4}",
-        mean / second.sqrt(),
-        third / second.powf(1.5),
-        fourth / (second * second) - 3.0,
-        (24.0 / all.count).sqrt()
     );
     for (t, found) in TAILS.into_iter().zip(all.beyond) {
         // t is in units of `sigma`; noise that is rounded up to the next step counts as well
@@ -188,12 +173,12 @@ pub(crate) fn judge(what: &str, keys: &[Moments], sigma: f64, exact: Reading, de
         let half_step = exact.step / (2.0 * ratio * exact.sigma());
         let normal = |t: f64| log2_erfc(t / SQRT_2).exp2() * all.count;
         let most = normal(own - half_step);
-        println!(
-            "  beyond {own:.2} σ: {found}, normal {:.1}, with rounding to steps at most {most:.1}, and four times its root for chance",
-            normal(own)
-        );
         // samples of one look-up are dependent, hence the slack
-        assert!(found <= most + 4.0 * most.sqrt() + 4.0, "{what}: tail");
+        let most = most + 4.0 * most.sqrt() + 4.0;
+        assert!(
+            found <= most,
+            "{what}: {found} beyond {own:.2} σ, at most {most:.1}"
+        );
     }
     // a mean would add to the largest noise
     assert!((mean / second.sqrt()).abs() < 0.01, "{what}: mean");

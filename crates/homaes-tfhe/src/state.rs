@@ -5,9 +5,8 @@ use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::secret::{self, lots};
-use core::fmt;
 use homaes_math::{Words, torus};
-use homaes_scheme::{Decrypted, FieldError, Owner};
+use homaes_scheme::{Decrypted, FieldError, Owner, debug_fields};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -116,14 +115,7 @@ pub(crate) fn words_of(lwes: &[&Lwe<Big>]) -> Words {
     out
 }
 
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
-            .field("blocks", &self.blocks)
-            .field("log2_sigma", &self.log2_sigma)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(State, blocks, log2_sigma);
 
 impl SecretKey {
     /// Decrypts a state.

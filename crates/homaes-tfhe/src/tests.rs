@@ -7,10 +7,34 @@ mod reference;
 pub(crate) mod trial;
 mod vectors;
 
-use crate::{EvalKey, ParamSet, Params, SecretKey, WrapOptions, WrappedKey};
+use crate::{
+    BitsSet, EvalKey, NibbleSet, ParamSet, Params, SecretKey, Variant, WrapOptions, WrappedKey,
+};
 use homaes_aes::RoundKeys;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+
+/// The numbers of a set on bits.
+pub(crate) fn bits(set: &ParamSet) -> &BitsSet {
+    match &set.variant {
+        Variant::Bits(set) => set,
+        Variant::Nibble(_) => unreachable!(),
+    }
+}
+
+/// A set with other numbers.
+pub(crate) fn changed(
+    set: &ParamSet,
+    bits: impl Fn(&mut BitsSet),
+    nibbles: impl Fn(&mut NibbleSet),
+) -> ParamSet {
+    let mut set = set.clone();
+    match &mut set.variant {
+        Variant::Bits(set) => bits(set),
+        Variant::Nibble(set) => nibbles(set),
+    }
+    set
+}
 
 pub(crate) struct Keys {
     pub(crate) secret: SecretKey,

@@ -8,11 +8,10 @@ use crate::error::Result;
 use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::ring::RingSecret;
-use core::fmt;
 use homaes_aes::{Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::{Expansion, mismatch};
+use homaes_scheme::{Expansion, debug_fields, mismatch};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -121,13 +120,4 @@ impl WrappedKey {
     }
 }
 
-impl fmt::Debug for WrappedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WrappedKey")
-            .field("set", &self.params.set().name)
-            .field("id", &self.id)
-            .field("size", &self.size)
-            .field("wrapping", &self.wrapping)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(WrappedKey, id, size, wrapping);

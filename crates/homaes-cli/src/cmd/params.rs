@@ -119,7 +119,7 @@ fn card_json(card: &SetCard) -> Value {
     ];
     let mut document = json!({
         "name": card.name.as_str(),
-        "scheme": card.scheme,
+        "scheme": card.name.scheme(),
         "paper": card.paper,
         "purpose": card.purpose.as_str(),
         "security_bits_claimed": card.security_bits_claimed,

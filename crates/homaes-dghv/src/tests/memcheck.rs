@@ -4,6 +4,7 @@ use super::*;
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample::Seed;
 use homaes_scheme::Records;
+use homaes_scheme::read::{put_words, take_words};
 use homaes_wire::KeyId;
 use zeroize::Zeroizing;
 
@@ -39,11 +40,9 @@ fn secrets() {
 }
 
 fn poison_words(words: &mut Zeroizing<Vec<u64>>) {
-    let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut bytes = put_words(words);
     poison(&mut bytes);
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
+    words.copy_from_slice(&take_words(&bytes));
 }
 
 /// Needs valgrind. Run with

@@ -1,15 +1,11 @@
 //! The conversion by the paper's formulas, with a big-integer library, from the key's records.
 
 use super::*;
+use crate::ciphertext::big;
 use crate::eval_key::{Part, t_words, terms_of, z_words};
 use crate::params::{LANES, LIMB};
 use crate::rows::unpack_lanes;
 use num_bigint::{BigInt, BigUint};
-
-fn big(words: &[u64]) -> BigUint {
-    let halves = words.iter().flat_map(|&w| [w as u32, (w >> 32) as u32]);
-    BigUint::new(halves.collect())
-}
 
 fn words(n: &BigUint, len: usize) -> Vec<u64> {
     let mut out = n.to_u64_digits();

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::element::{compressed, half_prime};
-use crate::eval_key::bytes_of_words;
 use homaes_aes::{Block, KeySize};
 use homaes_scheme::bits::{BITS, Head};
+use homaes_scheme::read::put_words;
 
 #[path = "../../../homaes-aes/tests/vectors/mod.rs"]
 mod nist;
@@ -28,7 +28,7 @@ fn wrap(w: &World, direction: Direction, size: KeySize, calls: &[Call]) -> Wrapp
         };
         let message = |j| half_prime(&w.secret, j, value(j));
         let correction = compressed(&w.secret, &mut rng, (&seed, index as u64), message);
-        bytes_of_words(&correction)
+        put_words(&correction)
     });
     let head = Head::new(&*w.params, (size, direction), 0, seed).unwrap();
     WrappedKey::of_bodies(&w.secret, head, ciphertexts.collect())

@@ -282,9 +282,11 @@ mod tests {
         out
     }
 
-    fn set(block: &mut Block, c: usize, x: &BigUint) {
-        let own = limbs(x, block.len());
-        block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+    fn set(block: &mut Block, xs: &[BigUint]) {
+        for (c, x) in xs.iter().enumerate() {
+            let own = limbs(x, block.len());
+            block.iter_mut().zip(own).for_each(|(b, l)| b[c] = l);
+        }
     }
 
     #[test]
@@ -294,23 +296,12 @@ mod tests {
             let modulus = WideModulus::new(&q);
             let count = modulus.count();
             let most: BigUint = &q << 51usize;
-            let xs: Vec<BigUint> = (0..BLOCK as u64)
-                .map(|c| match c {
-                    0 => BigUint::from(0u32),
-                    1 => &q - 1u32,
-                    2 => q.clone(),
-                    3 => &most - 1u32,
-                    4 => &q * 12345u32 + &q - 1u32,
-                    5 => &q * 123_456_789u32,
-                    6 => &q >> 1u32,
-                    7 => (&q >> 1u32) + 1u32,
-                    _ => number(c, 30) % &most,
-                })
-                .collect();
+            let mut xs: Vec<BigUint> = [0u32, 1, 12345, 123_456_789].map(|k| &q * k).into();
+            xs.extend([&q - 1u32, &most - 1u32, &q * 12345u32 - 1u32]);
+            xs.extend([&q >> 1u32, (&q >> 1u32) + 1u32]);
+            xs.extend((xs.len() as u64..BLOCK as u64).map(|c| number(c, 30) % &most));
             let mut block = vec![[0; BLOCK]; count + EXCESS];
-            xs.iter()
-                .enumerate()
-                .for_each(|(c, x)| set(&mut block, c, x));
+            set(&mut block, &xs);
             modulus.reduce(&mut block);
             let above = modulus.above_half(&block);
             for (c, x) in xs.iter().enumerate() {
@@ -329,9 +320,7 @@ mod tests {
             let count = words * 64 / LIMB_BITS as usize + 1;
             let mut block = vec![[0; BLOCK]; count];
             let xs: Vec<BigUint> = (0..BLOCK as u64).map(|c| number(c, words)).collect();
-            xs.iter()
-                .enumerate()
-                .for_each(|(c, x)| set(&mut block, c, x));
+            set(&mut block, &xs);
             modulus.reduce_long(&mut block);
             for (c, x) in xs.iter().enumerate() {
                 assert_eq!(value(&block, c), x % &q, "{power} {words} {c}");
@@ -347,17 +336,15 @@ mod tests {
         let mut block = vec![[0; BLOCK]; count];
         let delta: [i64; BLOCK] =
             core::array::from_fn(|c| 2 * (c as i64 * 33_333_333 - 500_000_000));
-        let mut wants = Vec::new();
-        for (c, &delta) in delta.iter().enumerate() {
-            let want = number(c as u64 + 3, 3);
-            let x = &want * p;
-            let x = match delta >= 0 {
-                true => x + delta as u64,
-                false => x - delta.unsigned_abs(),
-            };
-            set(&mut block, c, &x);
-            wants.push(want);
-        }
+        let wants: Vec<BigUint> = (0..BLOCK as u64).map(|c| number(c + 3, 3)).collect();
+        let xs = wants
+            .iter()
+            .zip(delta)
+            .map(|(want, delta)| match delta >= 0 {
+                true => want * p + delta as u64,
+                false => want * p - delta.unsigned_abs(),
+            });
+        set(&mut block, &xs.collect::<Vec<_>>());
         divide_exactly(&mut block, &delta, p, inverse);
         for (c, want) in wants.iter().enumerate() {
             assert_eq!(value(&block, c), *want, "{c}");

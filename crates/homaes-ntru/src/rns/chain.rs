@@ -148,17 +148,4 @@ mod tests {
             assert!(log2(&own) - special < 5.6);
         }
     }
-
-    #[test]
-    fn the_primes_of_an_rns_chain() {
-        let chain = Chain::new(&sets::RNS, 65535 * 256);
-        assert_eq!((chain.primes.len(), &chain.special), (42, &(41..42)));
-        let log2: Vec<f64> = chain.primes[..41]
-            .iter()
-            .map(|&p| (p as f64).log2())
-            .collect();
-        assert!(log2.iter().all(|&b| b > 27.6 && b < 32.0));
-        assert!((log2.iter().sum::<f64>() - 1263.7).abs() < 0.1);
-        assert_eq!(chain.levels[3], [0, 1, 2]);
-    }
 }

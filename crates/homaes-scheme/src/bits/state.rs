@@ -1,8 +1,7 @@
 //! The state of a batch of blocks: 128 ciphertexts, and the coordinates that bytes stand in.
 
 use super::{BITS, BitEvalKey, BitScheme, BitSecret, Result};
-use crate::{Cancel, Decrypted, Quality, mismatch};
-use core::fmt;
+use crate::{Cancel, Decrypted, Quality, debug_fields, mismatch};
 use homaes_aes::Block;
 use rayon::prelude::*;
 
@@ -76,8 +75,4 @@ impl<P: BitScheme> State<P> {
     }
 }
 
-impl<P: BitScheme> fmt::Debug for State<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").finish_non_exhaustive()
-    }
-}
+debug_fields!(State<P> where P: BitScheme);

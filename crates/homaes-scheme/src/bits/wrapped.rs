@@ -3,10 +3,11 @@
 use super::{BITS, BitScheme, BitSecret, Error, Result, State};
 use crate::read::{self, SEED_BYTES};
 use crate::traits::WrappedFile;
-use crate::{FieldError, KeyRecords, Mismatch, Owner, Record, Records, WrappedKeyInfo};
-use core::fmt;
+use crate::{
+    Check, FieldError, KeyRecords, Mismatch, Owner, Record, Records, WrappedKeyInfo, debug_fields,
+};
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
-use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, Stored, WireError};
+use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
@@ -129,17 +130,11 @@ pub struct WrappedKey<P: BitScheme> {
 impl<P: BitScheme> WrappedKey<P> {
     /// Ciphertexts that were made for `secret` by [`BitSecret::wrap_bit`], or are like them.
     pub fn of_bodies(secret: &P::SecretKey, head: Head<P::Seed>, bodies: Vec<Vec<u8>>) -> Self {
-        let bodies = KeyRecords::Memory(bodies);
-        Self::new(secret.params(), secret.id(), head, bodies)
-    }
-
-    fn new(params: &Arc<P>, id: KeyId, head: Head<P::Seed>, bodies: KeyRecords) -> Self {
-        let params = params.clone();
         Self {
-            params,
-            id,
+            params: secret.params().clone(),
+            id: secret.id(),
             head,
-            bodies,
+            bodies: KeyRecords::Memory(bodies),
         }
     }
 
@@ -147,19 +142,8 @@ impl<P: BitScheme> WrappedKey<P> {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn read(params: &Arc<P>, mut r: Reader<impl Read>) -> Result<Self> {
-        let id = r.header().key_id();
-        let head = Head::read(&**params, &mut r)?;
-        let levels = head.levels(&**params).into_iter().enumerate();
-        let bodies = levels.map(|(number, level)| {
-            let bytes = params.round_key_bytes(level);
-            let body = read::record::<_, Error>(&mut r, ROUND_KEY, number as u64, bytes)?;
-            params.check_round_key(level, &body)?;
-            Ok(body)
-        });
-        let bodies = KeyRecords::Memory(bodies.collect::<Result<_>>()?);
-        r.finish()?;
-        Ok(Self::new(params, id, head, bodies))
+    pub fn read<R: Read>(params: &Arc<P>, r: Reader<R>) -> Result<Self> {
+        Self::load(params, r, KeyRecords::read)
     }
 
     /// As [`read`](Self::read), but leaves the ciphertexts in the file until they are used, after they were all read
@@ -167,22 +151,26 @@ impl<P: BitScheme> WrappedKey<P> {
     ///
     /// # Errors
     /// Names what is wrong with the file.
-    pub fn open(params: &Arc<P>, mut r: Reader<File>) -> Result<Self> {
+    pub fn open(params: &Arc<P>, r: Reader<File>) -> Result<Self> {
+        Self::load(params, r, KeyRecords::open)
+    }
+
+    fn load<R: Read>(
+        params: &Arc<P>,
+        mut r: Reader<R>,
+        records: fn(Reader<R>, u16, &[u64], Check<'_, Error>) -> Result<KeyRecords>,
+    ) -> Result<Self> {
         let id = r.header().key_id();
         let head = Head::read(&**params, &mut r)?;
         let levels = head.levels(&**params);
-        let bytes = |&level: &usize| params.round_key_bytes(level);
-        let check = |number: usize, index, body: &[u8]| {
-            let (level, found) = (levels[number], body.len() as u64);
-            let wrong = |what, found, expected| Err(FieldError::new(what, found, expected).into());
-            match (index == number as u64, found == bytes(&level)) {
-                (true, true) => params.check_round_key(level, body),
-                (false, _) => wrong("number", index, number as u64),
-                (_, false) => wrong("length", found, bytes(&level)),
-            }
-        };
-        let stored = Stored::of::<Error>(r, ROUND_KEY, levels.iter().map(bytes), check)?;
-        Ok(Self::new(params, id, head, KeyRecords::File(stored)))
+        let lengths = levels.iter().map(|&level| params.round_key_bytes(level));
+        let mut check = |number: usize, body: &[u8]| params.check_round_key(levels[number], body);
+        Ok(Self {
+            params: params.clone(),
+            id,
+            head,
+            bodies: records(r, ROUND_KEY, &lengths.collect::<Vec<_>>(), &mut check)?,
+        })
     }
 
     /// The contents of a file of `params`, from its first record and its length.
@@ -232,13 +220,7 @@ impl<P: BitScheme> WrappedFile for WrappedKey<P> {
     }
 }
 
-impl<P: BitScheme> fmt::Debug for WrappedKey<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WrappedKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(WrappedKey<P> where P: BitScheme, id);
 
 /// The file of a wrapped key, made ciphertext by ciphertext.
 pub struct WrappedKeyFile<'s, P: BitScheme> {

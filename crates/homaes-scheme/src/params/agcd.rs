@@ -57,6 +57,6 @@ pub fn estimate(
     ];
     Some(Estimate {
         quantum: bits.min(shor),
-        ..Estimate::of_one_attack(bits, words)
+        ..Estimate::new([bits; 7], words)
     })
 }

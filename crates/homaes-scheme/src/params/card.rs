@@ -54,8 +54,6 @@ pub struct Ring {
 pub struct SetCard {
     /// Name, `scheme/rest`.
     pub name: SetName,
-    /// Scheme, the first part of the name.
-    pub scheme: &'static str,
     /// The paper the set follows.
     pub paper: &'static str,
     /// Its purpose.
@@ -90,83 +88,6 @@ pub struct SetCard {
     pub assumptions: Vec<String>,
 }
 
-/// A card that breaks a rule of its purpose.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("set {name}{fault}")]
-pub struct CardError {
-    /// The set.
-    pub name: SetName,
-    /// The broken rule.
-    pub fault: CardFault,
-}
-
-/// A rule that a card breaks.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CardFault {
-    /// The scheme is not the first part of the name.
-    #[error(": scheme is {found}, expected {expected}")]
-    Scheme {
-        /// The card's scheme.
-        found: &'static str,
-        /// The name's scheme.
-        expected: &'static str,
-    },
-    /// A toy set claims security.
-    #[error(" is a toy but claims {found} bits")]
-    ToyClaims {
-        /// The claim.
-        found: u32,
-    },
-    /// A secure set claims too little; no claim counts as 0.
-    #[error(
-        " claims {found} bits, a secure set needs at least {}",
-        MIN_SECURE_BITS
-    )]
-    ClaimTooLow {
-        /// The claim.
-        found: u32,
-    },
-    /// A secure set lists nothing that an adversary sees.
-    #[error(" lists nothing published, so nothing supports its claim")]
-    NothingPublished,
-    /// A published line of a secure set has no estimate, or one that is not a number.
-    #[error(": {what} has no usable estimate")]
-    NoEstimate {
-        /// The published line.
-        what: String,
-    },
-    /// A published line has a larger modulus than the card.
-    #[error(": {what} has {found} modulus bits, the card says at most {expected}")]
-    ModulusTooLarge {
-        /// The published line.
-        what: String,
-        /// Its modulus.
-        found: f64,
-        /// The card's `log2_qp`.
-        expected: f64,
-    },
-    /// A published line is easier to break than the set claims.
-    #[error(": {what} is estimated at {found:.1} bits, below the claim of {expected}")]
-    EstimateBelowClaim {
-        /// The published line.
-        what: String,
-        /// Its estimate.
-        found: f64,
-        /// The claim.
-        expected: u32,
-    },
-    /// A secure set fails too often.
-    #[error(
-        ": log2 of the failure probability is {found}, a secure set needs at most {}",
-        MAX_LOG2_P_FAIL
-    )]
-    FailsTooOften {
-        /// The card's value.
-        found: f64,
-    },
-}
-
 /// log2 of a bound on the probability that any of `batches` batches is wrong, each with at most 2^`log2_p`; `None`
 /// without batches.
 ///
@@ -181,12 +102,11 @@ pub fn log2_p_any(log2_p: f64, batches: u64) -> Option<f64> {
 }
 
 impl SetCard {
-    /// The card of a toy that never fails, without sizes and figures.
+    /// The card of a toy with one slot that never fails, without sizes and figures.
     #[must_use]
-    pub fn toy(name: SetName) -> Self {
+    pub fn new(name: SetName) -> Self {
         Self {
             name,
-            scheme: name.scheme(),
             paper: "none",
             purpose: Purpose::Toy,
             security_bits_claimed: None,
@@ -251,68 +171,50 @@ impl SetCard {
             .flatten()
     }
 
-    /// Checks the card against the rules of its purpose.
+    /// Checks the card against the rules of its purpose. Written so that NaN fails.
     ///
     /// # Errors
-    /// The first rule that is broken.
-    pub fn check(&self) -> Result<(), CardError> {
-        let name = self.name;
-        self.checked().map_err(|fault| CardError { name, fault })
-    }
-
-    fn checked(&self) -> Result<(), CardFault> {
-        let (found, expected) = (self.scheme, self.name.scheme());
-        if found != expected {
-            return Err(CardFault::Scheme { found, expected });
-        }
-        for line in &self.published {
-            let (found, expected) = (line.modulus_bits, self.log2_qp.unwrap_or(f64::INFINITY));
-            if found > expected {
-                let what = line.what.to_string();
-                return Err(CardFault::ModulusTooLarge {
-                    what,
-                    found,
-                    expected,
-                });
-            }
-        }
-        match (self.purpose, self.security_bits_claimed) {
-            (Purpose::Toy, Some(found)) => Err(CardFault::ToyClaims { found }),
-            (Purpose::Toy, None) | (Purpose::Paper, _) => Ok(()),
-            (Purpose::Secure, claim) => self.check_secure(claim.unwrap_or(0)),
-        }
-    }
-
-    fn check_secure(&self, claim: u32) -> Result<(), CardFault> {
-        if claim < MIN_SECURE_BITS {
-            return Err(CardFault::ClaimTooLow { found: claim });
-        }
-        if self.published.is_empty() {
-            return Err(CardFault::NothingPublished);
-        }
-        for line in &self.published {
-            let what = line.what.to_string();
-            let bits = line.estimate.map(|estimate| estimate.with_rotations);
-            let bits = bits.filter(|bits| bits.is_finite());
-            let Some(found) = bits else {
-                return Err(CardFault::NoEstimate { what });
-            };
-            if found < f64::from(claim) {
-                let expected = claim;
-                return Err(CardFault::EstimateBelowClaim {
-                    what,
-                    found,
-                    expected,
-                });
-            }
-        }
-        // written so that NaN fails
-        match self.log2_p_fail <= MAX_LOG2_P_FAIL {
+    /// The first rule that is broken, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let (name, claim) = (self.name, self.security_bits_claimed.unwrap_or(0));
+        let ok = |good: bool, fault: String| match good {
             true => Ok(()),
-            false => Err(CardFault::FailsTooOften {
-                found: self.log2_p_fail,
-            }),
+            false => Err(format!("set {name}{fault}")),
+        };
+        let most = self.log2_qp.unwrap_or(f64::INFINITY);
+        for Published {
+            what, modulus_bits, ..
+        } in &self.published
+        {
+            let fault =
+                format!(": {what} has {modulus_bits} modulus bits, the card says at most {most}");
+            ok(*modulus_bits <= most, fault)?;
         }
+        match self.purpose {
+            Purpose::Secure => {}
+            Purpose::Paper => return Ok(()),
+            Purpose::Toy => return ok(claim == 0, format!(" is a toy but claims {claim} bits")),
+        }
+        let least = MIN_SECURE_BITS;
+        let fault = format!(" claims {claim} bits, a secure set needs at least {least}");
+        ok(claim >= least, fault)?;
+        let fault = " lists nothing published, so nothing supports its claim";
+        ok(!self.published.is_empty(), fault.into())?;
+        for Published { what, estimate, .. } in &self.published {
+            let found = estimate.map_or(f64::NAN, |estimate| estimate.with_rotations);
+            ok(
+                found.is_finite(),
+                format!(": {what} has no usable estimate"),
+            )?;
+            let fault =
+                format!(": {what} is estimated at {found:.1} bits, below the claim of {claim}");
+            ok(found >= f64::from(claim), fault)?;
+        }
+        let (found, most) = (self.log2_p_fail, MAX_LOG2_P_FAIL);
+        let fault = format!(
+            ": log2 of the failure probability is {found}, a secure set needs at most {most}"
+        );
+        ok(found <= most, fault)
     }
 }
 

@@ -123,7 +123,6 @@ mod tests {
             new().u64("m", 255).finish(),
             new().i64("m", 255).finish(),
             new().u64("n", 255).finish(),
-            new().u64("m", 256).finish(),
             new().f64("m", 0.0).finish(),
             new().f64("m", -0.0).finish(),
             new().u64("m", 0).finish(),
@@ -132,9 +131,7 @@ mod tests {
             new().str("mx", "").finish(),
             new().u64("m", 1).u64("n", 2).finish(),
             new().u64("n", 2).u64("m", 1).finish(),
-            new().u64_list("m", &[]).finish(),
             new().u64_list("m", &[1]).finish(),
-            new().u64_list("m", &[1, 2]).finish(),
             new().u64_list("m", &[1]).u64_list("m", &[2]).finish(),
             new().u64_list("m", &[1]).u64("", 2).finish(),
         ];

@@ -37,19 +37,28 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate of an attack whose cost is the same in all models.
-    pub(super) const fn of_one_attack(
-        bits: f64,
+    /// `costs` in the order of the fields.
+    pub(super) const fn new(
+        costs: [f64; 7],
         [attack, model, tool, date]: [&'static str; 4],
     ) -> Self {
+        let [
+            bits,
+            without_tables,
+            with_rotations,
+            with_rotations_without_tables,
+            core_svp,
+            core_svp_quantum,
+            quantum,
+        ] = costs;
         Self {
             bits,
-            without_tables: bits,
-            with_rotations: bits,
-            with_rotations_without_tables: bits,
-            core_svp: bits,
-            core_svp_quantum: bits,
-            quantum: bits,
+            without_tables,
+            with_rotations,
+            with_rotations_without_tables,
+            core_svp,
+            core_svp_quantum,
+            quantum,
             order_of_magnitude: false,
             attack,
             model,
@@ -96,18 +105,5 @@ impl fmt::Display for SecretWeight {
             Self::Ternary => f.write_str("ternary"),
             Self::Blocks(bits) => write!(f, "LWE key in blocks of {bits}"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weights_are_printable() {
-        assert_eq!(SecretWeight::Hamming(64).to_string(), "h=64");
-        assert_eq!(SecretWeight::Ternary.to_string(), "ternary");
-        let blocks = SecretWeight::Blocks(3);
-        assert_eq!(blocks.to_string(), "LWE key in blocks of 3");
     }
 }

@@ -12,8 +12,8 @@
 //! of such secrets; that nothing else breaks them is an assumption of its own (Lee, Min, Seo, Song 2023).
 //!
 //! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known
-//! are limits ([`LWE_LIMITS`]: the least noise `s(n)` with 128 bits) and a few stronger instances ([`LWE_POINTS`]). The
-//! rest follows so that it does not exceed what the estimator would say:
+//! are limits (the least noise `s(n)` with 128 bits) and a few stronger instances, both in `lwe/table.rs`. The rest
+//! follows so that it does not exceed what the estimator would say:
 //!
 //! - **The limit between two tabled dimensions.** The limit falls by 0.0251 to 0.0266 per dimension everywhere in the
 //!   table. Going from the left neighbour with a fall of 0.0250, and back from the right one with 0.0267, gives two
@@ -25,9 +25,9 @@
 //!   slopes of bits in log2 σ at the limit are 0.995 to 1.155 times that of this curve; below 128 bits the ratio is
 //!   therefore raised to the power 1.16.
 //! - **Monotonicity.** More dimensions or more noise are never weaker, so an instance has at least the bits of every
-//!   [`LWE_POINTS`] below it.
-//! - Nothing is said below dimension 600, below [`MIN_BITS`], or about noise outside [`LOG2_SIGMA_RANGE`]; the curve is
-//!   not followed beyond [`MAX_EXTRAPOLATED_BITS`].
+//!   stronger instance below it.
+//! - Nothing is said below dimension 600, below 80 bits, or about noise outside 2^-62 to 1; the curve is not followed
+//!   beyond 143 bits.
 //!
 //! The tests hold all this against every instance costed one by one: between 0.5 bits below and 0.1 above. The limits
 //! themselves carry an error below 0.1 in log2 σ, and the estimator's heuristics a few bits; sets meant to last keep
@@ -35,39 +35,40 @@
 
 mod table;
 
-pub use table::{LWE_LIMITS, LWE_POINTS, LweLimit, LwePoint, TARGET_BITS};
-
-use super::table::Row;
+use super::table::{Row, WORDS};
 use super::{Estimate, Published};
 use core::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
+use table::{LIMITS, POINTS, TARGET_BITS};
 
 /// Lines by dimension and noise; their third key is the degree of the ring.
 static TABLE: LazyLock<Vec<Row<3>>> =
-    LazyLock::new(|| Row::table(include_str!("../../data/lwe.csv")));
+    LazyLock::new(|| Row::table(include_str!("../../data/lwe.csv"), WORDS));
 
 /// Lines of secrets in blocks; their fourth key is the bits of a block.
 static BLOCKS: LazyLock<Vec<Row<4>>> =
-    LazyLock::new(|| Row::table(include_str!("../../data/lwe_blocks.csv")));
-/// Day the table of blocks was computed, by what, and how.
-const BLOCKS_DATE: &str = "2026-11-26";
-const BLOCKS_TOOL: &str = "tools/measure/block_binary.py, formulas of this project";
-const BLOCKS_MODEL: &str = "MATZOV, GSA, classical; lower bound for blocks with one 1 at most";
+    LazyLock::new(|| Row::table(include_str!("../../data/lwe_blocks.csv"), BLOCKS_WORDS));
+/// How the table of blocks was computed, by what, and the day.
+const BLOCKS_WORDS: [&str; 3] = [
+    "MATZOV, GSA, classical; lower bound for blocks with one 1 at most",
+    "tools/measure/block_binary.py, formulas of this project",
+    "2026-11-26",
+];
 /// The cheapest attack on the key of `tfhe/p64-blocks` by the formulas of the lattice-estimator, which do not see its
 /// blocks: `tools/estimate`, `--selfcheck`.
 const BLOCKS_UNSEEN_BITS: u32 = 150;
 
-/// The curve through a limit is followed up to here; more comes only from [`LWE_POINTS`].
-pub const MAX_EXTRAPOLATED_BITS: f64 = 143.0;
+/// The curve through a limit is followed up to here; more comes only from [`POINTS`].
+const MAX_EXTRAPOLATED_BITS: f64 = 143.0;
 
 /// The least estimate; below it nothing is known.
-pub const MIN_BITS: f64 = 80.0;
+const MIN_BITS: f64 = 80.0;
 
 /// log2 of the noise for which there are estimates. The attacks on tiny errors were not costed.
-pub const LOG2_SIGMA_RANGE: Range<f64> = -62.0..0.0;
+const LOG2_SIGMA_RANGE: Range<f64> = -62.0..0.0;
 
 /// log2 of the modulus of everything estimated here.
-pub const MODULUS_BITS: f64 = 64.0;
+const MODULUS_BITS: f64 = 64.0;
 
 /// Bounds of the fall of the limit per dimension.
 const LIMIT_FALL: RangeInclusive<f64> = 0.0250..=0.0267;
@@ -89,16 +90,7 @@ const POWER_BELOW: f64 = 1.16;
 /// ```
 #[must_use]
 pub fn estimate(dimension: u32, log2_sigma: f64, ring_degree: u32) -> Option<Estimate> {
-    let below = |row: &&Row<3>| {
-        row.key[0] <= f64::from(dimension)
-            && row.key[1] <= log2_sigma
-            && row.key[2] >= f64::from(ring_degree)
-    };
-    TABLE
-        .iter()
-        .filter(below)
-        .map(Row::estimate)
-        .reduce(|a, b| if b.bits > a.bits { b } else { a })
+    best(&TABLE, dimension, log2_sigma, ring_degree, &[])
 }
 
 /// The same for a binary secret in blocks of `block` bits, one of which or none is 1, all cases equally likely.
@@ -116,23 +108,26 @@ pub fn estimate_in_blocks(
     log2_sigma: f64,
     ring_degree: u32,
 ) -> Option<Estimate> {
-    let below = |row: &&Row<4>| {
+    let block = &[f64::from(block)];
+    best(&BLOCKS, dimension, log2_sigma, ring_degree, block)
+}
+
+/// The most bits of the lines that are no harder to break than the instance.
+fn best<const K: usize>(
+    table: &[Row<K>],
+    dimension: u32,
+    log2_sigma: f64,
+    ring_degree: u32,
+    block: &[f64],
+) -> Option<Estimate> {
+    let below = |row: &&Row<K>| {
         row.key[0] <= f64::from(dimension)
             && row.key[1] <= log2_sigma
             && row.key[2] >= f64::from(ring_degree)
-            && row.key[3] == f64::from(block)
+            && row.key[3..] == *block
     };
-    let best = BLOCKS
-        .iter()
-        .filter(below)
-        .map(Row::estimate)
-        .reduce(|a, b| if b.bits > a.bits { b } else { a })?;
-    Some(Estimate {
-        model: BLOCKS_MODEL,
-        tool: BLOCKS_TOOL,
-        date: BLOCKS_DATE,
-        ..best
-    })
+    let estimates = table.iter().filter(below).map(Row::estimate);
+    estimates.reduce(|a, b| if b.bits > a.bits { b } else { a })
 }
 
 /// The assumptions of `tfhe/p64-blocks` beyond those of other sets; `estimate` is that of its key.
@@ -159,11 +154,10 @@ pub fn curve(dimension: u32, log2_sigma: f64) -> Option<f64> {
         return None;
     }
     let beside_limit = bits_beside(limit(dimension)?, log2_sigma).min(MAX_EXTRAPOLATED_BITS);
-    let bits = LWE_POINTS
+    let bits = POINTS
         .iter()
-        .filter(|point| point.dimension <= dimension && point.sigma.log2() <= log2_sigma)
-        .map(|point| point.bits)
-        .fold(beside_limit, f64::max);
+        .filter(|&&(n, sigma, _)| n <= dimension && sigma.log2() <= log2_sigma)
+        .fold(beside_limit, |most, &(.., bits)| most.max(bits));
     (bits >= MIN_BITS).then_some(bits)
 }
 
@@ -192,66 +186,53 @@ pub fn min_log2_sigma(dimension: u32, bits: f64) -> Option<f64> {
     Some(high)
 }
 
-/// The line of a card for something published under such a secret: it names dimension and noise, and has the estimate.
+/// The line of a card for something published under such a secret, or one in blocks of `block` bits
+/// ([`estimate_in_blocks`]): it names dimension and noise, and has the estimate.
 ///
 /// ```
 /// use homaes_scheme::lwe;
-/// let line = lwe::published("wrapped AES key", 2048, -49.52, 1024);
+/// let line = lwe::published("wrapped AES key", 2048, None, -49.52, 1024);
 /// assert_eq!(line.what, "wrapped AES key, LWE dimension 2048, noise 2^-49.52");
 /// assert!(line.estimate.is_some_and(|e| e.bits > 128.0));
+/// let line = lwe::published("key switching key", 735, Some(3), -12.75, 128);
+/// assert_eq!(line.what, "key switching key, LWE dimension 735 in blocks of 3, noise 2^-12.75");
 /// ```
 #[must_use]
-pub fn published(what: &str, dimension: u32, log2_sigma: f64, ring_degree: u32) -> Published {
+pub fn published(
+    what: &str,
+    dimension: u32,
+    block: Option<u32>,
+    log2_sigma: f64,
+    ring_degree: u32,
+) -> Published {
+    let (blocks, estimate) = match block {
+        None => (String::new(), estimate(dimension, log2_sigma, ring_degree)),
+        Some(block) => (
+            format!(" in blocks of {block}"),
+            estimate_in_blocks(dimension, block, log2_sigma, ring_degree),
+        ),
+    };
     Published {
-        what: format!("{what}, LWE dimension {dimension}, noise 2^{log2_sigma:.2}").into(),
+        what: format!("{what}, LWE dimension {dimension}{blocks}, noise 2^{log2_sigma:.2}").into(),
         dimension,
         log2_sigma,
         ring_degree,
         modulus_bits: MODULUS_BITS,
-        estimate: estimate(dimension, log2_sigma, ring_degree),
-    }
-}
-
-/// The line of a card for something published under a secret in blocks of `block` bits, see [`estimate_in_blocks`].
-///
-/// ```
-/// use homaes_scheme::lwe;
-/// let line = lwe::published_in_blocks("key switching key", 735, 3, -12.75, 128);
-/// assert_eq!(line.what, "key switching key, LWE dimension 735 in blocks of 3, noise 2^-12.75");
-/// ```
-#[must_use]
-pub fn published_in_blocks(
-    what: &str,
-    dimension: u32,
-    block: u32,
-    log2_sigma: f64,
-    ring_degree: u32,
-) -> Published {
-    Published {
-        what: format!(
-            "{what}, LWE dimension {dimension} in blocks of {block}, noise 2^{log2_sigma:.2}"
-        )
-        .into(),
-        estimate: estimate_in_blocks(dimension, block, log2_sigma, ring_degree),
-        ..published(what, dimension, log2_sigma, ring_degree)
+        estimate,
     }
 }
 
 /// An upper bound on the least log2 noise with [`TARGET_BITS`] at this dimension.
 fn limit(dimension: u32) -> Option<f64> {
-    let after = LWE_LIMITS.partition_point(|row| row.dimension < dimension);
-    let right = LWE_LIMITS
-        .get(after)
-        .map(|row| row.log2_sigma_min + LIMIT_FALL.end() * f64::from(row.dimension - dimension));
-    if LWE_LIMITS
-        .get(after)
-        .is_some_and(|row| row.dimension == dimension)
-    {
-        return right;
+    let after = LIMITS.partition_point(|&(n, _)| n < dimension);
+    let right = LIMITS.get(after);
+    let from_right = right.map(|&(n, limit)| limit + LIMIT_FALL.end() * f64::from(n - dimension));
+    if right.is_some_and(|&(n, _)| n == dimension) {
+        return from_right;
     }
-    let row = &LWE_LIMITS[after.checked_sub(1)?];
-    let left = row.log2_sigma_min - LIMIT_FALL.start() * f64::from(dimension - row.dimension);
-    Some(right.map_or(left, |right| left.min(right)))
+    let (n, limit) = LIMITS[after.checked_sub(1)?];
+    let from_left = limit - LIMIT_FALL.start() * f64::from(dimension - n);
+    Some(from_right.map_or(from_left, |right| from_left.min(right)))
 }
 
 /// Bits where the limit at the same dimension is `limit`.

@@ -36,6 +36,6 @@ pub fn estimate(n: u32, log2_q: f64) -> Option<Estimate> {
     ];
     (n == DEGREE && log2_q.is_finite() && log2_q >= OVERSTRETCHED).then_some(Estimate {
         order_of_magnitude: true,
-        ..Estimate::of_one_attack(lll, words)
+        ..Estimate::new([lll; 7], words)
     })
 }

@@ -13,7 +13,7 @@
 //!
 //! The heuristics behind the figures carry a few bits of error; sets meant to last keep that much margin.
 
-use super::table::Row;
+use super::table::{Row, WORDS};
 use super::{Estimate, SecretWeight};
 use core::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -29,7 +29,7 @@ const SIGMA: f64 = 3.2;
 
 /// Lines by rising weight, then by rising log2 q.
 static TABLE: LazyLock<Vec<Row<2>>> =
-    LazyLock::new(|| Row::table(include_str!("../../data/rlwe.csv")));
+    LazyLock::new(|| Row::table(include_str!("../../data/rlwe.csv"), WORDS));
 
 /// A lower bound on the bits of security of ring-LWE samples with modulus `2^log2_qp`.
 ///

@@ -2,13 +2,13 @@
 
 use super::Estimate;
 
-/// Day the tables were computed.
-const DATE: &str = "2026-11-22";
 /// Cost model of one lattice reduction of the columns that are not named after another one, and shape of the reduced
-/// basis.
-const MODEL: &str = "MATZOV, GSA, classical";
-/// The tool that computed them.
-const TOOL: &str = "tools/estimate, formulas of malb/lattice-estimator 27a581b";
+/// basis; the tool that computed the tables; the day.
+pub(super) const WORDS: [&str; 3] = [
+    "MATZOV, GSA, classical",
+    "tools/estimate, formulas of malb/lattice-estimator 27a581b",
+    "2026-11-22",
+];
 
 /// Columns of costs, in the order of [`Estimate`].
 const COSTS: usize = 7;
@@ -17,8 +17,9 @@ const COSTS: usize = 7;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row<const K: usize> {
     pub(crate) key: [f64; K],
-    costs: [f64; COSTS],
-    attack: &'static str,
+    pub(super) costs: [f64; COSTS],
+    /// attack, model, tool and day
+    words: [&'static str; 4],
 }
 
 impl<const K: usize> Row<K> {
@@ -26,7 +27,7 @@ impl<const K: usize> Row<K> {
     ///
     /// # Panics
     /// If it is not of this form; the tables are part of this crate.
-    pub(crate) fn table(csv: &'static str) -> Vec<Self> {
+    pub(crate) fn table(csv: &'static str, [model, tool, day]: [&'static str; 3]) -> Vec<Self> {
         let number = |cell: &str| cell.parse().expect("tables hold numbers");
         let row = |line: &'static str| {
             let cells: Vec<&str> = line.split(',').collect();
@@ -34,7 +35,7 @@ impl<const K: usize> Row<K> {
             Self {
                 key: core::array::from_fn(|i| number(cells[i])),
                 costs: core::array::from_fn(|i| number(cells[K + i])),
-                attack: cells[K + COSTS],
+                words: [cells[K + COSTS], model, tool, day],
             }
         };
         csv.lines().skip(1).map(row).collect()
@@ -42,40 +43,15 @@ impl<const K: usize> Row<K> {
 
     /// The estimate of this line.
     pub(crate) fn estimate(&self) -> Estimate {
-        self.with(self.costs)
+        Estimate::new(self.costs, self.words)
     }
 
     /// Costs at `ahead` before this line, on the straight line through it and `next`, which lies `step` after it.
     pub(crate) fn before(&self, ahead: f64, next: &Self, step: f64) -> Estimate {
-        self.with(core::array::from_fn(|i| {
+        let costs = core::array::from_fn(|i| {
             let (here, there) = (self.costs[i], next.costs[i]);
             here + (here - there) / step * ahead
-        }))
-    }
-
-    fn with(&self, costs: [f64; COSTS]) -> Estimate {
-        let [
-            bits,
-            without_tables,
-            with_rotations,
-            with_rotations_without_tables,
-            core_svp,
-            core_svp_quantum,
-            quantum,
-        ] = costs;
-        Estimate {
-            bits,
-            without_tables,
-            with_rotations,
-            with_rotations_without_tables,
-            core_svp,
-            core_svp_quantum,
-            quantum,
-            order_of_magnitude: false,
-            attack: self.attack,
-            model: MODEL,
-            tool: TOOL,
-            date: DATE,
-        }
+        });
+        Estimate::new(costs, self.words)
     }
 }

@@ -4,7 +4,7 @@
 //! code `n` is the degree N.
 
 use crate::bits::table::OUTPUTS;
-use crate::bootstrap::Bootstrap;
+use crate::bootstrap::{Bootstrap, Memory};
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial, Small};
 use crate::meter::Stage;
 use crate::parts::Spectra;
@@ -14,6 +14,7 @@ use crate::set::BitsSet;
 use crate::switching::centre;
 use homaes_math::fourier::GROUP;
 use homaes_math::{Fourier, Reals, Words};
+use homaes_scheme::Cancel;
 
 /// Most bytes whose bits are rotated together: accumulators of 32 bits (768 KiB) and the keys of two steps (720 KiB)
 /// fit a second-level cache of 2 MiB.
@@ -42,8 +43,13 @@ pub(crate) struct Ggsw {
 }
 
 impl<'k> Engine<'k> {
-    pub(crate) fn new(set: &'k BitsSet, fouriers: [&'k Fourier; 2], key: &'k Spectra) -> Self {
-        let base = Bootstrap::new(set.into(), fouriers, key);
+    pub(crate) fn new(
+        set: &'k BitsSet,
+        fouriers: [&'k Fourier; 2],
+        key: &'k Spectra,
+        cancel: &Cancel,
+    ) -> Self {
+        let base = Bootstrap::new(set.into(), fouriers, key, cancel);
         Self { set, base }
     }
 
@@ -117,11 +123,6 @@ impl<'k> Engine<'k> {
         each.collect()
     }
 
-    fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
-        let memory = [&mut work.rows[..], &mut work.sums];
-        self.base.automorphism(t, x, out, memory);
-    }
-
     /// The packed trace: turns coefficients 0 … v - 1 of a ciphertext into v ciphertexts of constants.
     ///
     /// It merges the values into one ciphertext at multiples of N/v, cancels the other coefficients once for all
@@ -138,38 +139,20 @@ impl<'k> Engine<'k> {
                 slot
             })
             .collect();
-        let mut turned = self.base.scratch();
-        let mut image = self.base.scratch();
         for t in 1..=log_values {
-            for pair in (0..slots.len()).step_by(2) {
-                // (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y)
-                slots[pair + 1].rotate(n >> t, &mut turned);
-                let mut difference = slots[pair].clone();
-                difference.sub(&turned);
-                self.automorphism(t, &difference, &mut image, work);
-                let sum = &mut slots[pair];
-                sum.add(&turned);
-                sum.add(&image);
+            for pair in slots.chunks_exact_mut(2) {
+                let (x, y) = pair.split_at_mut(1);
+                self.base.merge(t, &mut x[0], &y[0], work.memory());
             }
             slots = slots.into_iter().step_by(2).collect();
         }
         for t in log_values + 1..=log {
-            self.automorphism(t, &slots[0], &mut image, work);
-            slots[0].add(&image);
+            self.base.fold(t, &mut slots[0], work.memory());
         }
         for t in (1..=log_values).rev() {
-            slots = slots
-                .into_iter()
-                .flat_map(|mut even| {
-                    self.automorphism(t, &even, &mut image, work);
-                    let mut odd = even.clone();
-                    odd.sub(&image);
-                    odd.rotate(2 * n - (n >> t), &mut turned);
-                    core::mem::swap(&mut odd, &mut turned);
-                    even.add(&image);
-                    [even, odd]
-                })
-                .collect();
+            let each = slots.into_iter();
+            let split = each.flat_map(|slot| self.base.split(t, slot, work.memory()));
+            slots = split.collect();
         }
         slots
     }
@@ -364,6 +347,10 @@ impl Work {
             sums: Reals::zeroed(set.rank * columns * set.degree),
             difference: Words::zeroed(columns * set.degree),
         }
+    }
+
+    fn memory(&mut self) -> Memory<'_> {
+        [&mut self.rows, &mut self.sums]
     }
 }
 

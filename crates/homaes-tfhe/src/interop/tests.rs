@@ -1,7 +1,7 @@
 use super::*;
-use crate::tests::Keys;
 use crate::tests::trial::{torus_of, variance};
-use crate::{Aes, ParamSet, Variant, WrapOptions, sets};
+use crate::tests::{Keys, bits, changed};
+use crate::{Aes, ParamSet, WrapOptions, sets};
 use homaes_aes::clear::encrypt_block;
 use homaes_aes::state::{Block, xor};
 use homaes_scheme::{Cancel, Mismatch, Owner};
@@ -65,7 +65,7 @@ fn aes_to_fheuint8(set: &ParamSet, count: usize) {
     let pairs = values.iter().zip(&want);
     let errors: Vec<f64> = pairs.flat_map(|(v, &b)| errors(&key, v, b)).collect();
     let found = log2_sigma(variance(&errors));
-    let rotated = rotation(keys.secret.params().bits().unwrap()).total();
+    let rotated = rotation(bits(set)).total();
     let model = log2_sigma(2.0 * rotated + export.variance());
     println!("blocks: 2^{found:.2}, by the model 2^{model:.2}");
     assert!(found < model + 0.5 && found > model - 3.0);
@@ -99,59 +99,43 @@ fn refused<T>(found: Result<T>, start: &str) {
 }
 
 #[test]
-fn other_parameters_of_tfhe_are_refused() {
+fn unfit_operands_are_refused() {
     let (mut keys, export) = exported(&sets::TOY, 6);
-    let parameters = V1_8_PARAM_MESSAGE_1_CARRY_1_KS_PBS_TUNIFORM_2M128;
-    let config = ConfigBuilder::with_custom_parameters(parameters).build();
-    let (client, server) = generate_keys(config);
-    let start = "message modulus of the tfhe key is 2, expected 4";
-    let made = ExportKey::generate(&keys.secret, &client, &mut keys.rng);
-    refused(made, start);
-    let state = state(&sets::TOY, -20.0);
-    refused(keys.eval.to_fheuint8(&state, &export, &server), start);
-}
-
-#[test]
-fn other_keys_are_refused() {
-    let (keys, export) = exported(&sets::TOY, 7);
+    let (user, server) = user();
+    let to = |keys: &Keys, state: &State| keys.eval.to_fheuint8(state, &export, server);
+    let fit = state(&sets::TOY, -20.0);
+    assert!(to(&keys, &fit).is_ok());
     // the noise that cards state for export keys
     assert!((export.sigma.log2() - crate::card::EXPORT_LOG2_SIGMA).abs() < 0.01);
-    let server = &user().1;
+    let noisy = to(&keys, &state(&sets::TOY, -3.0));
+    assert!(matches!(noisy, Err(Error::Unreliable { .. })));
+    // parameters of tfhe
+    let parameters = V1_8_PARAM_MESSAGE_1_CARRY_1_KS_PBS_TUNIFORM_2M128;
+    let config = ConfigBuilder::with_custom_parameters(parameters).build();
+    let (client, small) = generate_keys(config);
+    let start = "message modulus of the tfhe key is 2, expected 4";
+    refused(
+        ExportKey::generate(&keys.secret, &client, &mut keys.rng),
+        start,
+    );
+    refused(keys.eval.to_fheuint8(&fit, &export, &small), start);
+    // digits
+    let mut digits = Keys::new(&sets::NIBBLE_TOY, 12);
+    let start = "states of set tfhe/nibble-toy";
+    refused(
+        ExportKey::generate(&digits.secret, user, &mut digits.rng),
+        start,
+    );
+    refused(to(&digits, &state(&sets::NIBBLE_TOY, -20.0)), start);
+    // another key
     let (_, other) = exported(&sets::TOY, 8);
-    let state = state(&sets::TOY, -20.0);
-    assert!(keys.eval.to_fheuint8(&state, &export, server).is_ok());
-    let found = keys.eval.to_fheuint8(&state, &other, server);
+    let found = keys.eval.to_fheuint8(&fit, &other, server);
     let named = matches!(found, Err(Error::Mismatch(Mismatch::OtherKey { .. })));
     assert!(named);
-    let cut = State { blocks: 2, ..state };
-    assert!(keys.eval.to_fheuint8(&cut, &export, server).is_err());
-}
-
-#[test]
-fn digits_are_refused() {
-    let (_, export) = exported(&sets::TOY, 11);
-    let mut digits = Keys::new(&sets::NIBBLE_TOY, 12);
-    let (client, server) = user();
-    let start = "states of set tfhe/nibble-toy";
-    let made = ExportKey::generate(&digits.secret, client, &mut digits.rng);
-    refused(made, start);
-    let state = state(&sets::NIBBLE_TOY, -20.0);
-    refused(digits.eval.to_fheuint8(&state, &export, server), start);
-}
-
-#[test]
-fn noise_is_refused() {
-    let (keys, export) = exported(&sets::TOY, 9);
-    let server = &user().1;
-    let found = keys
-        .eval
-        .to_fheuint8(&state(&sets::TOY, -3.0), &export, server);
-    assert!(matches!(found, Err(Error::Unreliable { .. })));
+    let cut = State { blocks: 2, ..fit };
+    assert!(to(&keys, &cut).is_err());
     // so noisy that blind rotation alone exceeds the nominal noise of tfhe
-    let mut noisy = sets::TOY;
-    if let Variant::Bits(bits) = &mut noisy.variant {
-        bits.glwe_log2_sigma = -38.0;
-    }
+    let noisy = changed(&sets::TOY, |set| set.glwe_log2_sigma = -38.0, |_| ());
     let (keys, export) = exported(&noisy, 10);
     let found = keys
         .eval

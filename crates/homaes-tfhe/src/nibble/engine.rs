@@ -18,7 +18,7 @@
 //! costs v - 1 products of transforms per table. The trace takes log2 (N/v) + v - 1 automorphisms, 22 for v = 16 and
 //! N = 2048: less than 5 % of a blind rotation, under log2 N keys in place of N · t.
 
-use crate::bootstrap::Bootstrap;
+use crate::bootstrap::{Bootstrap, Memory};
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
 use crate::meter::Stage;
 use crate::nibble::table::{Table, Values, differences, ends, unit_log};
@@ -26,6 +26,7 @@ use crate::parts::Spectra;
 use crate::rotation::{Exponents, Rotation, step_log};
 use crate::set::NibbleSet;
 use homaes_math::{Fourier, Reals};
+use homaes_scheme::Cancel;
 use rayon::prelude::*;
 
 const RANK: usize = 1;
@@ -62,8 +63,13 @@ impl<'a> Group<'a> {
 }
 
 impl<'k> Engine<'k> {
-    pub(crate) fn new(set: &'k NibbleSet, fouriers: [&'k Fourier; 2], key: &'k Spectra) -> Self {
-        let base = Bootstrap::new(set.into(), fouriers, key);
+    pub(crate) fn new(
+        set: &'k NibbleSet,
+        fouriers: [&'k Fourier; 2],
+        key: &'k Spectra,
+        cancel: &Cancel,
+    ) -> Self {
+        let base = Bootstrap::new(set.into(), fouriers, key, cancel);
         Self { set, base }
     }
 
@@ -170,38 +176,19 @@ impl<'k> Engine<'k> {
         let log = n.trailing_zeros();
         let mut all = rotated.clone();
         all.divide(log);
-        let mut image = self.base.scratch();
-        let mut turned = self.base.scratch();
         for t in bits + 1..=log {
-            self.automorphism(t, &all, &mut image, work);
-            all.add(&image);
+            self.base.fold(t, &mut all, work.memory());
         }
         let mut parts = vec![all];
         for t in (1..=bits).rev() {
-            let mut next = Vec::with_capacity(2 * parts.len());
-            let mut odds = Vec::with_capacity(parts.len());
-            for mut even in parts {
-                self.automorphism(t, &even, &mut image, work);
-                let mut odd = even.clone();
-                odd.sub(&image);
-                odd.rotate(2 * n - (n >> t), &mut turned);
-                core::mem::swap(&mut odd, &mut turned);
-                even.add(&image);
-                next.push(even);
-                odds.push(odd);
-            }
+            let each = parts.into_iter();
+            let split = each.map(|part| self.base.split(t, part, work.memory()));
             // index of j: its bits so far, the newest on top
-            next.append(&mut odds);
-            parts = next;
+            let (mut even, odd): (Vec<Glwe>, Vec<Glwe>) = split.map(Into::into).unzip();
+            even.extend(odd);
+            parts = even;
         }
         parts
-    }
-
-    fn automorphism(&self, t: u32, x: &Glwe, out: &mut Glwe, work: &mut Work) {
-        if !self.base.cancel.is_cancelled() {
-            let memory = [&mut work.rows[..], &mut work.sums];
-            self.base.automorphism(t, x, out, memory);
-        }
     }
 
     fn rotated(&self, rotations: &[Rotation<'_>]) -> Vec<Glwe> {
@@ -295,6 +282,10 @@ impl Work {
             sums: Reals::zeroed(2 * n),
             constants: Reals::zeroed(2 * (engine.values() - 1) * n),
         }
+    }
+
+    fn memory(&mut self) -> Memory<'_> {
+        [&mut self.rows, &mut self.sums]
     }
 }
 

@@ -1,9 +1,10 @@
 //! The AES key schedule on encrypted digits.
 
 use crate::ciphertext::{Big, Glwe, Lwe, Polynomial};
+use crate::multiples::factors;
 use crate::nibble::engine::{Engine, Group};
 use crate::nibble::linear::mix;
-use crate::nibble::table::{Table, byte_tables, factors};
+use crate::nibble::table::{Table, byte_tables};
 use homaes_aes::{Direction, KeySize, clear, gf256};
 
 pub(crate) struct Expanded {

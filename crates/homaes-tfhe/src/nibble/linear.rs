@@ -2,10 +2,11 @@
 
 use crate::ciphertext::{Big, Lwe};
 use crate::distinct::Distinct;
+use crate::multiples::{factors, places};
 use crate::nibble::engine::{Engine, Group};
-use crate::nibble::table::{Table, factors};
+use crate::nibble::table::Table;
 use homaes_aes::Direction;
-use homaes_aes::state::{circulant, mix_source};
+use homaes_aes::state::mix_source;
 
 /// The distinct digits of blocks. Digit 2 i of a block is the low one of byte i.
 pub(crate) struct Pool {
@@ -57,8 +58,7 @@ pub(crate) fn mix(
     found: &[Lwe<Big>],
     blocks: &[[usize; 16]],
 ) -> Pool {
-    let factors = factors(direction, false);
-    let places = circulant(direction).map(|c| factors.iter().position(|&f| f == c).unwrap_or(0));
+    let (count, places) = (factors(direction, false).len(), places(direction));
     let mut pairs = Distinct::default();
     let mut sums = Distinct::default();
     let blocks = blocks
@@ -66,7 +66,7 @@ pub(crate) fn mix(
         .map(|block| {
             core::array::from_fn(|digit| {
                 let (i, half) = (digit / 2, digit % 2);
-                let term = |j| 2 * (factors.len() * block[mix_source(i, j)] + places[j]) + half;
+                let term = |j| 2 * (count * block[mix_source(i, j)] + places[j]) + half;
                 let mut pair = |j| {
                     let (even, odd) = if (i + j) % 2 == 0 {
                         (j, j + 1)

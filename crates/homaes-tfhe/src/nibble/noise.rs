@@ -11,7 +11,8 @@
 //! A digit is misread if its noise after key switch and modulus switch exceeds 1/(4 v): half a block of v in half of
 //! the torus.
 
-use crate::nibble::table::{Values, byte_tables, exclusive_or, factors, norm, sbox_tables};
+use crate::multiples::factors;
+use crate::nibble::table::{Values, byte_tables, exclusive_or, norm, sbox_tables};
 use crate::noise::{Ring, Rotation, log2_erfc, log2_sigma, log2_sum, rounded_to, steps, sub_words};
 use crate::set::{LweKey, NibbleSet};
 use homaes_aes::{Direction, KeySize};
@@ -180,14 +181,5 @@ mod tests {
         assert!(paper.log2_p(KeySize::Aes128)[0] < -10.0);
         let toy = NibbleNoise::new(&nibble_toy());
         assert!(toy.log2_p(KeySize::Aes256)[0] < -20.0);
-    }
-
-    #[test]
-    fn paper_set_is_the_row_of_the_poster() {
-        let set = nibble_paper();
-        assert!((set.lwe_log2_sigma - 6.5e-8f64.log2()).abs() < 0.01);
-        assert!((set.glwe_log2_sigma - 9.6e-11f64.log2()).abs() < 0.01);
-        let estimate = lwe::estimate(1024, set.lwe_log2_sigma, 256).unwrap();
-        assert!((126.0..128.0).contains(&estimate.bits));
     }
 }

@@ -19,8 +19,8 @@
 //! no noise. The rest multiplies the variance of the rotation by the *norm* Σ (f(j) - f(j - 1))²: at most (v - 1)^3,
 //! and about v^3/6 for a random function, 640 for base 16.
 
+use crate::multiples::factors;
 use crate::set::NibbleSet;
-use homaes_aes::state::circulant;
 use homaes_aes::{Direction, clear, gf256};
 use homaes_math::fourier::Digits;
 use homaes_math::{Fourier, Reals};
@@ -102,15 +102,6 @@ pub(crate) fn of_pairs(v: usize, f: impl Fn(usize, usize) -> u8) -> Vec<Values> 
 
 pub(crate) fn exclusive_or() -> Vec<Values> {
     of_pairs(16, |x, y| (x ^ y) as u8)
-}
-
-/// The distinct factors of the round's linear layer, or 1 in the last round.
-pub(crate) fn factors(direction: Direction, last: bool) -> Vec<u8> {
-    match (direction, last) {
-        (_, true) => vec![1],
-        (Direction::Encrypt, false) => vec![1, 2, 3],
-        (Direction::Decrypt, false) => circulant(Direction::Decrypt).to_vec(),
-    }
 }
 
 /// Two tables per factor c: low and high digit of c · g(b XOR `mask`), for the byte b = x + 16 y.

@@ -1,5 +1,5 @@
-use super::Keys;
-use crate::{Aes, Error, Expansion, ParamSet, State, Variant, WrapOptions, sets};
+use super::{Keys, changed};
+use crate::{Aes, Error, Expansion, ParamSet, State, WrapOptions, sets};
 use homaes_aes::clear::{encrypt_block, trace};
 use homaes_aes::{Block, Direction};
 use homaes_scheme::{Cancel, Mismatch, RunOptions};
@@ -64,11 +64,7 @@ fn every_round_on_bits() {
 fn every_round_with_the_other_unrolling() {
     let rotations = [[1152, 1152], [2944, 3376]];
     for (toy, rotations) in [&sets::TOY, &sets::NIBBLE_TOY].into_iter().zip(rotations) {
-        let mut set = toy.clone();
-        match &mut set.variant {
-            Variant::Bits(set) => set.unroll = 3 - set.unroll,
-            Variant::Nibble(set) => set.unroll = 3 - set.unroll,
-        }
+        let set = changed(toy, |set| set.unroll = 1, |set| set.unroll = 2);
         let mut keys = Keys::new(&set, 4);
         let key: Vec<u8> = (0..16).collect();
         for (wrapping, rotations) in wrappings().into_iter().zip(rotations) {
@@ -162,11 +158,11 @@ fn states_of_other_sets_and_keys_are_refused() {
         assert!(other_key(other.secret.decrypt_blocks(&state)));
         assert!(other_key(strange.xor_public(&mut state, &[[1; 16]], &on)));
         // other numbers, though ciphertexts are of the same size
-        let mut close = set.clone();
-        match &mut close.variant {
-            Variant::Bits(set) => set.glwe_log2_sigma += 0.5,
-            Variant::Nibble(set) => set.glwe_log2_sigma += 0.5,
-        }
+        let close = changed(
+            set,
+            |set| set.glwe_log2_sigma += 0.5,
+            |set| set.glwe_log2_sigma += 0.5,
+        );
         let close = Keys::new(&close, 7);
         let close_params = close.secret.params();
         assert!(other_set(close.secret.decrypt_blocks(&state)));

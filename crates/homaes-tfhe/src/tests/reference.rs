@@ -79,7 +79,7 @@ fn step(acc: &Polynomials, keys: &[(usize, &[Polynomials])], gadgets: [Gadget; 2
 }
 
 /// The rows of the GGSW ciphertexts of a step, key by key.
-fn rows(shape: &Shape, trial: &Trial, number: usize) -> Vec<Polynomials> {
+fn rows(shape: &Shape, trial: &Trial<BitsSet>, number: usize) -> Vec<Polynomials> {
     let masks = Part::Step(number).numbered_masks(shape, &trial.public);
     let bodies = trial.bodies[number].chunks(shape.degree);
     let row = |(stream, body): (u64, &[u64])| {
@@ -104,7 +104,7 @@ fn rotations_are_those_of_the_paper() {
             rank: 2,
             ..set.clone()
         };
-        let (shape, trial) = (Shape::from(set), Trial::new(Shape::from(set), [6; 32]));
+        let (shape, trial) = (Shape::from(set), Trial::new(set, [6; 32]));
         let (n, full_turn) = (set.degree, 2 * set.degree);
         let test: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(i) << 50).collect();
         let mask: Vec<usize> = (0..set.lwe_dimension)

@@ -1,4 +1,4 @@
-//! Keys of any shape from a seed, and phases under them.
+//! Keys of any set from a seed, and phases under them.
 
 use crate::ciphertext::{Big, Glwe, Lwe};
 use crate::parts::{Part, Spectra};
@@ -21,7 +21,12 @@ pub(crate) fn variance(errors: &[f64]) -> f64 {
     errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64
 }
 
-pub(crate) struct Trial {
+pub(crate) fn refs(lwes: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
+    lwes.iter().collect()
+}
+
+pub(crate) struct Trial<S> {
+    pub(crate) set: S,
     shape: Shape,
     /// of the masks of the evaluation key
     pub(crate) public: Seed,
@@ -35,8 +40,12 @@ pub(crate) struct Trial {
     pub(crate) spectra: Spectra,
 }
 
-impl Trial {
-    pub(crate) fn new(shape: Shape, seed: [u8; 32]) -> Self {
+impl<S: Clone> Trial<S>
+where
+    for<'s> Shape: From<&'s S>,
+{
+    pub(crate) fn new(set: &S, seed: [u8; 32]) -> Self {
+        let shape = Shape::from(set);
         let mut rng = ChaCha20Rng::from_seed(seed);
         let fouriers = shape.fouriers();
         let [mut lwe, mut glwe] =
@@ -53,6 +62,7 @@ impl Trial {
         let spectra = Spectra::new(&shape, fouriers.each_ref(), masks, &bodies);
         drop(secrets);
         Self {
+            set: set.clone(),
             shape,
             public,
             bodies,

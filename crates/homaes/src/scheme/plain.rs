@@ -78,7 +78,7 @@ impl Params for Plain {
             eval_key_bytes: bytes(Kind::EvalKey, 32),
             wrapped_key_bytes: bytes(Kind::WrappedKey, 3 + 32),
             ciphertext_bytes_per_batch: 16,
-            ..SetCard::toy(SetName::from_static(SET.name))
+            ..SetCard::new(SetName::from_static(SET.name))
         }
     }
 

@@ -13,7 +13,6 @@ fn secure() -> SetCard {
     };
     SetCard {
         name: SetName::from_static("bgv/test"),
-        scheme: "bgv",
         paper: "GHS12",
         purpose: Purpose::Secure,
         security_bits_claimed: Some(128),
@@ -49,7 +48,6 @@ fn a_sound_card_passes() {
 fn broken_secure_cards_are_named() {
     type Break = fn(&mut SetCard);
     let cases: [(Break, &str); 9] = [
-        (|c| c.scheme = "tfhe", ": scheme is tfhe, expected bgv"),
         (
             |c| c.security_bits_claimed = Some(127),
             " claims 127 bits, a secure set needs at least 128",
@@ -65,6 +63,10 @@ fn broken_secure_cards_are_named() {
         (
             |c| c.published[1].estimate = None,
             ": relinearisation key has no usable estimate",
+        ),
+        (
+            |c| c.published[0].estimate.as_mut().unwrap().with_rotations = f64::NAN,
+            ": public key has no usable estimate",
         ),
         (
             |c| c.published[0].modulus_bits = 811.5,
@@ -86,21 +88,16 @@ fn broken_secure_cards_are_named() {
     for (damage, message) in cases {
         let mut card = secure();
         damage(&mut card);
-        let found = card.check().unwrap_err().to_string();
+        let found = card.check().unwrap_err();
         assert_eq!(found, format!("set bgv/test{message}"));
     }
-    let mut card = secure();
-    let estimate = card.published[0].estimate.as_mut().unwrap();
-    estimate.with_rotations = f64::NAN;
-    let fault = card.check().unwrap_err().fault;
-    assert!(matches!(fault, CardFault::NoEstimate { .. }));
 }
 
 #[test]
 fn toys_claim_nothing_and_papers_may_fall_short() {
     let mut card = secure();
     card.purpose = Purpose::Toy;
-    let message = card.check().unwrap_err().to_string();
+    let message = card.check().unwrap_err();
     assert_eq!(message, "set bgv/test is a toy but claims 128 bits");
     card.security_bits_claimed = None;
     card.log2_p_fail = 0.0;
@@ -112,10 +109,4 @@ fn toys_claim_nothing_and_papers_may_fall_short() {
     assert_eq!(card.check(), Ok(()));
     card.published.clear();
     assert_eq!(card.security_bits_estimated(), None);
-}
-
-#[test]
-fn purposes_have_their_json_words() {
-    let words = [Purpose::Toy, Purpose::Paper, Purpose::Secure].map(|purpose| purpose.to_string());
-    assert_eq!(words, ["toy", "paper", "secure"]);
 }

@@ -10,17 +10,11 @@ fn bits(weight: SecretWeight, log2_qp: f64) -> [f64; 2] {
 #[test]
 fn the_table_is_sorted_falling_and_convex() {
     assert!(TABLE.windows(2).all(|pair| pair[0].key < pair[1].key));
-    let columns = |row: &Row<2>| {
-        let e = row.estimate();
-        let rotated = [e.with_rotations, e.with_rotations_without_tables];
-        let other = [e.core_svp, e.core_svp_quantum, e.quantum];
-        [&[e.bits, e.without_tables][..], &rotated, &other].concat()
-    };
     for rows in TABLE.chunk_by(|a, b| a.key[0] == b.key[0]) {
         assert!(rows.len() > 10);
         for three in rows.windows(3) {
             let [x, y, z] = [0, 1, 2].map(|i| three[i].key[1]);
-            let [a, b, c] = [0, 1, 2].map(|i| columns(&three[i]));
+            let [a, b, c] = [0, 1, 2].map(|i| three[i].costs);
             for i in 0..a.len() {
                 let (left, right) = ((a[i] - b[i]) / (y - x), (b[i] - c[i]) / (z - y));
                 // two decimals in the table

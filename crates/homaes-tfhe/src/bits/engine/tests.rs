@@ -6,43 +6,22 @@ use crate::noise::{
 };
 use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
-use crate::set::{LweKey, Shape, Variant};
+use crate::set::LweKey;
 use crate::sets;
-use crate::tests::trial::{Trial, torus_of, variance};
+use crate::tests::bits;
+use crate::tests::trial::{Trial, refs, torus_of, variance};
 use homaes_aes::Direction;
 use homaes_math::torus;
 use rayon::prelude::*;
 
-struct Fixture {
-    set: BitsSet,
-    trial: Trial,
-}
-
-impl Fixture {
-    fn new(set: &BitsSet, seed: u8) -> Self {
-        Self {
-            set: set.clone(),
-            trial: Trial::new(Shape::from(set), [seed; 32]),
-        }
-    }
-
+impl Trial<BitsSet> {
     fn engine(&self) -> Engine<'_> {
-        let Trial {
-            fouriers, spectra, ..
-        } = &self.trial;
-        Engine::new(&self.set, fouriers.each_ref(), spectra)
+        let fouriers = self.fouriers.each_ref();
+        Engine::new(&self.set, fouriers, &self.spectra, &Cancel::new())
     }
 
-    fn encrypt(&self, bits: impl IntoIterator<Item = bool>) -> Vec<Lwe<Big>> {
-        let messages = bits.into_iter().map(|bit| if bit { HALF } else { 0 });
-        self.trial.encrypt(messages)
-    }
-}
-
-fn bits(set: &crate::ParamSet) -> &BitsSet {
-    match &set.variant {
-        Variant::Bits(set) => set,
-        Variant::Nibble(_) => unreachable!(),
+    fn encrypt_bits(&self, bits: &[bool]) -> Vec<Lwe<Big>> {
+        self.encrypt(bits.iter().map(|&bit| if bit { HALF } else { 0 }))
     }
 }
 
@@ -64,13 +43,9 @@ fn lwe_errors<K>(lwes: &[Lwe<K>], key: &[u64], bits: &[bool]) -> Vec<f64> {
     lwes.iter().zip(bits).map(error).collect()
 }
 
-fn refs(lwes: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
-    lwes.iter().collect()
-}
-
 /// Errors of all values of rotations, which hold bit · g_j in coefficient j.
-fn value_errors(f: &Fixture, rotated: &[Glwe], bits: &[bool]) -> Vec<f64> {
-    let secret = f.trial.secrets();
+fn value_errors(f: &Trial<BitsSet>, rotated: &[Glwe], bits: &[bool]) -> Vec<f64> {
+    let secret = f.secrets();
     let gadget = f.set.ggsw;
     let mut errors = Vec::new();
     for (acc, &bit) in rotated.iter().zip(bits) {
@@ -92,14 +67,14 @@ fn agrees(what: &str, errors: &[f64], model: f64, slack: f64) {
 }
 
 /// Images of ciphertexts with a mask only, whose phases are known exactly.
-fn automorphisms(f: &Fixture, work: &mut Work) {
+fn automorphisms(f: &Trial<BitsSet>, work: &mut Work) {
     let (engine, set, n) = (f.engine(), &f.set, f.set.degree);
-    let secret = f.trial.secrets();
+    let secret = f.secrets();
     let mut errors = Vec::new();
     let (mut x, mut out, mut want) = (engine.base.zero(), engine.base.zero(), vec![0; n]);
     for t in 1..=n.trailing_zeros() {
         torus::uniform(&[5; 32], u64::from(t), x.split_mut().0);
-        engine.automorphism(t, &x, &mut out, work);
+        engine.base.automorphism(t, &x, &mut out, work.memory());
         Automorphism::new(n, t).apply(&x.phase(&secret.glwe), &mut want);
         let phase = out.phase(&secret.glwe);
         let pairs = phase.iter().zip(&want);
@@ -110,9 +85,9 @@ fn automorphisms(f: &Fixture, work: &mut Work) {
 }
 
 /// Rows of GGSW ciphertexts: body rows hold bit · g, mask rows -s_i · bit · g.
-fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
+fn ggsw_rows(f: &Trial<BitsSet>, accs: &[Glwe], bits: &[bool], work: &mut Work) {
     let (engine, set) = (f.engine(), &f.set);
-    let secret = f.trial.secrets();
+    let secret = f.secrets();
     let (columns, levels) = (set.rank + 1, set.ggsw.levels);
     let mut ggsw = engine.zero_ggsw();
     let mut errors = [Vec::new(), Vec::new()];
@@ -121,7 +96,7 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
         for row in 0..columns * levels {
             let mut ct = engine.base.zero();
             for (c, poly) in ct.polynomials_mut().enumerate() {
-                f.trial.fouriers[0].inverse_add(&ggsw.spectra, row * columns + c, poly);
+                f.fouriers[0].inverse_add(&ggsw.spectra, row * columns + c, poly);
             }
             let phase = ct.phase(&secret.glwe);
             let g = if bit { unit(set.ggsw, row % levels) } else { 0 };
@@ -148,13 +123,13 @@ fn ggsw_rows(f: &Fixture, accs: &[Glwe], bits: &[bool], work: &mut Work) {
 
 /// Compares the noise of every stage with the model.
 fn stages(set: &BitsSet, count: u64) {
-    let f = Fixture::new(set, 3);
+    let f = Trial::new(set, [3; 32]);
     let engine = f.engine();
     let model = NoiseModel::new(set, Accounting::Structured);
     let bits = some_bits(count);
-    let lwes = f.encrypt(bits.iter().copied());
+    let lwes = f.encrypt_bits(&bits);
     let small = engine.base.key_switch(&refs(&lwes));
-    let errors = lwe_errors(&small, &f.trial.lwe, &bits);
+    let errors = lwe_errors(&small, &f.lwe, &bits);
     agrees("key switch", &errors, model.key_switch, 0.5);
     let accs = engine.rotate_for_ggsw(&refs(&lwes));
     let errors = value_errors(&f, &accs, &bits);
@@ -164,7 +139,7 @@ fn stages(set: &BitsSet, count: u64) {
     for (acc, &bit) in accs[..8].iter().zip(&bits) {
         let traced = engine.trace(acc, &mut work);
         for (level, ct) in traced.iter().take(set.ggsw.levels).enumerate() {
-            let phase = ct.phase(&f.trial.secrets().glwe);
+            let phase = ct.phase(&f.secrets().glwe);
             let want = if bit { unit(set.ggsw, level) } else { 0 };
             constants.push(torus_of(phase[0].wrapping_sub(want)));
             others.extend(phase[1..].iter().map(|&x| torus_of(x)));
@@ -177,7 +152,7 @@ fn stages(set: &BitsSet, count: u64) {
     automorphisms(&f, &mut work);
     ggsw_rows(&f, &accs[..16], &bits, &mut work);
     let fresh = engine.refresh(&refs(&lwes), &[HALF]);
-    let errors = lwe_errors(&fresh, &f.trial.glwe, &bits);
+    let errors = lwe_errors(&fresh, &f.glwe, &bits);
     // the exponents may be odd, and those monomials round once more
     let variance = REFRESHED * model.rotation.total();
     agrees("refreshed", &errors, variance, 0.8);
@@ -188,7 +163,7 @@ fn stages(set: &BitsSet, count: u64) {
     let found = engine.look_up(&lwes, &vec![&table[..]; bytes.len()]);
     let mut errors = Vec::new();
     for (ct, x) in found.iter().zip(bytes) {
-        let phase = ct.phase(&f.trial.secrets().glwe);
+        let phase = ct.phase(&f.secrets().glwe);
         for o in 0..OUTPUTS {
             let want = u64::from(entries[x] >> o & 1) << 63;
             errors.push(torus_of(phase[o].wrapping_sub(want)));
@@ -233,14 +208,12 @@ fn nightly_stages_at_full_size() {
 /// bootstraps are reused.
 ///
 /// Returns the errors of their blind rotations, of the linear layer, key switch and modulus switch, and of the input.
-fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> [Vec<f64>; 5] {
+fn inputs(f: &Trial<BitsSet>, bits: &[bool], sums: u64) -> [Vec<f64>; 5] {
     let (set, engine) = (&f.set, f.engine());
     let mut work = Work::new(&engine);
-    let lwes = f.encrypt(bits.iter().copied());
-    let lots = refs(&lwes);
-    let accs = lots
-        .chunks(16)
-        .flat_map(|lwes| engine.rotate_for_ggsw(lwes));
+    let lwes = f.encrypt_bits(bits);
+    let lots = lwes.chunks(16);
+    let accs = lots.flat_map(|lwes| engine.rotate_for_ggsw(&refs(lwes)));
     let accs: Vec<Glwe> = accs.collect();
     let ggsw = accs.iter().map(|acc| {
         let mut ggsw = engine.zero_ggsw();
@@ -249,7 +222,7 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> [Vec<f64>; 5] {
     });
     let ggsw: Vec<Ggsw> = ggsw.collect();
     let values = bytes(bits);
-    let secret = f.trial.secrets();
+    let secret = f.secrets();
     let mut out: [Vec<f64>; 4] = Default::default();
     for repetition in 0..sums {
         let mut random = [0u64; 256];
@@ -270,10 +243,10 @@ fn inputs(f: &Fixture, bits: &[bool], sums: u64) -> [Vec<f64>; 5] {
         turn_by_a_quarter(set, &mut turned, set.log2_values);
         for (o, (lwe, turned)) in small.iter().zip(&turned).enumerate() {
             let before = glwe_phase[o];
-            let switched = lwe.phase(&f.trial.lwe);
+            let switched = lwe.phase(&f.lwe);
             let per_one = set.lwe_key.bits_per_one(set.unroll);
             let exponents = Exponents::new(turned, per_one, set.degree, set.log2_values);
-            let rounded = f.trial.rounded(&exponents, set.log2_values);
+            let rounded = f.rounded(&exponents, set.log2_values);
             let rounded = rounded.wrapping_sub(1 << 62);
             let message = u64::from(want >> o & 1) << 63;
             let parts = [
@@ -304,7 +277,7 @@ fn noise_of_a_block_binary_key_has_the_distribution_of_the_model() {
 }
 
 fn distribution(set: &BitsSet) {
-    let f = Fixture::new(set, 5);
+    let f = Trial::new(set, [5; 32]);
     let [_, linear, _, _, all] = inputs(&f, &some_bits(8 * 64), (1 << 16) / OUTPUTS as u64);
     let model = NoiseModel::new(set, Accounting::Structured).linear.total();
     let bound = NoiseModel::new(set, Accounting::Uniform);
@@ -357,7 +330,7 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
         .into_par_iter()
         .with_max_len(1)
         .map(|key| {
-            let f = Fixture::new(set, 100 + key);
+            let f = Trial::new(set, [100 + key; 32]);
             let parts = inputs(&f, &vec![true; 8 * bytes], sums);
             assert!(parts[4].iter().all(|e| e.abs() < BIT_THRESHOLD));
             let sums = [in_rows(&parts[0]), moment_of_bits(&f)];
@@ -397,9 +370,9 @@ fn reading(set: &BitsSet, keys: u8, bytes: usize, samples_per_key: usize) {
     judge("bits when read", &of_keys(4), sigma, exact, declared);
 }
 
-fn moment_of_bits(f: &Fixture) -> f64 {
+fn moment_of_bits(f: &Trial<BitsSet>) -> f64 {
     let mean = 1.0 / f.set.lwe_key.bits_per_one(f.set.unroll) as f64;
-    let squares = f.trial.lwe.iter().map(|&s| (s as f64 - mean).powi(2));
+    let squares = f.lwe.iter().map(|&s| (s as f64 - mean).powi(2));
     squares.sum()
 }
 

@@ -7,48 +7,28 @@ use crate::nibble::params::{nibble_paper, nibble_toy, nibble128};
 use crate::nibble::table::{exclusive_or, norm, of_pairs, public_test_polynomial, sbox_tables};
 use crate::noise::rounding;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits};
-use crate::set::Shape;
-use crate::tests::trial::{Trial, torus_of, variance};
+use crate::tests::trial::{Trial, refs, torus_of, variance};
 use homaes_aes::{Direction, clear};
 
-struct Keys {
-    set: NibbleSet,
-    trial: Trial,
-}
-
-impl Keys {
-    fn new(set: &NibbleSet, seed: [u8; 32]) -> Self {
-        Self {
-            set: set.clone(),
-            trial: Trial::new(Shape::from(set), seed),
-        }
-    }
-
+impl Trial<NibbleSet> {
     fn engine(&self) -> Engine<'_> {
-        let Trial {
-            fouriers, spectra, ..
-        } = &self.trial;
-        Engine::new(&self.set, fouriers.each_ref(), spectra)
+        let fouriers = self.fouriers.each_ref();
+        Engine::new(&self.set, fouriers, &self.spectra, &Cancel::new())
     }
 
     /// Encrypts digits with fresh noise. Deterministic.
-    fn encrypt(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Lwe<Big>> {
+    fn encrypt_digits(&self, digits: impl IntoIterator<Item = u8>) -> Vec<Lwe<Big>> {
         let log = unit_log(&self.set);
-        let messages = digits.into_iter().map(|digit| u64::from(digit) << log);
-        self.trial.encrypt(messages)
+        self.encrypt(digits.into_iter().map(|digit| u64::from(digit) << log))
     }
 
     /// The digit, and its error.
     fn decrypt(&self, lwe: &Lwe<Big>) -> (u8, f64) {
-        let phase = lwe.phase(&self.trial.glwe);
+        let phase = lwe.phase(&self.glwe);
         let log = unit_log(&self.set);
         let digit = phase.wrapping_add(1 << (log - 1)) >> log;
         (digit as u8, torus_of(phase.wrapping_sub(digit << log)))
     }
-}
-
-fn refs(digits: &[Lwe<Big>]) -> Vec<&Lwe<Big>> {
-    digits.iter().collect()
 }
 
 /// Measured noise may be somewhat below the model: one-bit digits have a smaller moment, and the transforms' precision
@@ -61,11 +41,11 @@ fn compare(what: &str, errors: &[f64], model: f64) {
 /// Every step gives the right result with the noise of the model.
 fn steps(set: &NibbleSet, count: u8) {
     let model = NibbleNoise::new(set);
-    let f = Keys::new(set, [3; 32]);
+    let f = Trial::new(set, [3; 32]);
     let engine = f.engine();
-    let (n, secret) = (set.degree, f.trial.secrets());
+    let (n, secret) = (set.degree, f.secrets());
     let digits: Vec<u8> = (0..count).map(|i| i % 32 * 7 % 16).collect();
-    let lwes = f.encrypt(digits.iter().copied());
+    let lwes = f.encrypt_digits(digits.iter().copied());
 
     let exponents = engine.rotation_exponents(&refs(&lwes));
     let rotated = engine.multi_value(&exponents);
@@ -127,13 +107,13 @@ fn steps(set: &NibbleSet, count: u8) {
 
 /// Switches every 16th coefficient of rotations. At N = 2048, the 4096 phases of 32 rotations give the standard
 /// deviation to 1.1 %, and the key's thirty thousand errors move it by 0.4 %.
-fn key_switch(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
+fn key_switch(f: &Trial<NibbleSet>, rotated: &[Glwe], model: &NibbleNoise) {
     let n = f.set.degree;
     let lwes = every_16th(rotated, n);
     let switched = f.engine().base.key_switch(&refs(&lwes));
     let error = |(lwe, small): (&Lwe<Big>, &Lwe<Small>)| {
-        let before = lwe.phase(&f.trial.glwe);
-        torus_of(small.phase(&f.trial.lwe).wrapping_sub(before))
+        let before = lwe.phase(&f.glwe);
+        torus_of(small.phase(&f.lwe).wrapping_sub(before))
     };
     let errors: Vec<f64> = lwes.iter().zip(&switched).map(error).collect();
     let ratio = (variance(&errors) / exact_key_switch(&f.set, model)).sqrt();
@@ -154,8 +134,8 @@ fn exact_key_switch(set: &NibbleSet, model: &NibbleNoise) -> f64 {
     rounded + moment_of_digits(set.key_switch) * (model.key_switch - rounded)
 }
 
-fn packing(f: &Keys, rotated: &[Glwe], model: &NibbleNoise) {
-    let (engine, secret, n) = (f.engine(), f.trial.secrets(), f.set.degree);
+fn packing(f: &Trial<NibbleSet>, rotated: &[Glwe], model: &NibbleNoise) {
+    let (engine, secret, n) = (f.engine(), f.secrets(), f.set.degree);
     let mut work = Work::new(&engine);
     let (mut constant, mut rest) = (Vec::new(), Vec::new());
     for acc in rotated {
@@ -218,10 +198,10 @@ fn nightly_reading_nibble128() {
         .into_par_iter()
         .with_max_len(1)
         .map(|key| {
-            let f = Keys::new(&set, [100 + key; 32]);
+            let f = Trial::new(&set, [100 + key; 32]);
             let engine = f.engine();
             let mut work = Work::new(&engine);
-            let lwes = f.encrypt(0..firsts);
+            let lwes = f.encrypt_digits(0..firsts);
             let exponents = engine.rotation_exponents(&refs(&lwes));
             let tables = engine.tables(std::slice::from_ref(&table));
             let mut errors: [Vec<f64>; 4] = Default::default();
@@ -234,11 +214,11 @@ fn nightly_reading_nibble128() {
                 let switched = engine.base.key_switch(&refs(&lwes));
                 let exponents = engine.rotation_exponents(&refs(&lwes));
                 for ((lwe, small), exponents) in lwes.iter().zip(&switched).zip(&exponents) {
-                    let before = lwe.phase(&f.trial.glwe);
+                    let before = lwe.phase(&f.glwe);
                     // the noise of a digit, which is negated beyond the end, is far below half a unit
                     let message = before.wrapping_add(engine.unit() / 2) & !(engine.unit() - 1);
-                    let after = small.phase(&f.trial.lwe);
-                    let rounded = f.trial.rounded(exponents, 0);
+                    let after = small.phase(&f.lwe);
+                    let rounded = f.rounded(exponents, 0);
                     let rounded = rounded.wrapping_sub(engine.unit() / 2);
                     let parts = [
                         before.wrapping_sub(message),
@@ -271,9 +251,9 @@ fn nightly_reading_nibble128() {
 
 #[test]
 fn look_ups_of_all_bytes() {
-    let f = Keys::new(&nibble_toy(), [5; 32]);
+    let f = Trial::new(&nibble_toy(), [5; 32]);
     let engine = f.engine();
-    let lwes = f.encrypt(0..16);
+    let lwes = f.encrypt_digits(0..16);
     for direction in Direction::ALL {
         let tables = engine.tables(&sbox_tables(direction, true, 0x35));
         let groups = (0..256).map(|b| Group::pair(&lwes[b % 16], &lwes[b / 16], &tables));

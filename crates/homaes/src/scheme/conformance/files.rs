@@ -58,7 +58,7 @@ fn facts_agree() {
         card.check().unwrap();
         assert_eq!((set.name(), card.name.as_str()), (name, name));
         let stated = (set.scheme().name(), set.purpose());
-        assert_eq!((card.scheme, card.purpose), stated, "{name}");
+        assert_eq!((card.name.scheme(), card.purpose), stated, "{name}");
         assert!(!layouts.is_empty(), "{name}");
         for (i, layout) in layouts.iter().enumerate() {
             assert!(!layouts[..i].contains(layout), "{name}: {layout} twice");

@@ -75,27 +75,11 @@ impl Method {
             }
         }
     }
-
-    fn look_up(self, engine: &Engine<'_>, byte: &[Lwe<Big>]) -> Vec<Lwe<Big>> {
-        match self {
-            Self::Tree => tree_look_up(engine, byte),
-            Self::Chaining => chained_look_up(engine, byte),
-        }
-    }
 }
 
-#[derive(Debug, Default)]
-struct Measured {
-    /// blind rotations of an exclusive or of two bytes, and of a byte look-up
-    rotations: [u64; 2],
-    seconds: [f64; 2],
-    /// result digits
-    checked: usize,
-    wrong: usize,
-}
-
-/// Exclusive ors and S-box look-ups of `bytes` bytes.
-fn measure(method: Method, keys: &Keys, bytes: u8) -> Measured {
+/// Exclusive ors and S-box look-ups of `bytes` bytes: blind rotations and seconds of one of each, result digits, and wrong
+/// ones.
+fn measure(method: Method, keys: &Trial<NibbleSet>, bytes: u8) -> ([u64; 2], [f64; 2], [usize; 2]) {
     let engine = keys.engine();
     let width = method.digit_bits(&keys.set);
     let digits = |x: u8| {
@@ -103,37 +87,34 @@ fn measure(method: Method, keys: &Keys, bytes: u8) -> Measured {
             .step_by(width as usize)
             .map(move |i| x >> i & ((1 << width) - 1))
     };
-    let rotations = || engine.base.meter.read().count("rotations");
-    let mut out = Measured::default();
+    let (mut rotations, mut seconds, mut counts) = ([0; 2], [0.0; 2], [0; 2]);
     for i in 0..bytes {
         let (x, y) = (i.wrapping_mul(73).wrapping_add(19), i.wrapping_mul(111));
-        let [a, b] = [x, y].map(|x| keys.encrypt(digits(x)));
-        type Method<'m> = &'m dyn Fn() -> Vec<Lwe<Big>>;
-        let runs: [(Method<'_>, u8); 2] = [
-            (&|| method.xor(&engine, &a, &b), x ^ y),
-            (
-                &|| method.look_up(&engine, &a),
-                clear::sbox(Direction::Encrypt, x),
-            ),
-        ];
-        for (which, (run, want)) in runs.into_iter().enumerate() {
-            let (start, before) = (Instant::now(), rotations());
-            let found = run();
-            out.seconds[which] += start.elapsed().as_secs_f64() / f64::from(bytes);
-            out.rotations[which] = rotations() - before;
-            out.checked += found.len();
+        let [a, b] = [x, y].map(|x| keys.encrypt_digits(digits(x)));
+        let mut run = |which: usize, operation: &dyn Fn() -> Vec<Lwe<Big>>, want: u8| {
+            let (start, before) = (Instant::now(), engine.base.meter.read());
+            let found = operation();
+            seconds[which] += start.elapsed().as_secs_f64() / f64::from(bytes);
+            rotations[which] = engine.base.meter.read().since(&before).count("rotations");
             let wrong = found.iter().zip(digits(want));
-            out.wrong += wrong
+            let wrong = wrong
                 .filter(|(lwe, digit)| keys.decrypt(lwe).0 != *digit)
                 .count();
-        }
+            counts = [counts[0] + found.len(), counts[1] + wrong];
+        };
+        run(0, &|| method.xor(&engine, &a, &b), x ^ y);
+        let look_up = || match method {
+            Method::Tree => tree_look_up(&engine, &a),
+            Method::Chaining => chained_look_up(&engine, &a),
+        };
+        run(1, &look_up, clear::sbox(Direction::Encrypt, x));
     }
-    out
+    (rotations, seconds, counts)
 }
 
 /// Seconds for one bootstrap: key switch and blind rotation, of sixteen digits shared out to all threads.
-fn bootstrap_seconds(keys: &Keys) -> f64 {
-    let (engine, digits) = (keys.engine(), keys.encrypt([1; 16]));
+fn bootstrap_seconds(keys: &Trial<NibbleSet>) -> f64 {
+    let (engine, digits) = (keys.engine(), keys.encrypt_digits([1; 16]));
     let time = || {
         let start = Instant::now();
         let _ = bootstrap(&engine, &digits, |_| 0);
@@ -155,8 +136,8 @@ impl Engine<'_> {
     /// Inner nodes of trees of more than two digits: the same, and test polynomials for a further digit from every v of
     /// them in a row, by ring packing.
     ///
-    /// Of two ciphertexts x and y, divided beforehand, (x + X^(N/2^t) y) + ψ(x - X^(N/2^t) y) has both constant
-    /// coefficients; the trace cancels what is between them, and block polynomials fill it.
+    /// Merged ciphertexts, divided beforehand, have all constant coefficients; the trace cancels what is between them,
+    /// and block polynomials fill it.
     fn choose_test_polynomials(&self, rotations: &[Rotation<'_>], work: &mut Work) -> Vec<Glwe> {
         let (n, bits) = (self.set.degree, self.set.digit_bits);
         let log = n.trailing_zeros();
@@ -164,30 +145,22 @@ impl Engine<'_> {
         for part in &mut parts {
             part.divide(log);
         }
-        let mut image = self.base.scratch();
-        let mut turned = self.base.scratch();
         for t in 1..=bits {
-            let mut next = Vec::with_capacity(parts.len() / 2);
             let stride = self.values() >> t;
-            for tree in parts.chunks_exact(2 * stride) {
-                // the pairs that are apart by N/2^t in the end
-                for (x, y) in tree.iter().zip(&tree[stride..]).take(stride) {
-                    y.rotate(n >> t, &mut turned);
-                    let mut difference = x.clone();
-                    difference.sub(&turned);
-                    self.automorphism(t, &difference, &mut image, work);
-                    let mut sum = x.clone();
-                    sum.add(&turned);
-                    sum.add(&image);
-                    next.push(sum);
+            // the pairs that are apart by N/2^t in the end
+            let mut next = Vec::with_capacity(parts.len() / 2);
+            for tree in parts.chunks_exact_mut(2 * stride) {
+                let (xs, ys) = tree.split_at_mut(stride);
+                for (x, y) in xs.iter_mut().zip(ys) {
+                    self.base.merge(t, x, y, work.memory());
+                    next.push(x.clone());
                 }
             }
             parts = next;
         }
         for part in &mut parts {
             for t in bits + 1..=log {
-                self.automorphism(t, part, &mut image, work);
-                part.add(&image);
+                self.base.fold(t, part, work.memory());
             }
             for poly in part.polynomials_mut() {
                 blocks(poly, n / self.values());
@@ -288,8 +261,8 @@ fn methods_are_right() {
             packing: gadget(12, 3),
             ..set
         };
-        let found = measure(method, &Keys::new(&set, [3; 32]), 8);
-        assert_eq!((found.wrong, found.rotations), (0, rotations), "{method:?}");
+        let (found, _, [_, wrong]) = measure(method, &Trial::new(&set, [3; 32]), 8);
+        assert_eq!((wrong, found), (0, rotations), "{method:?}");
     }
 }
 
@@ -299,10 +272,14 @@ fn methods_at_the_posters_parameters() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(|| {
         for (method, set) in rows() {
-            let keys = Keys::new(&set, [1; 32]);
+            let keys = Trial::new(&set, [1; 32]);
             let base = 1 << method.digit_bits(&set);
-            let (bootstrap, found) = (bootstrap_seconds(&keys), measure(method, &keys, 4));
-            println!("{method:?} {base}: {bootstrap} s, {found:?}");
+            let (rotations, seconds, digits) = measure(method, &keys, 4);
+            let bootstrap = bootstrap_seconds(&keys);
+            println!(
+                "{method:?} {base}: bootstrap {bootstrap} s; XOR and look-up: {rotations:?} bootstraps, {seconds:?} s; \
+                 digits and wrong ones {digits:?}"
+            );
         }
     });
 }
