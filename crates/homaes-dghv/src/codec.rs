@@ -21,7 +21,7 @@ use crate::params::Params;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_scheme::bits::{self, BitScheme, BitSecret};
 use homaes_scheme::read::{self, SEED_BYTES, take_words};
-use homaes_scheme::{Check, KeyRecords, Record, Records};
+use homaes_scheme::{KeyRecords, Load, Record, Records};
 use homaes_wire::{Contents, Header, Kind, Reader, WireError};
 use std::fs::File;
 use std::io::Read;
@@ -87,7 +87,7 @@ impl EvalKey {
     fn load<R: Read>(
         params: &Arc<Params>,
         mut r: Reader<R>,
-        records: fn(Reader<R>, u16, &[u64], Check<'_, Error>) -> Result<KeyRecords>,
+        records: Load<R, Error>,
     ) -> Result<Self> {
         let id = r.header().key_id();
         read::check_set(params.id(), &r)?;

@@ -4,18 +4,14 @@ pub use homaes_scheme::bits::{Error, Result};
 
 /// Why a [`ParamSet`](crate::sets::ParamSet) is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// A number is outside its range.
-    #[error("{what} {found}: expected {least} to {most}")]
-    Range {
-        /// which number
-        what: &'static str,
-        /// found
-        found: usize,
-        /// least
-        least: usize,
-        /// most
-        most: usize,
-    },
+#[error("{what} {found}: expected {least} to {most}")]
+pub struct ParamsError {
+    /// which number
+    pub what: &'static str,
+    /// found
+    pub found: usize,
+    /// least
+    pub least: usize,
+    /// most
+    pub most: usize,
 }

@@ -240,7 +240,7 @@ fn in_range(
 ) -> Result<(), ParamsError> {
     match (least..=most).contains(&found) {
         true => Ok(()),
-        false => Err(ParamsError::Range {
+        false => Err(ParamsError {
             what,
             found,
             least,

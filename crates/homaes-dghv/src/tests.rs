@@ -237,10 +237,8 @@ fn errors_of_keys_have_names() {
         SecretKey::generate(&params, &mut rng(1)).unwrap()
     });
     assert!(keys[0].packed() == keys[1].packed());
-    let [file, again] = keys
-        .each_ref()
-        .map(|key| EvalKeyFile::of_seed(key, [7; 32]));
-    assert!((1..4).all(|number| file.part(number) != again.part(number)));
+    let files = [0, 1].map(|i| EvalKeyFile::of_seed(&keys[i], [7; 32]));
+    assert!((1..4).all(|number| files[0].part(number) != files[1].part(number)));
 }
 
 /// Keys stay in their files. If one changes, is cut or replaced while in use, the run fails with an error that names
@@ -266,11 +264,10 @@ fn keys_that_change_in_use_are_noticed() {
         bytes
     };
     // bits flipped in a unit vector's correction, in rows, and in the last block; cut; replaced by another key
-    let from_end = |back: usize| flipped(bytes.len() - back);
     let changed = [
         flipped(2000),
         flipped(half),
-        from_end(100),
+        flipped(bytes.len() - 100),
         bytes[..half].to_vec(),
         other,
     ];

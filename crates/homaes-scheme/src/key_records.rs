@@ -17,6 +17,9 @@ pub enum KeyRecords {
 /// Checks a record: its number and its body.
 pub type Check<'c, E> = &'c mut dyn FnMut(usize, &[u8]) -> Result<(), E>;
 
+/// [`KeyRecords::read`] or [`KeyRecords::open`].
+pub type Load<R, E> = fn(Reader<R>, u16, &[u64], Check<'_, E>) -> Result<KeyRecords, E>;
+
 impl KeyRecords {
     /// Reads all records that a file has left into memory: with this tag, numbered from 0, with `lengths` bytes.
     ///

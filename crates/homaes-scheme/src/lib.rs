@@ -52,7 +52,7 @@ pub use expansion::Expansion;
 pub use failure::{Detail, ErrorKind, Failure};
 pub use file::{Record, Records, SetId};
 pub use gpu::{Gpu, Gpus, Started, Warn};
-pub use key_records::{Check, KeyRecords};
+pub use key_records::{Check, KeyRecords, Load};
 pub use meter::Reading;
 pub use mismatch::Mismatch;
 pub use owner::Owner;

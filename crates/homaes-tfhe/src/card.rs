@@ -45,13 +45,10 @@ impl Params {
     /// Assumptions beyond those of other sets: block binary keys, under which the first line is published, resist all
     /// attacks but the known ones.
     fn assumptions(&self, published: &[Published]) -> Vec<String> {
-        let (Some(block), [small, ..]) = (self.block(), published) else {
-            return Vec::new();
-        };
-        let estimate = small.estimate.iter();
-        estimate
-            .map(|e| lwe::assumption_of_blocks(block, e))
-            .collect()
+        let estimate = published.first().and_then(|small| small.estimate.as_ref());
+        let both = self.block().zip(estimate);
+        let assumption = both.map(|(block, e)| lwe::assumption_of_blocks(block, e));
+        assumption.into_iter().collect()
     }
 
     fn published(&self) -> Vec<Published> {

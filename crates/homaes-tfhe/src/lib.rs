@@ -31,12 +31,12 @@
 //! |---|---|---|
 //! | LWE and GLWE ciphertexts, sample extraction | `ciphertext` | CGGI20 §3, §4 |
 //! | polynomials, automorphisms; key parts and rows | `ring`, `parts`, `rows` | CGGI20 |
-//! | keys of a set, common to both methods | `bootstrap` | |
+//! | keys of a set and steps that both methods share | `bootstrap`, `multiples` | |
 //! | key switch in a ring | `switching` | GLWE key switch, masks embedded as polynomials |
 //! | blind rotation, one or two key bits or a block per step | `rotation`, on one page `tests/reference.rs`, [`homaes_math::Fourier`] | see below |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean compensation | `rotation`, `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025 |
-//! | packing and trace by automorphisms | `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
+//! | packing and trace by automorphisms | `bootstrap`, `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
 //! | circuit bootstrap by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang et al. 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
 //! | AES rounds, work shared by blocks and threads | `bits::aes`, `distinct`, `flow` | |

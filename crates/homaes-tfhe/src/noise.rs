@@ -248,18 +248,6 @@ pub fn external_product(
     }
 }
 
-/// A look-up: each of `depth` CMux gates adds an external product.
-#[must_use]
-pub fn look_up(product: &ExternalProduct, depth: u32) -> f64 {
-    f64::from(depth) * product.total()
-}
-
-/// One output bit of the linear layer: the sum of [`LINEAR_TERMS`] look-ups.
-#[must_use]
-pub fn linear(look_up: f64) -> f64 {
-    f64::from(LINEAR_TERMS) * look_up
-}
-
 /// Key switch from dimension `k N` to the LWE key: `k N (B^-2l/48 + l (B²+2)/12 σ_lwe²)`, with mean compensation as in
 /// [`modulus_switch`].
 #[must_use]
@@ -366,7 +354,8 @@ impl NoiseModel {
         let circuit_bootstrap = circuit_bootstrap(refreshed, &trace, scheme_switch);
         let product = external_product(set, accounting, refreshed, &trace, scheme_switch);
         let look_up = match accounting {
-            Accounting::Uniform => Mixture::of_normal(look_up(&product, LOOK_UP_DEPTH)),
+            // each CMux gate adds an external product
+            Accounting::Uniform => Mixture::of_normal(f64::from(LOOK_UP_DEPTH) * product.total()),
             Accounting::Structured => {
                 let depth = LOOK_UP_DEPTH - 1;
                 Mixture {
@@ -377,8 +366,8 @@ impl NoiseModel {
             }
         };
         let linear = Mixture {
-            normal: linear(look_up.normal),
-            products: linear(look_up.products),
+            normal: f64::from(LINEAR_TERMS) * look_up.normal,
+            products: f64::from(LINEAR_TERMS) * look_up.products,
             terms: LINEAR_TERMS * look_up.terms,
         };
         let (key_switch, modulus_switch) = (key_switch(set), modulus_switch(set));

@@ -72,15 +72,13 @@ impl Reading {
     }
 }
 
-/// Prints the σ of one part of the noise beside its model, and returns the variance. Moments are in units of `sigma`.
+/// Prints the σ of one part of the noise, and by how much it exceeds the model; returns the variance. Moments are in
+/// units of `sigma`.
 pub(crate) fn describe(what: &str, keys: &[Moments], sigma: f64, variance: f64) -> f64 {
     let all = keys.iter().fold(Moments::default(), Moments::plus);
     let found = all.ratio() * sigma;
-    println!(
-        "{what}: σ = 2^{:.4}, {:+.3} % of the model's",
-        found.log2(),
-        100.0 * (found / variance.sqrt() - 1.0)
-    );
+    let percent = 100.0 * (found / variance.sqrt() - 1.0);
+    println!("{what}: σ = 2^{:.4}, {percent:+.3} %", found.log2());
     found * found
 }
 

@@ -212,20 +212,16 @@ impl Shape {
 
 /// Why a set is rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// A number is outside its range.
-    #[error("set {set}: {what} is {found}, expected {expected}")]
-    Range {
-        /// the set
-        set: &'static str,
-        /// which number
-        what: &'static str,
-        /// its value
-        found: u64,
-        /// allowed values
-        expected: &'static str,
-    },
+#[error("set {set}: {what} is {found}, expected {expected}")]
+pub struct ParamsError {
+    /// the set
+    pub set: &'static str,
+    /// which number
+    pub what: &'static str,
+    /// its value
+    pub found: u64,
+    /// allowed values
+    pub expected: &'static str,
 }
 
 /// Exact products with keys need smaller limbs beyond this degree.
@@ -285,7 +281,7 @@ impl ParamSet {
     pub(crate) fn check(&self) -> Result<(), ParamsError> {
         let range = |what, found: usize, good: bool, expected| {
             let (set, found) = (self.name.as_str(), found as u64);
-            let error = ParamsError::Range {
+            let error = ParamsError {
                 set,
                 what,
                 found,

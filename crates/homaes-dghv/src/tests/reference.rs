@@ -144,11 +144,7 @@ fn fresh_ciphertexts_decrypt_under_all_primes() {
         let (p, square) = (big(prime.words()), big(prime.square()));
         assert_eq!(&p * &p, square);
         let r = &value % &square;
-        let expected = if j == 1 {
-            BigUint::from(0u8)
-        } else {
-            (&p - 1u8) / 2u8
-        };
+        let expected = (&p - 1u8) / 2u8 * u8::from(j != 1);
         let distance = (&r + &square - &expected) % &square;
         let distance = distance.clone().min(&square - distance);
         assert!(distance.bits() as usize <= params.set().rho);

@@ -4,7 +4,7 @@ use super::{BITS, BitScheme, BitSecret, Error, Result, State};
 use crate::read::{self, SEED_BYTES};
 use crate::traits::WrappedFile;
 use crate::{
-    Check, FieldError, KeyRecords, Mismatch, Owner, Record, Records, WrappedKeyInfo, debug_fields,
+    FieldError, KeyRecords, Load, Mismatch, Owner, Record, Records, WrappedKeyInfo, debug_fields,
 };
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
@@ -155,11 +155,7 @@ impl<P: BitScheme> WrappedKey<P> {
         Self::load(params, r, KeyRecords::open)
     }
 
-    fn load<R: Read>(
-        params: &Arc<P>,
-        mut r: Reader<R>,
-        records: fn(Reader<R>, u16, &[u64], Check<'_, Error>) -> Result<KeyRecords>,
-    ) -> Result<Self> {
+    fn load<R: Read>(params: &Arc<P>, mut r: Reader<R>, records: Load<R, Error>) -> Result<Self> {
         let id = r.header().key_id();
         let head = Head::read(&**params, &mut r)?;
         let levels = head.levels(&**params);

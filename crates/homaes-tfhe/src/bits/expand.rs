@@ -63,7 +63,7 @@ pub(crate) fn expand(
     key: Vec<Lwe<Big>>,
 ) -> Vec<Vec<Lwe<Big>>> {
     let mut variables = key;
-    let sub = SubWord::new(engine);
+    let table = polynomials(&entries(Direction::Encrypt, true), 0);
     // words of four bytes, FIPS-197 section 5.2
     let len = size.key_bytes() / 4;
     let mut words: Vec<[Byte; 4]> = (0..len)
@@ -78,13 +78,13 @@ pub(crate) fn expand(
         let mut word = words[i - 1].clone();
         if i.is_multiple_of(len) {
             word.rotate_left(1);
-            word = sub.apply(&word, &mut variables);
+            word = sub_word(engine, &table, &word, &mut variables);
             for (bit, form) in word[0].iter_mut().enumerate() {
                 form.one ^= round_constant >> bit & 1 == 1;
             }
             round_constant = gf256::mul(round_constant, 2);
         } else if len > 6 && i % len == 4 {
-            word = sub.apply(&word, &mut variables);
+            word = sub_word(engine, &table, &word, &mut variables);
         }
         for (byte, before) in word.iter_mut().zip(&words[i - len]) {
             byte.iter_mut().zip(before).for_each(|(x, y)| x.add(y));
@@ -126,41 +126,30 @@ fn inverse_mix(bytes: &mut Vec<Byte>) {
     *bytes = mixed.collect();
 }
 
-struct SubWord<'e, 'k> {
-    engine: &'e Engine<'k>,
-    table: Vec<u64>,
-}
-
-impl<'e, 'k> SubWord<'e, 'k> {
-    fn new(engine: &'e Engine<'k>) -> Self {
-        let entries = entries(Direction::Encrypt, true);
-        Self {
-            engine,
-            table: polynomials(&entries, 0),
-        }
-    }
-
-    /// Appends the result bits as new variables.
-    fn apply(&self, word: &[Byte; 4], variables: &mut Vec<Lwe<Big>>) -> [Byte; 4] {
-        let engine = self.engine;
-        let fresh: Vec<Lwe<Big>> = word
-            .par_chunks(bytes_per_task(word.len()))
-            .flat_map_iter(|bytes| {
-                let bytes: Vec<LweByte> = bytes
-                    .iter()
-                    .map(|byte| byte.each_ref().map(|form| form.evaluate(variables)))
-                    .collect();
-                let tables = vec![&self.table[..]; bytes.len()];
-                let found = engine.look_up(&bytes.iter().collect::<Vec<_>>(), &tables);
-                let bits = found
-                    .iter()
-                    .flat_map(|glwe| (0..8).map(|o| glwe.extract(o)));
-                let bits: Vec<Lwe<Big>> = bits.collect();
-                engine.refresh(&bits.iter().collect::<Vec<_>>(), &[HALF])
-            })
-            .collect();
-        let first = variables.len();
-        variables.extend(fresh);
-        core::array::from_fn(|b| core::array::from_fn(|bit| Form::variable(first + 8 * b + bit)))
-    }
+/// SubWord; appends the result bits as new variables.
+fn sub_word(
+    engine: &Engine<'_>,
+    table: &[u64],
+    word: &[Byte; 4],
+    variables: &mut Vec<Lwe<Big>>,
+) -> [Byte; 4] {
+    let fresh: Vec<Lwe<Big>> = word
+        .par_chunks(bytes_per_task(word.len()))
+        .flat_map_iter(|bytes| {
+            let bytes: Vec<LweByte> = bytes
+                .iter()
+                .map(|byte| byte.each_ref().map(|form| form.evaluate(variables)))
+                .collect();
+            let tables = vec![table; bytes.len()];
+            let found = engine.look_up(&bytes.iter().collect::<Vec<_>>(), &tables);
+            let bits = found
+                .iter()
+                .flat_map(|glwe| (0..8).map(|o| glwe.extract(o)));
+            let bits: Vec<Lwe<Big>> = bits.collect();
+            engine.refresh(&bits.iter().collect::<Vec<_>>(), &[HALF])
+        })
+        .collect();
+    let first = variables.len();
+    variables.extend(fresh);
+    core::array::from_fn(|b| core::array::from_fn(|bit| Form::variable(first + 8 * b + bit)))
 }

@@ -30,7 +30,21 @@ pub(crate) fn expand(
 ) -> Expanded {
     let mut digits = key;
     let mut tests = Vec::new();
-    let sub = SubWord::new(engine);
+    let tables = |constant: u8| {
+        let sbox = |x| clear::sbox(Direction::Encrypt, x) ^ constant;
+        engine.tables(&byte_tables(&[1], sbox, 0))
+    };
+    let plain = tables(0);
+    // SubWord after a rotation by `turn` bytes, with the constant added to the first byte
+    let sub_word = |word: &[Lwe<Big>], turn: usize, constant: u8| {
+        let first = tables(constant);
+        let groups = [0, 1, 2, 3].map(|b| {
+            let low = 2 * ((b + turn) % 4);
+            let tables = if b == 0 { &first } else { &plain };
+            Group::pair(&word[low], &word[low + 1], tables)
+        });
+        engine.combine(&groups)
+    };
     let len = size.key_bytes() / 4;
     let mut round_constant = 1u8;
     for i in len..4 * size.round_keys() {
@@ -41,11 +55,11 @@ pub(crate) fn expand(
         let word = &digits[8 * (i - 1)..];
         let substituted;
         let term = if i.is_multiple_of(len) {
-            substituted = sub.apply(word, 1, round_constant);
+            substituted = sub_word(word, 1, round_constant);
             round_constant = gf256::mul(round_constant, 2);
             &substituted
         } else if len > 6 && i % len == 4 {
-            substituted = sub.apply(word, 0, 0);
+            substituted = sub_word(word, 0, 0);
             &substituted
         } else {
             word
@@ -83,34 +97,4 @@ fn inverse(engine: &Engine<'_>, xor: &[Table], digits: Vec<Lwe<Big>>) -> Vec<Lwe
         *round = digits.map(|&d| pool.digits[d].clone()).collect();
     }
     rounds.concat()
-}
-
-struct SubWord<'e, 'k> {
-    engine: &'e Engine<'k>,
-    tables: Vec<Table>,
-}
-
-impl<'e, 'k> SubWord<'e, 'k> {
-    fn new(engine: &'e Engine<'k>) -> Self {
-        Self {
-            engine,
-            tables: Self::tables(engine, 0),
-        }
-    }
-
-    fn tables(engine: &Engine<'_>, constant: u8) -> Vec<Table> {
-        let sbox = |x| clear::sbox(Direction::Encrypt, x) ^ constant;
-        engine.tables(&byte_tables(&[1], sbox, 0))
-    }
-
-    /// SubWord after a rotation by `turn` bytes, with the constant added to the first byte.
-    fn apply(&self, word: &[Lwe<Big>], turn: usize, constant: u8) -> Vec<Lwe<Big>> {
-        let first = Self::tables(self.engine, constant);
-        let groups = [0, 1, 2, 3].map(|b| {
-            let low = 2 * ((b + turn) % 4);
-            let tables = if b == 0 { &first } else { &self.tables };
-            Group::pair(&word[low], &word[low + 1], tables)
-        });
-        self.engine.combine(&groups)
-    }
 }

@@ -53,8 +53,7 @@ fn vectors(set: &ParamSet, step: usize, most: usize) -> usize {
 #[test]
 fn some_keys() {
     for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
-        let count = vectors(set, 128, 2);
-        assert!(count > 10, "{count} calls");
+        assert!(vectors(set, 128, 2) > 10);
     }
 }
 
@@ -62,7 +61,6 @@ fn some_keys() {
 #[ignore = "nightly: minutes"]
 fn nightly_every_vector() {
     for set in [&sets::TOY, &sets::TOY_BLOCKS, &sets::NIBBLE_TOY] {
-        let count = vectors(set, 1, usize::MAX);
-        assert!(count > 2000, "{count} calls");
+        assert!(vectors(set, 1, usize::MAX) > 2000);
     }
 }

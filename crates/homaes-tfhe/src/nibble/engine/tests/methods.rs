@@ -9,6 +9,7 @@
 //!   bootstraps, and for each h one bootstrap per digit.
 
 use super::*;
+use crate::ring;
 use crate::set::gadget;
 use std::time::Instant;
 
@@ -77,8 +78,8 @@ impl Method {
     }
 }
 
-/// Exclusive ors and S-box look-ups of `bytes` bytes: blind rotations and seconds of one of each, result digits, and wrong
-/// ones.
+/// Exclusive ors and S-box look-ups of `bytes` bytes: blind rotations and seconds of one of each, result digits, and
+/// wrong ones.
 fn measure(method: Method, keys: &Trial<NibbleSet>, bytes: u8) -> ([u64; 2], [f64; 2], [usize; 2]) {
     let engine = keys.engine();
     let width = method.digit_bits(&keys.set);
@@ -172,19 +173,12 @@ impl Engine<'_> {
 
 /// Multiplies a polynomial by 1 + X + … + X^(len - 1).
 fn blocks(poly: &mut [u64], len: usize) {
-    let (n, from) = (poly.len(), poly.to_vec());
-    // X^-j is -X^(N - j)
-    let at = |i: usize| {
-        if i < len {
-            from[n + i - len].wrapping_neg()
-        } else {
-            from[i - len]
-        }
-    };
-    let mut sum = (0..len).fold(0u64, |sum, i| sum.wrapping_add(at(i)));
-    for (i, x) in poly.iter_mut().enumerate() {
-        sum = sum.wrapping_add(from[i]).wrapping_sub(at(i));
-        *x = sum;
+    let from = poly.to_vec();
+    let mut turned = from.clone();
+    for amount in 1..len {
+        ring::rotate(&from, amount, &mut turned);
+        let pairs = poly.iter_mut().zip(&turned);
+        pairs.for_each(|(x, y)| *x = x.wrapping_add(*y));
     }
 }
 
