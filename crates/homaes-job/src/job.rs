@@ -430,7 +430,7 @@ impl Job {
         Ok(())
     }
 
-    /// Refuses to start if the disk has no room for the missing shards ([`homaes::Error::Disk`]).
+    /// Refuses to start if the disk has no room for the missing shards (`ErrorKind::Disk`).
     pub fn check_space(&self) -> Result<()> {
         let Some(folder) = self.store.folder() else {
             return Ok(());
@@ -482,11 +482,5 @@ fn check_disk(folder: PathBuf, wanted: u64) -> Result<()> {
         true => PathBuf::from("."),
         false => folder,
     };
-    match homaes_wire::free_bytes(&folder) {
-        Some(free) if free < wanted => {
-            let path = folder;
-            Err(homaes::Error::Disk { path, wanted, free }.into())
-        }
-        _ => Ok(()),
-    }
+    Ok(homaes::check_disk(&folder, wanted)?)
 }

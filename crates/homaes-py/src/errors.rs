@@ -115,14 +115,12 @@ fn system(error: &JobError) -> Option<PyErr> {
             path,
             source: WireError::Io { source, .. },
         } => return Some(refused(source, path)),
-        Error::AlreadyExists { .. } | Error::KeysExist { .. } | Error::HoldsSecretKey { .. } => {
-            EEXIST
-        }
-        Error::Disk { .. } => ENOSPC,
-        error if error.kind() == ErrorKind::Memory => {
-            return Some(PyMemoryError::new_err(error.to_string()));
-        }
-        _ => return None,
+        error => match error.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::KeysExist | ErrorKind::HoldsSecretKey => EEXIST,
+            ErrorKind::Disk => ENOSPC,
+            ErrorKind::Memory => return Some(PyMemoryError::new_err(error.to_string())),
+            _ => return None,
+        },
     };
     let (path, message) = (error.path()?, error.to_string());
     let named = format!("{}: ", path.display());

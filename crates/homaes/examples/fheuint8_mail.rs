@@ -32,7 +32,7 @@ use homaes_tfhe::interop::join_be;
 use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tfhe::prelude::{CastFrom, FheDecrypt, FheMax, FheOrd};
 use tfhe::{ConfigBuilder, FheBool, FheUint16, FheUint32, generate_keys, set_server_key};
 
@@ -50,7 +50,6 @@ const THRESHOLD: u16 = 61_000;
 type Record = [u16; QUANTITIES];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut stages = Stages::default();
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     let mut aes_key = [0; 16];
@@ -58,15 +57,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("station");
     let records = measured()?;
-    stages.run("AES-128-GCM", || mail(&aes_key, &records, &at("mail")))?;
+    stage("AES-128-GCM", || mail(&aes_key, &records, &at("mail")))?;
 
     println!("\nclient, once");
     let set = Set::named(SET)?;
-    let (client, server) = stages.run("keys of tfhe", || {
+    let (client, server) = stage("keys of tfhe", || {
         generate_keys(ConfigBuilder::default().build())
     });
     // one BGV key in five does not fit and is drawn again
-    let (keys, bridge) = stages.run("keys of BGV and the bridge", || {
+    let (keys, bridge) = stage("keys of BGV and the bridge", || {
         let mut bridge = None;
         let keys = KeySet::generate_fit(&set, &mut |key| {
             bridge = Some(BridgeKey::to_client(key, &client)?);
@@ -76,14 +75,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     let bridge = bridge.ok_or("no bridge key was made")?;
     let aes_key = AesKey::from_bytes(&aes_key)?;
-    let wrapped = stages.run("AES key under BGV", || {
+    let wrapped = stage("AES key under BGV", || {
         WrappedKey::encrypt(&keys.secret, &aes_key, &WrapOptions::default())
     })?;
 
     println!("\nserver");
     let mail = AesFile::open_with_nonce(at("mail"))?;
     let run = Transcipher::new(&keys.eval, &wrapped)?.via_bridge(&bridge)?;
-    let report = stages.run("AES and crossing", || {
+    let report = stage("AES and crossing", || {
         run.run(mail, Output::create(at("mail.hlw"), false)?)
     })?;
     let (bytes, batches) = (report.bytes, report.batches);
@@ -91,16 +90,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         "    {bytes} bytes, {} blocks in {batches} batch",
         report.blocks
     );
-    let selected = stages.run("selection as FheUint16", || selection(&at("mail.hlw")))?;
+    let selected = stage("selection as FheUint16", || selection(&at("mail.hlw")))?;
     set_server_key(server);
     let values = selected.iter().cloned();
-    let maximum = stages.run("maximum", || values.reduce(|a, b| a.max(&b)));
+    let maximum = stage("maximum", || values.reduce(|a, b| a.max(&b)));
     let maximum = maximum.ok_or("no readings")?;
-    let mean = stages.run("mean", || mean(&selected));
-    let alarm: FheBool = stages.run("alarm", || maximum.gt(THRESHOLD));
+    let mean = stage("mean", || mean(&selected));
+    let alarm: FheBool = stage("alarm", || maximum.gt(THRESHOLD));
 
     println!("\nclient");
-    let (maximum, mean, alarm): (u16, u16, bool) = stages.run("decryption", || {
+    let (maximum, mean, alarm): (u16, u16, bool) = stage("decryption", || {
         (
             maximum.decrypt(&client),
             mean.decrypt(&client),
@@ -119,7 +118,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:<9} {maximum:>8} {:>14}", "maximum", wanted.0);
     println!("{:<9} {mean:>8} {:>14}", "mean", wanted.1);
     println!("{:<9} {alarm:>8} {:>14}\n", "alarm", wanted.2);
-    stages.print();
     match (maximum, mean, alarm) == wanted {
         true => Ok(()),
         false => Err("the results are wrong".into()),
@@ -180,28 +178,10 @@ fn mean(values: &[FheUint16]) -> FheUint16 {
     FheUint16::cast_from(sum >> values.len().ilog2())
 }
 
-#[derive(Default)]
-struct Stages(Vec<(&'static str, Duration)>);
-
-impl Stages {
-    fn run<T>(&mut self, name: &'static str, f: impl FnOnce() -> T) -> T {
-        println!("  {name} …");
-        let start = Instant::now();
-        let out = f();
-        self.0.push((name, start.elapsed()));
-        out
-    }
-
-    fn print(&self) {
-        let all: f64 = self.0.iter().map(|(_, time)| time.as_secs_f64()).sum();
-        println!(
-            "{:<24} {:>9} {:>7}",
-            "where the time went", "seconds", "share"
-        );
-        for (name, time) in &self.0 {
-            let seconds = time.as_secs_f64();
-            println!("{name:<24} {seconds:>9.3} {:>6.1}%", 100.0 * seconds / all);
-        }
-        println!("{:<24} {all:>9.3}", "together");
-    }
+/// Runs a stage and prints its time.
+fn stage<T>(name: &str, f: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = f();
+    println!("  {name}: {:.3} s", start.elapsed().as_secs_f64());
+    out
 }

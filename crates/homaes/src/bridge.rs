@@ -24,12 +24,11 @@ use crate::{
     Cancel, Error, ErrorKind, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey,
     Set, Step, WrappedKey,
 };
-use core::fmt;
 use homaes_aes::{Block, Layout};
 use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
-use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, Target};
-use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Params, Shape};
+use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe};
+use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
 use homaes_scheme::{Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
@@ -68,10 +67,6 @@ impl<T> At<T> for homaes_bridge::Result<T> {
     }
 }
 
-fn bridge(error: homaes_bridge::Error) -> Error {
-    Error::Keys(SchemeError::of(error))
-}
-
 /// Whether a file is a secret key of this project.
 ///
 /// # Errors
@@ -91,19 +86,20 @@ impl Set {
     /// # Errors
     /// [`Error::Keys`] if they do not.
     pub fn check_bridge(&self, other: &Self) -> Result<()> {
-        let (from, to) = (self.params(), other.params());
-        let set = self.name();
-        let from = own(&*from).ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
-        let to = own(&*to).ok_or_else(|| bridge(not_an_end(other)))?;
-        check_dimension(from, to)
+        let from = self
+            .params_of()
+            .ok_or_else(|| Error::keys(no_bridge(self)))?;
+        let to = other
+            .params_of()
+            .ok_or_else(|| Error::keys(not_an_end(other)))?;
+        check_dimension(&from, &to)
     }
 
     /// Whether a bridge can convert results of AES under this set.
     #[must_use]
     pub fn has_bridges(&self) -> bool {
-        let params = self.params();
-        let own = own::<homaes_bgv::Params>(&*params);
-        own.is_some_and(|params| params.bridge_ring().is_some())
+        let params = self.params_of::<homaes_bgv::Params>();
+        params.is_some_and(|params| params.bridge_ring().is_some())
     }
 }
 
@@ -115,7 +111,7 @@ impl BridgeKey {
     /// [`Error::Keys`] if they are of other sets, `ErrorKind::UnfitKey`, [`Error::Random`].
     pub fn generate(secret: &SecretKey, other: &SecretKey) -> Result<Self> {
         let end = own::<homaes_tfhe::SecretKey>(&*other.key);
-        let end = end.ok_or_else(|| bridge(not_an_end(&other.set)))?;
+        let end = end.ok_or_else(|| Error::keys(not_an_end(&other.set)))?;
         Self::with(secret, |own, rng| {
             homaes_bridge::BridgeKey::to_tfhe(own, end, rng)
         })
@@ -141,10 +137,9 @@ impl BridgeKey {
             &mut rand_chacha::ChaCha20Rng,
         ) -> homaes_bridge::Result<homaes_bridge::BridgeKey>,
     ) -> Result<Self> {
-        let set = secret.set.name();
         let own = own::<homaes_bgv::SecretKey>(&*secret.key);
-        let own = own.ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
-        let key = make(own, &mut random::generator()?).map_err(bridge)?;
+        let own = own.ok_or_else(|| Error::keys(no_bridge(&secret.set)))?;
+        let key = make(own, &mut random::generator()?).map_err(Error::keys)?;
         Self::of(key, secret.set.clone())
     }
 
@@ -153,9 +148,9 @@ impl BridgeKey {
             Other::User { .. } => None,
             Other::Set(name) => {
                 let set = Set::named(name)?;
-                let params: Arc<dyn Any + Send + Sync> = set.params();
-                let params: Arc<homaes_tfhe::Params> =
-                    params.downcast().map_err(|_| bridge(not_an_end(&set)))?;
+                let params = set
+                    .params_of()
+                    .ok_or_else(|| Error::keys(not_an_end(&set)))?;
                 check_dimension(key.params(), &params)?;
                 Some(End { set, params })
             }
@@ -171,7 +166,7 @@ impl BridgeKey {
     /// Writes the key to a file.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    /// `ErrorKind::AlreadyExists` or [`Error::Io`].
     pub fn save(&self, output: Output) -> Result<()> {
         write(output, &self.key)?.commit()
     }
@@ -186,10 +181,8 @@ impl BridgeKey {
         let reader = Reader::open(path, Kind::BridgeKey).at(path)?;
         set.check_own(&reader, eval.key_id())?;
         memory::check(reader.header().file_bytes())?;
-        let name = set.name();
-        let own = own::<homaes_bgv::EvalKey>(&*eval.key);
-        let none = homaes_bridge::Error::NoBridge { set: name };
-        let own = own.ok_or(none).at(path)?;
+        let own = eval.of_scheme::<homaes_bgv::EvalKey>();
+        let own = own.ok_or_else(|| no_bridge(&set)).at(path)?;
         let checksum = reader.last_checksum().at(path)?;
         let key = Pool::new(0).install(|| homaes_bridge::BridgeKey::read(own.params(), reader));
         let key = Self::of(key.at(path)?, set)?;
@@ -225,10 +218,6 @@ impl BridgeKey {
         &self.checksum
     }
 
-    pub(crate) fn target(&self) -> &Target {
-        self.key.target()
-    }
-
     pub(crate) fn blocks_per_record(&self) -> u64 {
         match &self.end {
             Some(end) => end.set.blocks_per_batch(Layout::Bits),
@@ -259,8 +248,7 @@ impl BridgeKey {
     /// Checks that it belongs to `eval`.
     pub(crate) fn check(&self, eval: &EvalKey) -> Result<()> {
         let found = (self.set.id(), self.key_id());
-        mismatch::check("bridge key", found, (eval.set().id(), eval.key_id()))
-            .map_err(|error| Error::Keys(error.into()))
+        mismatch::check("bridge key", found, (eval.set().id(), eval.key_id())).map_err(Error::keys)
     }
 
     /// Refuses results of AES with too few multiplications left for the crossing.
@@ -297,14 +285,9 @@ impl BridgeKey {
         layout: Layout,
         cancel: &Cancel,
     ) -> Result<Box<dyn Circuit + 'k>> {
-        let set = self.set.name();
-        let keys = own(&*eval.key).zip(own(&*wrapped.key));
-        let (eval, wrapped) = keys.ok_or_else(|| bridge(homaes_bridge::Error::NoBridge { set }))?;
-        let aes = Aes::new_until(eval, wrapped, layout, cancel);
-        let aes = aes.map_err(|error| match SchemeError::from(error) {
-            error if error.is_cancelled() => Error::Cancelled,
-            error => Error::Keys(error),
-        })?;
+        let keys = eval.of_scheme().zip(wrapped.of_scheme());
+        let (eval, wrapped) = keys.ok_or_else(|| Error::keys(no_bridge(&self.set)))?;
+        let aes = Aes::new_until(eval, wrapped, layout, cancel).map_err(Error::keys)?;
         Ok(Box::new(Bridged {
             crossing: SlotsToLwe::new(&self.key, self.numbers()),
             end: self.end.as_ref().map(|end| &*end.params),
@@ -356,43 +339,37 @@ pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
 fn check_dimension(from: &homaes_bgv::Params, to: &homaes_tfhe::Params) -> Result<()> {
     let set = to.set().name.as_str();
     let homaes_tfhe::Variant::Bits(bits) = &to.set().variant else {
-        return Err(bridge(homaes_bridge::Error::NoEnd { set }));
+        return Err(Error::keys(homaes_bridge::Error::NoEnd { set }));
     };
     let (found, set) = (bits.rank * bits.degree, from.set().name.as_str());
     match from.bridge_ring().map(|ring| ring.n()) {
         Some(expected) if expected == found => Ok(()),
-        Some(expected) => Err(bridge(homaes_bridge::Error::Dimension {
+        Some(expected) => Err(Error::keys(homaes_bridge::Error::Dimension {
             found,
             expected,
             set,
         })),
-        None => Err(bridge(homaes_bridge::Error::NoBridge { set })),
+        None => Err(Error::keys(homaes_bridge::Error::NoBridge { set })),
     }
 }
 
 fn not_an_end(set: &Set) -> homaes_bridge::Error {
-    let set = set.name();
-    homaes_bridge::Error::NoEnd { set }
+    homaes_bridge::Error::NoEnd { set: set.name() }
+}
+
+pub(crate) fn no_bridge(set: &Set) -> homaes_bridge::Error {
+    homaes_bridge::Error::NoBridge { set: set.name() }
 }
 
 /// Length of a record under a user's key.
 pub(crate) fn record_bytes(set: &Set, shape: Shape) -> u64 {
-    let params: Arc<dyn Params> = set.params();
-    let params = own::<homaes_bgv::Params>(&*params);
+    let params = set.params_of();
     params.map_or(0, |params| {
-        homaes_bridge::record_bytes(params, shape.blocks)
+        homaes_bridge::record_bytes(&params, shape.blocks)
     })
 }
 
-impl fmt::Debug for BridgeKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BridgeKey")
-            .field("set", &self.set.name())
-            .field("key_id", &self.key_id())
-            .field("target", self.target())
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(BridgeKey, "BridgeKey", set, key);
 
 /// AES on BGV under one wrapped key in one layout, followed by the crossing.
 struct Bridged<'k> {

@@ -108,7 +108,7 @@ impl SecretKey {
     /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not fit the
     /// file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check fails;
     /// `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be used;
-    /// [`Error::OwnInput`] if `output` is the file that is read.
+    /// `ErrorKind::OwnInput` if `output` is the file that is read.
     pub fn decrypt_with(
         &self,
         path: impl AsRef<Path>,

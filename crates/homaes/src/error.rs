@@ -27,24 +27,6 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// The output exists, and overwriting was not asked for.
-    #[error("{}: file already exists", path.display())]
-    AlreadyExists {
-        /// The output.
-        path: PathBuf,
-    },
-    /// The output would replace a secret key.
-    #[error("{}: holds a secret key, which no other kind of file replaces", path.display())]
-    HoldsSecretKey {
-        /// The output.
-        path: PathBuf,
-    },
-    /// The output would replace what is read.
-    #[error("{}: is both an input and the output", path.display())]
-    OwnInput {
-        /// The output.
-        path: PathBuf,
-    },
     /// A file is damaged or belongs elsewhere.
     #[error("{}: {source}", path.display())]
     File {
@@ -53,33 +35,15 @@ pub enum Error {
         /// Its fault.
         source: WireError,
     },
-    /// The content of a file cannot be used.
-    #[error("{}: {source}", path.display())]
+    /// The content of a file cannot be used, or one batch of a run failed.
+    #[error("{}{}{source}", prefix(path.as_deref().map(Path::display)), prefix(part.as_ref()))]
     Content {
-        /// The file.
-        path: PathBuf,
-        /// Its fault.
-        source: SchemeError,
-    },
-    /// A ciphertext of a computed value cannot be read or decrypted.
-    #[error("{}: value {label:?}: {source}", path.display())]
-    Ciphertext {
-        /// The file.
-        path: PathBuf,
-        /// The label of the value.
-        label: String,
-        /// Why.
-        source: Box<SchemeError>,
-    },
-    /// One batch of a run failed.
-    #[error("{}batch {batch}: {source}", prefix(path.as_deref()))]
-    Batch {
-        /// The file it was read from; `None` during evaluation.
+        /// The file; `None` during evaluation.
         path: Option<PathBuf>,
-        /// Its number, from 0.
-        batch: u64,
-        /// Why.
-        source: SchemeError,
+        /// The batch or value concerned, if the file has several.
+        part: Option<String>,
+        /// Its fault.
+        source: Box<SchemeError>,
     },
     /// Keys could not be made or do not match.
     #[error(transparent)]
@@ -93,22 +57,6 @@ pub enum Error {
     /// The operating system provides no randomness.
     #[error("no randomness from the operating system: {0}")]
     Random(getrandom::Error),
-    /// The folder holds keys, which are never replaced.
-    #[error("{}: already exists, and keys are never replaced", path.display())]
-    KeysExist {
-        /// The key.
-        path: PathBuf,
-    },
-    /// The disk has no room for the files.
-    #[error("{}: needs {wanted} bytes, found {free} free on its disk", path.display())]
-    Disk {
-        /// The folder.
-        path: PathBuf,
-        /// Bytes still to be written.
-        wanted: u64,
-        /// Bytes free.
-        free: u64,
-    },
     /// The work needs more memory than this process can have.
     #[error("not enough memory: needs at least {wanted} bytes")]
     Memory {
@@ -124,21 +72,14 @@ pub enum Error {
 }
 
 /// A refusal, with its kind.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}{message}", prefix(path.as_deref().map(Path::display)))]
 pub struct Refusal {
     kind: ErrorKind,
     path: Option<PathBuf>,
     message: String,
     details: Option<[Detail; 2]>,
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", prefix(self.path.as_deref()), self.message)
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 impl Error {
     /// An error of this kind. The message states the found and the expected value, without the path.
@@ -181,21 +122,15 @@ impl Error {
                 }
                 kind => ErrorKind::Io(kind),
             },
-            Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
-            Self::HoldsSecretKey { .. } => ErrorKind::HoldsSecretKey,
-            Self::OwnInput { .. } => ErrorKind::OwnInput,
             Self::File { source, .. } => source.into(),
-            Self::Keys(source)
-            | Self::Batch {
-                path: None, source, ..
-            } => source.kind(),
-            Self::Content { source, .. } | Self::Batch { source, .. } => in_file(source),
-            Self::Ciphertext { source, .. } => in_file(source),
+            Self::Keys(source) => source.kind(),
+            Self::Content { path, source, .. } => match source.kind() {
+                ErrorKind::Argument if path.is_some() => ErrorKind::Damaged,
+                kind => kind,
+            },
             Self::Params(_) => ErrorKind::Fault,
             Self::WrongShard(_) => ErrorKind::Shard,
             Self::Random(_) => ErrorKind::Random,
-            Self::KeysExist { .. } => ErrorKind::KeysExist,
-            Self::Disk { .. } => ErrorKind::Disk,
             Self::Memory { .. } => ErrorKind::Memory,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Refused(refusal) => refusal.kind,
@@ -206,16 +141,8 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Io { path, .. }
-            | Self::AlreadyExists { path }
-            | Self::HoldsSecretKey { path }
-            | Self::OwnInput { path }
-            | Self::File { path, .. }
-            | Self::Content { path, .. }
-            | Self::Ciphertext { path, .. }
-            | Self::KeysExist { path }
-            | Self::Disk { path, .. } => Some(path),
-            Self::Batch { path, .. } => path.as_deref(),
+            Self::Io { path, .. } | Self::File { path, .. } => Some(path),
+            Self::Content { path, .. } => path.as_deref(),
             Self::WrongShard(error) => error.path(),
             Self::Refused(refusal) => refusal.path.as_deref(),
             _ => None,
@@ -227,10 +154,8 @@ impl Error {
     pub fn details(&self) -> Option<[Detail; 2]> {
         match self {
             Self::File { source, .. } => Detail::of_wire(source),
-            Self::Content { source, .. } | Self::Batch { source, .. } | Self::Keys(source) => {
-                source.details()
-            }
-            Self::Ciphertext { source, .. } => source.details(),
+            Self::Content { source, .. } => source.details(),
+            Self::Keys(source) => source.details(),
             Self::WrongShard(error) => error.details(),
             Self::Refused(refusal) => refusal.details.clone(),
             _ => None,
@@ -242,13 +167,24 @@ impl Error {
     pub fn is_temporary(&self) -> bool {
         use io::ErrorKind as Kind;
         match self {
-            Self::Disk { .. } | Self::Memory { .. } => true,
+            Self::Memory { .. } => true,
             Self::Io { source, .. } => matches!(
                 source.kind(),
                 Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory
             ),
-            _ => false,
+            _ => self.kind() == ErrorKind::Disk,
         }
+    }
+
+    /// The file `path` must not be written, or not be replaced.
+    pub(crate) fn taken(kind: ErrorKind, path: impl Into<PathBuf>) -> Self {
+        let message = match kind {
+            ErrorKind::HoldsSecretKey => "holds a secret key, which no other kind of file replaces",
+            ErrorKind::KeysExist => "already exists, and keys are never replaced",
+            ErrorKind::OwnInput => "is both an input and the output",
+            _ => "file already exists",
+        };
+        Self::refused(kind, message).at(path)
     }
 
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
@@ -263,7 +199,7 @@ impl Error {
     pub(crate) fn file(path: &Path, source: WireError) -> Self {
         let path = path.to_owned();
         match source {
-            WireError::AlreadyExists { .. } => Self::AlreadyExists { path },
+            WireError::AlreadyExists { .. } => Self::taken(ErrorKind::AlreadyExists, path),
             WireError::Io { source, .. } => match source.downcast() {
                 Ok(error) => error,
                 Err(source) => Self::Io { path, source },
@@ -276,34 +212,30 @@ impl Error {
     pub(crate) fn content(path: &Path, source: SchemeError) -> Self {
         match source.into_wire() {
             Ok(source) => Self::file(path, source),
-            Err(source) => Self::Content {
-                path: path.to_owned(),
-                source,
-            },
+            Err(source) => Self::part_of(Some(path), None, source),
         }
     }
 
     pub(crate) fn batch(batch: u64, source: SchemeError) -> Self {
-        if source.is_cancelled() {
-            return Self::Cancelled;
-        }
-        let path = None;
-        Self::Batch {
-            path,
-            batch,
-            source,
+        match source.is_cancelled() {
+            true => Self::Cancelled,
+            false => Self::part_of(None, Some(format!("batch {batch}")), source),
         }
     }
 
-    /// Adds the file to a batch's failure.
-    pub(crate) fn in_file(self, file: &Path) -> Self {
-        match self {
-            Self::Batch { batch, source, .. } => Self::Batch {
-                path: Some(file.to_owned()),
-                batch,
-                source,
-            },
-            error => error,
+    pub(crate) fn part_of(path: Option<&Path>, part: Option<String>, source: SchemeError) -> Self {
+        Self::Content {
+            path: path.map(Path::to_owned),
+            part,
+            source: source.into(),
+        }
+    }
+
+    /// An error of keys, or of a circuit made with them.
+    pub(crate) fn keys(source: impl Into<SchemeError>) -> Self {
+        match source.into() {
+            source if source.is_cancelled() => Self::Cancelled,
+            source => Self::Keys(source),
         }
     }
 }
@@ -334,15 +266,8 @@ pub(crate) fn malformed(what: &'static str, expected: &'static str) -> WireError
     WireError::Malformed { what, expected }
 }
 
-fn in_file(error: &SchemeError) -> ErrorKind {
-    match error.kind() {
-        ErrorKind::Argument => ErrorKind::Damaged,
-        kind => kind,
-    }
-}
-
-fn prefix(path: Option<&Path>) -> String {
-    path.map_or_else(String::new, |path| format!("{}: ", path.display()))
+fn prefix(place: Option<impl fmt::Display>) -> String {
+    place.map_or_else(String::new, |place| format!("{place}: "))
 }
 
 pub(crate) fn too_noisy(batch: u64, found: f64, expected: f64) -> Error {

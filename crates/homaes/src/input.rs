@@ -2,10 +2,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//!  `source` | bytes read by offset |
+//! | `source` | bytes read by offset |
 //! | `aes_input` | one part or many that share batches, checked before any work starts |
-//!  `part_meta` | public properties of a part: name, mode, tag, associated data |  `counters` | finds parts that would
-//! encrypt blocks with the same counter |  `split`, `batch` | the batches and their blocks |
+//! | `part_meta` | public properties of a part: name, mode, tag, associated data |
+//! | `counters` | finds parts that would encrypt blocks with the same counter |
+//! | `split`, `batch` | the batches and their blocks |
 
 pub(crate) mod aes_input;
 pub(crate) mod batch;

@@ -2,7 +2,7 @@
 
 use crate::ShardName;
 use crate::bridge::lwe_file::LweFile;
-use crate::bridge::{have_crossed, log2_p_fail, values_log2_p_fail};
+use crate::bridge::{have_crossed, log2_p_fail, no_bridge, values_log2_p_fail};
 use crate::error::At;
 use crate::keys::Protection;
 use crate::programs::computed::{ValueMeta, describe_values};
@@ -12,7 +12,6 @@ use crate::{Error, ErrorKind, KdfCost, Quality, Result, Scheme, Set, Step, Wrapp
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -136,7 +135,10 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             Kind::Ciphertext => inspection.messages = Some(messages(reader, set)?),
             Kind::Shard => inspection.shard = Some(ShardName::read(&mut reader).at(path)?),
             Kind::Computed => inspection.values = Some(describe_values(reader.boxed(), set)?),
-            Kind::WrappedKey => inspection.wrapped = Some(wrapped(path, reader, set)?),
+            Kind::WrappedKey => {
+                let described = set.params().describe_wrapped(reader.boxed());
+                inspection.wrapped = Some(described.at(path)?);
+            }
             Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
@@ -184,13 +186,8 @@ fn messages(reader: Reader<File>, set: &Set) -> Result<Messages> {
 }
 
 fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
-    let params = set.params();
-    let params: &dyn Any = &*params;
-    let found = match params.downcast_ref() {
-        Some(params) => BridgeKey::describe_file(params, reader),
-        None => Err(homaes_bridge::Error::NoBridge { set: set.name() }),
-    };
-    let target = found.at(path)?;
+    let params = set.params_of().ok_or_else(|| no_bridge(set)).at(path)?;
+    let target = BridgeKey::describe_file(&params, reader).at(path)?;
     Ok(End::new(target.id, target.other))
 }
 
@@ -206,8 +203,4 @@ fn values(mut values: LweFile<'_>, set: &Set) -> Result<(Messages, Other)> {
         steps,
     };
     Ok((messages, user))
-}
-
-fn wrapped(path: &Path, reader: Reader<File>, set: &Set) -> Result<WrappedKeyInfo> {
-    set.params().describe_wrapped(reader.boxed()).at(path)
 }

@@ -23,15 +23,13 @@ use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::output::Container;
 use crate::{Cancel, Error, ErrorKind, Output, Result, SchemeError, Set};
-use core::fmt;
 use homaes_scheme::{Record, Records, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
-use protect::{Sealed, protected};
+use protect::protected;
 use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,6 +58,8 @@ struct Origin {
     path: PathBuf,
 }
 
+debug_by!(Origin, "Origin", set, path);
+
 impl Origin {
     /// Reads a key if there is enough memory; `checksum` is the file's last one.
     fn read<R: Read + Send, K: Send>(
@@ -80,13 +80,6 @@ impl Origin {
             path: std::path::absolute(&path).unwrap_or(path),
         };
         Ok((origin, key))
-    }
-}
-
-fn made(source: SchemeError) -> Error {
-    match source.is_cancelled() {
-        true => Error::Cancelled,
-        false => Error::Keys(source),
     }
 }
 
@@ -129,7 +122,7 @@ fn write_rest(
     tick(next, records);
     while next < records {
         let some = some_records(key, &pool, next..records);
-        for Record { tag, index, body } in some.map_err(|source| Error::Keys(source.into()))? {
+        for Record { tag, index, body } in some.map_err(Error::keys)? {
             file.record(tag, index, &body)?;
             next += 1;
         }
@@ -177,24 +170,8 @@ fn some_records(
     })
 }
 
-fn write_secret(
-    output: Output,
-    key: &dyn traits::SecretKey,
-    lock: Option<(&Passphrase, KdfCost)>,
-) -> Result<Container> {
-    let Some((passphrase, cost)) = lock else {
-        return write(output, key);
-    };
-    let path = output.path().to_owned();
-    let header = key.header().at(&path)?;
-    let plain = in_memory(key, &Cancel::new()).at(&path)?;
-    let sealed = Sealed::seal(plain, &header, passphrase, cost, &path)?;
-    let mut file = output.container(sealed.header)?;
-    for (tag, body) in sealed.records {
-        file.record(tag, 0, &body)?;
-    }
-    Ok(file)
-}
+/// A passphrase to protect a secret key with, and the cost of trying another.
+type Lock<'p> = (&'p Passphrase, KdfCost);
 
 /// A secret key and the evaluation key made with it.
 #[derive(Debug)]
@@ -227,11 +204,25 @@ impl KeySet {
     /// # Errors
     /// As [`generate`](Self::generate), and those of `fits`.
     pub fn generate_fit(set: &Set, fits: Fits<'_>) -> Result<Self> {
+        let (secret, eval) = Self::generate_files(set, fits, &Cancel::new())?;
+        let eval = EvalKey::from_bytes(&eval)?;
+        Ok(Self { secret, eval })
+    }
+
+    /// The secret key, and the file of the evaluation key.
+    fn generate_files(set: &Set, fits: Fits<'_>, cancel: &Cancel) -> Result<(SecretKey, Vec<u8>)> {
         let mut rng = random::generator()?;
         Self::check_memory(set)?;
         let secret = SecretKey::generate_fit(set, &mut rng, &mut |_, _| (), fits)?;
-        let eval = EvalKey::from_bytes(&secret.eval_bytes(&mut rng, &Cancel::new())?)?;
-        Ok(Self { secret, eval })
+        let file = secret
+            .key
+            .eval_file(random::seed(&mut rng))
+            .map_err(Error::keys)?;
+        let mut eval = in_memory(&*file, cancel).map_err(Error::keys)?;
+        drop(file);
+        // public, so it need not be overwritten
+        let eval = std::mem::take(&mut *eval);
+        Ok((secret, eval))
     }
 
     /// New keys in `folder`, which is created if missing: [`SECRET_KEY_FILE`], readable by the owner alone, and
@@ -286,11 +277,9 @@ impl SecretKey {
         tick: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<Self> {
         let key = Pool::new(0).install(|| set.params().generate(rng, tick));
-        let key = key.map_err(Error::Keys)?;
-        let header = key.header();
-        let header = header.map_err(|source| Error::Keys(source.into()))?;
+        let key = key.map_err(Error::keys)?;
         Ok(Self {
-            id: header.key_id(),
+            id: key.header().map_err(Error::keys)?.key_id(),
             key,
             set: set.clone(),
             exposed: false,
@@ -318,14 +307,22 @@ impl SecretKey {
         Self::read(set, again, path, exposed)
     }
 
-    /// The file of a new evaluation key.
-    fn eval_bytes(&self, rng: &mut ChaCha20Rng, cancel: &Cancel) -> Result<Vec<u8>> {
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let file = self.key.eval_file(seed).map_err(Error::Keys)?;
-        let mut bytes = in_memory(&*file, cancel).map_err(made)?;
-        // public, so it need not be overwritten
-        Ok(std::mem::take(&mut *bytes))
+    /// The content of its file, which `path` names in errors.
+    fn file(&self, lock: Option<Lock<'_>>, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+        let plain = in_memory(&*self.key, &Cancel::new()).at(path)?;
+        match lock {
+            None => Ok(plain),
+            Some(lock) => protect::seal(plain, &self.key.header().at(path)?, lock, path),
+        }
+    }
+
+    fn write(&self, mut output: Output, lock: Option<Lock<'_>>) -> Result<Output> {
+        let path = output.path().to_owned();
+        let bytes = self.file(lock, &path)?;
+        // a stopped run may have left something
+        output.cut(0)?;
+        output.write_all(&bytes).at(&path)?;
+        Ok(output)
     }
 
     /// Reads a `.hsk` file under this passphrase.
@@ -384,14 +381,15 @@ impl SecretKey {
     /// allows replacing an existing file, whose bytes stay on the disk until they are overwritten.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::Io`], and with a passphrase [`Error::Random`] or `ErrorKind::Memory`.
+    /// `ErrorKind::AlreadyExists`, [`Error::Io`], and with a passphrase [`Error::Random`] or `ErrorKind::Memory`.
     pub fn save(
         &self,
         path: impl AsRef<Path>,
         force: bool,
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<()> {
-        write_secret(Output::replacing(path.as_ref(), force)?, &*self.key, lock)?.commit()
+        self.write(Output::replacing(path.as_ref(), force)?, lock)?
+            .commit()
     }
 
     /// As [`save`](Self::save), but replaces a file of this key, to change or remove its passphrase.
@@ -404,8 +402,7 @@ impl SecretKey {
         lock: Option<(&Passphrase, KdfCost)>,
     ) -> Result<()> {
         let path = path.as_ref();
-        let output = Output::replacing(path, true)?;
-        let file = write_secret(output, &*self.key, lock)?;
+        let file = self.write(Output::replacing(path, true)?, lock)?;
         // as late as possible
         open(path, Kind::SecretKey)?.check_key(self.id()).at(path)?;
         file.commit()
@@ -436,18 +433,7 @@ impl SecretKey {
     }
 }
 
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("SecretKey", &self.set, self.id(), f)
-    }
-}
-
-fn debug(what: &str, set: &Set, id: KeyId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.debug_struct(what)
-        .field("set", &set.name())
-        .field("key_id", &id)
-        .finish_non_exhaustive()
-}
+debug_by!(SecretKey, "SecretKey", set, id);
 
 /// Whether users other than the owner can access the file `path`; `false` if unknown.
 #[must_use]

@@ -97,7 +97,7 @@ pub use keys::{
     KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
     Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
-pub use machine::{Pool, check_memory, overwrite_stack};
+pub use machine::{Pool, check_disk, check_memory, overwrite_stack};
 pub use output::{Buffer, Output, interrupt, is_unfinished_name, refuse_own_input};
 pub use programs::{Computed, Numbers, Scan, ValueMeta};
 pub use results::{

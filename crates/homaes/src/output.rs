@@ -7,7 +7,7 @@ mod folder;
 pub(crate) use folder::Folder;
 
 use crate::error::At;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use homaes_wire::{
     AtomicFile, CHECKSUM_BYTES, Front, Header, Kind, OutputOptions, Reader, WireError, Writer,
     is_temporary_name, unfinished_path,
@@ -93,9 +93,7 @@ pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
     let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_client_key(path);
     let held = force && path.is_file() && is_key();
     match held {
-        true => Err(Error::HoldsSecretKey {
-            path: path.to_owned(),
-        }),
+        true => Err(Error::taken(ErrorKind::HoldsSecretKey, path)),
         false => Ok(()),
     }
 }
@@ -103,7 +101,7 @@ pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
 /// Refuses an output that is one of the files that are read, because replacing it, even by `force`, destroys that file.
 ///
 /// # Errors
-/// [`Error::OwnInput`].
+/// `ErrorKind::OwnInput`.
 pub fn refuse_own_input<'p>(
     out: impl AsRef<Path>,
     inputs: impl IntoIterator<Item = &'p Path>,
@@ -114,9 +112,7 @@ pub fn refuse_own_input<'p>(
     };
     let mut inputs = inputs.into_iter();
     match inputs.any(|input| input.canonicalize().is_ok_and(|input| input == file)) {
-        true => Err(Error::OwnInput {
-            path: out.to_owned(),
-        }),
+        true => Err(Error::taken(ErrorKind::OwnInput, out)),
         false => Ok(()),
     }
 }
@@ -135,7 +131,6 @@ pub(crate) fn completing<T, E>(
 /// A file that gets its name when it is complete, and is removed if it is dropped before.
 ///
 /// Reserve outputs before long work, to find an existing file or an unwritable folder early.
-#[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     sink: Sink,
@@ -166,23 +161,14 @@ impl Buffer {
     }
 }
 
-impl core::fmt::Debug for Sink {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::File(file) => file.fmt(f),
-            Self::Buffered(_) => f.write_str("Buffered"),
-            Self::Memory(..) => f.write_str("Memory"),
-            Self::Stream(_) => f.write_str("Stream"),
-        }
-    }
-}
+debug_by!(Output, "Output", path);
 
 impl Output {
     /// Reserves `path`; `force` allows replacing an existing file, but no secret key. The new file has no more
     /// permissions than the old one.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::HoldsSecretKey`] or [`Error::Io`].
+    /// `ErrorKind::AlreadyExists`, `ErrorKind::HoldsSecretKey` or [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, force: bool) -> Result<Self> {
         let private = false;
         Self::sparing(path.as_ref(), OutputOptions { force, private })
@@ -383,10 +369,18 @@ impl Output {
         }
     }
 
+    /// The completely written file, on the disk but without its name.
+    pub(crate) fn synced(self) -> Result<AtomicFile> {
+        let path = self.path.clone();
+        let mut file = self.whole()?;
+        file.sync().at(&path)?;
+        Ok(file)
+    }
+
     /// Names the file, or hands over the held bytes: the output is complete.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::HoldsSecretKey`] if such a file appeared meanwhile, [`Error::Io`].
+    /// `ErrorKind::AlreadyExists` or `ErrorKind::HoldsSecretKey` if such a file appeared meanwhile, [`Error::Io`].
     pub fn commit(self) -> Result<()> {
         self.spare()?;
         let Self { path, sink, .. } = self;
@@ -525,9 +519,7 @@ impl Container {
     }
 
     pub(crate) fn commit(self) -> Result<()> {
-        let Self { writer, path } = self;
-        let output = writer.finish().at(&path)?;
-        output.commit()
+        self.writer.finish().at(&self.path)?.commit()
     }
 
     pub(crate) fn records_left(&self) -> u64 {
@@ -536,11 +528,7 @@ impl Container {
 
     /// The complete file, on the disk but without its name.
     pub(crate) fn synced(self) -> Result<AtomicFile> {
-        let Self { writer, path } = self;
-        let output = writer.finish();
-        let mut file = output.at(&path)?.whole()?;
-        file.sync().at(&path)?;
-        Ok(file)
+        self.writer.finish().at(&self.path)?.synced()
     }
 }
 
@@ -574,9 +562,9 @@ mod tests {
         keys.secret.save(&path, false, None).unwrap();
         for make in [Output::create, Output::private] {
             let error = make(&path, true).unwrap_err();
-            assert!(matches!(error, Error::HoldsSecretKey { .. }), "{error}");
+            assert_eq!(error.kind(), ErrorKind::HoldsSecretKey, "{error}");
             let error = make(&path, false).unwrap_err();
-            assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+            assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
         }
         keys.secret.save(&path, true, None).unwrap();
         fs::write(&path, "no key").unwrap();
@@ -597,21 +585,17 @@ mod tests {
     #[test]
     fn what_is_held_is_handed_over_at_the_end() {
         let bytes: Vec<u8> = (0..3 * PART_BYTES + 7).map(|i| (i % 251) as u8).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let received = |commit: bool| {
-            let (mut reader, writer) = io::pipe().unwrap();
-            let reader = std::thread::spawn(move || {
-                let mut received = Vec::new();
-                reader.read_to_end(&mut received).unwrap();
-                received
-            });
-            let mut output = Output::held("pipe", writer);
+            let writer = fs::File::create(file.path()).unwrap();
+            let mut output = Output::held("file", writer);
             output.write_all(&bytes[..10]).unwrap();
             output.write_all(&bytes[10..]).unwrap();
             match commit {
                 true => output.commit().unwrap(),
                 false => drop(output),
             }
-            reader.join().unwrap()
+            fs::read(file.path()).unwrap()
         };
         assert!(received(true) == bytes && received(false).is_empty());
     }
@@ -624,7 +608,10 @@ mod tests {
         let [first, second] = files();
         fs::write(&b, b"taken").unwrap();
         let error = first.commit_with(second).unwrap_err();
-        assert!(matches!(error, Error::AlreadyExists { path } if path == b));
+        assert_eq!(
+            (error.kind(), error.path()),
+            (ErrorKind::AlreadyExists, Some(&*b))
+        );
         assert!(!a.exists() && fs::read(&b).unwrap() == b"taken");
         fs::remove_file(&b).unwrap();
         let [first, second] = files();

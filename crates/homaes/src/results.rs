@@ -2,8 +2,9 @@
 //!
 //! | module | content |
 //! |---|---|
-//!  `meta` | the records other than ciphertexts |  `ciphertexts` | the ciphertexts, batch by batch, from any source |
-//! `report` | the measurements of a run |
+//! | `meta` | the records other than ciphertexts |
+//! | `ciphertexts` | the ciphertexts, batch by batch, from any source |
+//! | `report` | the measurements of a run |
 
 pub(crate) mod ciphertexts;
 pub(crate) mod meta;

@@ -2,11 +2,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//!  `evaluate` | the pipeline, batch by batch: start reading here |
+//! | `evaluate` | the pipeline, batch by batch: start reading here |
 //! | `transcipher` | a run from file to file |
-//!  `plan` | the file that a run will write, known before it starts |
+//! | `plan` | the file that a run will write, known before it starts |
 //! | `resume` | runs that continue after a stop |
-//!  `shard` | batches evaluated separately, and the file they form |
+//! | `shard` | batches evaluated separately, and the file they form |
 
 mod evaluate;
 mod plan;

@@ -16,6 +16,7 @@ use homaes_aes::{KeySize, Layout};
 use homaes_scheme::traits::{Params, SchemeEntry};
 use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
 use homaes_wire::{KeyId, Reader};
+use std::any::Any;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -283,6 +284,12 @@ impl Set {
 
     pub(crate) fn params(&self) -> Arc<dyn Params> {
         self.params.clone()
+    }
+
+    /// The parameters in the type of their scheme's crate.
+    pub(crate) fn params_of<P: Any + Send + Sync>(&self) -> Option<Arc<P>> {
+        let params: Arc<dyn Any + Send + Sync> = self.params();
+        params.downcast().ok()
     }
 
     /// GPU memory for an evaluation in `layout`, with several batches at once; `None` if GPUs do not evaluate it.

@@ -2,26 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::{self, World, keys, message, part, wrap};
-use homaes::{Cancel, DecryptOptions, Error, KeySize, Layout, Output, Transcipher, WrapOptions};
-use std::fs;
+use crate::common::{self, World, message, part};
+use homaes::{Cancel, DecryptOptions, Error, Layout, Output, WrapOptions};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Cancels a run of `blocks` blocks after each of these times; returns the longest time until a run ended.
 fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
-    let folder = tempfile::tempdir().unwrap();
-    let keys = keys(set);
-    let size = [KeySize::Aes256, KeySize::Aes128].into_iter();
-    let mut size = size.filter(|size| keys.eval.set().levels_left(layout, *size).is_some());
-    let wrapping = common::layout(layout);
-    let wrapped = wrap(&keys, &vec![7; size.next().unwrap().key_bytes()], &wrapping);
+    let world = World::of(set, &common::layout(layout));
     let mut longest = Duration::ZERO;
     for &after in after {
         let cancel = Cancel::new();
-        let run = Transcipher::new(&keys.eval, &wrapped).unwrap();
-        let run = run.cancel(cancel.clone());
-        let output = Output::create(folder.path().join("o"), false).unwrap();
+        let run = world.transcipher().cancel(cancel.clone());
+        let output = world.output("o");
         let thrown = thread::spawn(move || {
             thread::sleep(after);
             cancel.cancel();
@@ -31,7 +24,7 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
         let end = Instant::now();
         let thrown = thrown.join().unwrap();
         assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(world.names().is_empty());
         longest = longest.max(end.saturating_duration_since(thrown));
     }
     longest

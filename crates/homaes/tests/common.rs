@@ -8,6 +8,7 @@ use homaes::{
     Memory, Mode, Output, Result, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use homaes_wire::{Contents, Header, KeyId, Kind, Reader, Writer};
+use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -57,6 +58,21 @@ impl World {
 
     pub(crate) fn output(&self, name: &str) -> Output {
         Output::create(self.at(name), true).unwrap()
+    }
+
+    /// What the header of a file under these keys states.
+    pub(crate) fn claims(&self, kind: Kind) -> Claims<'static> {
+        let (secret, set) = (&self.keys.secret, self.keys.secret.set());
+        (kind, set.name(), *set.digest(), secret.id())
+    }
+
+    /// The files in the folder, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 
     pub(crate) fn wrap(&self, wrapping: &WrapOptions) -> WrappedKey {

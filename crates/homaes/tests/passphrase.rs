@@ -1,15 +1,12 @@
-//! Secret keys under a passphrase, of every scheme: round trips, wrong passphrases, damaged files, excessive costs.
+//! Secret keys under a passphrase: round trips, wrong passphrases, damaged files, excessive costs.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use crate::common::{Record, forged, keys, records};
-use homaes::{ErrorKind, KdfCost, KeyFolder, KeySet, Passphrase, SecretKey, Set, inspect};
+use homaes::{ErrorKind, KdfCost, KeyFolder, Passphrase, SecretKey, inspect};
 use homaes_wire::{KeyId, Kind};
 use std::fs;
 use std::path::PathBuf;
-use tempfile::TempDir;
-
-const SETS: [&str; 3] = ["bgv/toy-255", "tfhe/toy", "tfhe/nibble-toy"];
 
 /// The cheapest Argon2id cost with two lanes; protects nothing.
 const COST: KdfCost = KdfCost {
@@ -20,33 +17,27 @@ const COST: KdfCost = KdfCost {
 
 const WRONG: &str = "the passphrase does not open this secret key";
 
+/// The key pair without a passphrase in `keys/`, and the secret key under a passphrase in `locked`.
 struct World {
-    folder: TempDir,
+    inner: crate::common::World,
     passphrase: Passphrase,
-    set: Set,
-    id: KeyId,
 }
 
 impl World {
-    /// The key pair without a passphrase in `keys/`, and the secret key under a passphrase in `locked`.
     fn new(set: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let set = Set::named(set).unwrap();
-        let keys = KeySet::create(&set, folder.path().join("keys")).unwrap();
+        let inner = crate::common::World::with_files(set);
         let passphrase = Passphrase::new("über".as_bytes()).unwrap();
-        let lock = Some((&passphrase, COST));
-        let path = folder.path().join("locked");
-        keys.secret.save(path, false, lock).unwrap();
-        Self {
-            folder,
-            passphrase,
-            set,
-            id: keys.secret.id(),
-        }
+        let (path, lock) = (inner.at("locked"), Some((&passphrase, COST)));
+        inner.keys.secret.save(path, false, lock).unwrap();
+        Self { inner, passphrase }
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.inner.at(name)
+    }
+
+    fn id(&self) -> KeyId {
+        self.inner.keys.secret.id()
     }
 
     fn lock(&self) -> Option<(&Passphrase, KdfCost)> {
@@ -58,7 +49,8 @@ impl World {
     }
 
     fn forge(&self, id: KeyId, records: &[Record]) {
-        let claims = (Kind::SecretKey, self.set.name(), *self.set.digest(), id);
+        let (kind, set, digest, _) = self.inner.claims(Kind::SecretKey);
+        let claims = (kind, set, digest, id);
         fs::write(self.at("bad"), forged(claims, records)).unwrap();
     }
 
@@ -67,18 +59,18 @@ impl World {
         let mut bad = records(&self.at("locked"));
         let bytes = cost.map(u32::to_le_bytes);
         bad[0].2[1..13].copy_from_slice(bytes.as_flattened());
-        self.forge(self.id, &bad);
+        self.forge(self.id(), &bad);
     }
 }
 
 #[test]
 fn the_right_passphrase_opens_what_was_protected_and_another_does_not() {
-    for set in SETS {
+    for set in ["bgv/toy-255", "tfhe/toy"] {
         let world = World::new(set);
         let plain = fs::read(world.at("keys/secret.hsk")).unwrap();
         let key = world.unlock("locked").unwrap();
         assert!(key.is_protected() && !key.is_exposed());
-        assert_eq!(key.id(), world.id);
+        assert_eq!(key.id(), world.id());
         // stored without a passphrase, the file is again the original
         key.save(world.at("again"), false, None).unwrap();
         assert_eq!(fs::read(world.at("again")).unwrap(), plain);
@@ -91,14 +83,18 @@ fn the_right_passphrase_opens_what_was_protected_and_another_does_not() {
         let secret = &records(&world.at("keys/secret.hsk"))[0].2;
         assert!(!one[1].2.windows(16).any(|part| part == &secret[..16]));
         // without a passphrase the file still names its key
-        let wrong = Passphrase::new(b"uber").unwrap();
+        let (right, wrong) = (&world.passphrase, Passphrase::new(b"uber").unwrap());
+        let (locked, bytes) = (world.at("locked"), key.to_bytes(world.lock()).unwrap());
+        let from_bytes = SecretKey::unlock_bytes(&bytes, right).unwrap();
+        assert!(from_bytes.is_protected() && from_bytes.id() == world.id());
+        use ErrorKind::{NotProtected, Protected, WrongPassphrase};
         for (opened, kind) in [
-            (SecretKey::open(world.at("locked")), ErrorKind::Protected),
-            (
-                SecretKey::unlock(world.at("locked"), &wrong),
-                ErrorKind::WrongPassphrase,
-            ),
-            (world.unlock("keys/secret.hsk"), ErrorKind::NotProtected),
+            (SecretKey::open(&locked), Protected),
+            (SecretKey::from_bytes(&bytes), Protected),
+            (SecretKey::unlock(&locked, &wrong), WrongPassphrase),
+            (SecretKey::unlock_bytes(&bytes, &wrong), WrongPassphrase),
+            (world.unlock("keys/secret.hsk"), NotProtected),
+            (SecretKey::unlock_bytes(&plain, right), NotProtected),
         ] {
             assert_eq!(opened.unwrap_err().kind(), kind);
         }
@@ -113,7 +109,11 @@ fn the_right_passphrase_opens_what_was_protected_and_another_does_not() {
 fn keys_are_made_under_a_passphrase() {
     let world = World::new("tfhe/toy");
     let folder = KeyFolder::open(world.at("new")).unwrap();
-    let made = folder.create(&world.set, world.lock(), &mut |_, _, _| ());
+    let made = folder.create(
+        world.inner.keys.secret.set(),
+        world.lock(),
+        &mut |_, _, _| (),
+    );
     let path = world.at("new/secret.hsk");
     assert_eq!(
         world.unlock("new/secret.hsk").unwrap().id(),
@@ -151,7 +151,7 @@ fn another_key_in_the_same_place_is_not_lost() {
 fn every_change_is_noticed() {
     let world = World::new("tfhe/toy");
     let good = records(&world.at("locked"));
-    world.forge(world.id, &good);
+    world.forge(world.id(), &good);
     world.unlock("bad").unwrap();
     let refused = |id, records: &[Record], words: &str| {
         world.forge(id, records);
@@ -168,7 +168,7 @@ fn every_change_is_noticed() {
     {
         let mut bad = good.clone();
         bad[record].2[at] ^= bits;
-        refused(world.id, &bad, WRONG);
+        refused(world.id(), &bad, WRONG);
     }
     type Change = fn(&mut Vec<Record>);
     let changes: [(Change, &str); 9] = [
@@ -185,7 +185,7 @@ fn every_change_is_noticed() {
     for (change, words) in changes {
         let mut bad = good.clone();
         change(&mut bad);
-        refused(world.id, &bad, words);
+        refused(world.id(), &bad, words);
     }
 }
 
@@ -233,30 +233,6 @@ fn the_cost_that_a_file_asks_for_is_bounded() {
     }
 }
 
-/// Time to open the most expensive files that are accepted: 1 GiB of memory and seconds.
-///
-/// `cargo test --release -p homaes --test all passphrase:: -- --ignored --nocapture`
-#[test]
-#[ignore = "nightly: takes seconds and 1 GiB of memory"]
-fn nightly_the_most_expensive_file_takes_seconds() {
-    let world = World::new("tfhe/toy");
-    for cost in [
-        [1_u32 << 16, 3, 4],
-        [1 << 20, 4, 1],
-        [1 << 20, 4, 64],
-        [8, 1 << 19, 1],
-        [512, 1 << 13, 64],
-    ] {
-        world.forge_cost(cost);
-        let start = std::time::Instant::now();
-        let error = world.unlock("bad").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::WrongPassphrase, "{error}");
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{cost:?} (KiB, passes, lanes): {seconds:.2} s");
-        assert!(seconds < 60.0);
-    }
-}
-
 #[test]
 fn passphrases_are_one_line() {
     let read = |content: &[u8]| Passphrase::read(content, "file");
@@ -287,7 +263,7 @@ fn debug_output_shows_no_secret() {
     let world = World::new("tfhe/toy");
     assert_eq!(format!("{:?}", world.passphrase), "Passphrase(..)");
     let text = format!("{:?}", world.unlock("locked").unwrap());
-    let start = "SecretKey { set: \"tfhe/toy\", key_id: KeyId(";
+    let start = "SecretKey { set: Set(\"tfhe/toy\"), id: KeyId(";
     assert!(text.starts_with(start), "{text}");
     assert!(text.ends_with("), .. }") && text.len() < 100, "{text}");
 }

@@ -8,11 +8,10 @@ use homaes::{
     RunId, Shard, Transcipher, WrapOptions, WrappedKey, hex, journal_path, part_path,
 };
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 /// The last batch is shorter.
-const BATCHES: u64 = 7;
+const BATCHES: u64 = 5;
 const BYTES: usize = BATCHES as usize * 256 - 7;
 
 impl World {
@@ -29,15 +28,13 @@ impl World {
     fn stopped(&self, batches: u64) {
         let cancel = Cancel::new();
         let run = self.transcipher().cancel(cancel.clone());
-        let mut left = batches + 1;
-        let mut kept = |_| {
-            left -= 1;
-            if left == 0 {
+        let (mut done, path) = (0, self.at("o.hct"));
+        let error = run.resume(message(0), path, Resume::default(), &mut |_| {
+            if done == batches {
                 cancel.cancel();
             }
-        };
-        let path = self.at("o.hct");
-        let error = run.resume(message(0), path, Resume::default(), &mut kept);
+            done += 1;
+        });
         assert!(matches!(error, Err(Error::Cancelled)), "{error:?}");
     }
 
@@ -47,12 +44,9 @@ impl World {
     }
 
     fn file_names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder.path()).unwrap();
-        let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        let mut names = self.names();
         // the journal of a complete output remains
-        let names = names.filter(|name| !name.ends_with(".homaes-done"));
-        let mut names: Vec<_> = names.collect();
-        names.sort_unstable();
+        names.retain(|name| !name.ends_with(".homaes-done"));
         names
     }
 }
@@ -69,17 +63,10 @@ fn output_in_memory_and_streamed_is_that_of_a_file() {
     run.run(message(0), world.output("o.hct")).unwrap();
     let file = fs::read(world.at("o.hct")).unwrap();
     assert!(world.results(message(0)) == file);
-    let (mut reader, writer) = std::io::pipe().unwrap();
-    let streamed = std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            let mut all = Vec::new();
-            reader.read_to_end(&mut all).unwrap();
-            all
-        });
-        run.run(message(0), Output::stream("pipe", writer)).unwrap();
-        reader.join().unwrap()
-    });
-    assert!(streamed == file);
+    let stream = fs::File::create(world.at("stream")).unwrap();
+    let stream = Output::stream("stream", stream);
+    run.run(message(0), stream).unwrap();
+    assert!(fs::read(world.at("stream")).unwrap() == file);
     // a failed run leaves the buffer empty
     let cancel = Cancel::new();
     cancel.cancel();
@@ -115,7 +102,7 @@ fn a_run_goes_on_after_every_batch() {
     let (report, kept) = world.resume(message(0)).unwrap();
     assert_eq!((report.resumed, kept.len()), (BATCHES, 0));
     let error = world.resume(message(1)).unwrap_err();
-    assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
     world.is_whole(&whole);
 }
 
@@ -162,7 +149,7 @@ fn files_of_another_run_are_refused() {
 fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     let world = World::new();
     let whole = world.results(message(0));
-    world.stopped(5);
+    world.stopped(4);
     let path = world.at("o.hct");
     let paths = [part_path(&path), journal_path(&path)];
     let good = paths.each_ref().map(|path| fs::read(path).unwrap());
@@ -179,7 +166,7 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     let mut tried = |damaged: [&[u8]; 2]| match resumed(damaged) {
         Ok((0, _)) => anew += 1,
         Ok((batches, _)) => {
-            assert!(batches <= 5);
+            assert!(batches <= 4);
             rest += 1;
         }
         Err(error) => {
@@ -189,8 +176,8 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
             let _ = paths.each_ref().map(fs::remove_file);
         }
     };
-    for i in 0..8 {
-        let at = good.each_ref().map(|bytes| i * (bytes.len() - 1) / 7);
+    for i in 0..5 {
+        let at = good.each_ref().map(|bytes| i * (bytes.len() - 1) / 4);
         let mut bad = good.clone();
         bad[0][at[0]] ^= 1;
         bad[1][at[1]] ^= 1;
@@ -207,17 +194,17 @@ fn damage_costs_batches_or_is_an_error_but_changes_no_byte() {
     let lines: Vec<&[u8]> = good[1].split_inclusive(|&byte| byte == b'\n').collect();
     tried([&good[0], &[lines[0], lines[4], lines[2]].concat()]);
     assert!(anew > 0 && named > 0 && rest > 5, "{anew} {named} {rest}");
-    // expected batches kept and lost: a run killed between part and journal, a journal without its last three lines, a
+    // expected batches kept and lost: a run killed between part and journal, a journal without its last two lines, a
     // flipped bit in the third line, a part cut short
     let mut flipped = good[1].clone();
     flipped[lines[..2].concat().len() + 9] ^= 1;
     let short = &good[0][..good[0].len() - 1];
     for (part, journal, expected) in [
-        (&good[0][..], &good[1], (5, 0)),
-        (&good[0], &lines[..5].concat(), (4, 0)),
-        (&good[0], &lines[..3].concat(), (2, 3)),
-        (&good[0], &flipped, (1, 4)),
-        (short, &good[1], (4, 1)),
+        (&good[0][..], &good[1], (4, 0)),
+        (&good[0], &lines[..4].concat(), (3, 0)),
+        (&good[0], &lines[..3].concat(), (2, 2)),
+        (&good[0], &flipped, (1, 3)),
+        (short, &good[1], (3, 1)),
     ] {
         assert_eq!(resumed([part, journal]).unwrap(), expected);
     }
@@ -256,7 +243,7 @@ fn a_run_killed_after_the_final_rename_is_complete() {
     for (bytes, seed) in [(&damaged, 0), (&whole, 1)] {
         fs::write(&path, bytes).unwrap();
         let error = world.resume(message(seed)).unwrap_err();
-        assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
     }
 }
 
@@ -293,7 +280,7 @@ fn shards_of_every_size_make_the_file() {
     let plan = run.plan(message(0)).unwrap();
     let id = plan.id().unwrap();
     assert_eq!(plan.file_bytes(), whole.len() as u64);
-    for batches in [1, 3, BATCHES - 1, BATCHES, BATCHES + 1] {
+    for batches in [1, 3, BATCHES, BATCHES + 1] {
         let shards = shards(&run, &plan, id, batches);
         assert!(merged(&plan, id, batches, &shards).unwrap() == whole);
         let (last, one) = (shards.len() - 1, 1.try_into().unwrap());
@@ -327,10 +314,10 @@ fn shards_that_are_not_wanted_are_named() {
     let smaller = shards(&run, &plan, id, 2);
     differs(&wrong(&|all| all.swap(0, 1)), "shard");
     differs(&wrong(&|all| all[1] = smaller[1].clone()), "shard");
-    differs(&wrong(&|all| all[2] = theirs[2].clone()), "run");
+    differs(&wrong(&|all| all[1] = theirs[1].clone()), "run");
     let len = good[0].len();
-    for i in 0..64 {
-        let at = i * (len - 1) / 63;
+    for i in 0..32 {
+        let at = i * (len - 1) / 31;
         let flipped = wrong(&|all| all[0][at] ^= 1);
         let cut = wrong(&|all| all[0].truncate(at));
         for error in [flipped, cut] {
@@ -339,7 +326,7 @@ fn shards_that_are_not_wanted_are_named() {
     }
     assert!(Shard::read(Vec::new(), Path::new("s")).is_err());
     // a shard beyond the end, and keys other than the plan's
-    assert!(run.shard(&plan, &plan.shard(id, 3, 3)).is_err());
+    assert!(run.shard(&plan, &plan.shard(id, 2, 3)).is_err());
     assert!(plan.shard_bytes(&plan.shard(id, u64::MAX, u64::MAX)) > 0);
     let stranger = World::new();
     let error = stranger.transcipher().shard(&plan, &plan.shard(id, 0, 3));
@@ -349,14 +336,11 @@ fn shards_that_are_not_wanted_are_named() {
 }
 
 #[test]
-fn the_id_of_a_run_depends_on_all_that_its_bytes_do() {
+fn keys_in_memory_and_from_files_give_the_same_id() {
     let world = World::with_files("bgv/toy-255");
     let id = |run: &Transcipher<'_>, seed| run.plan(message(seed)).unwrap().id().unwrap();
     let own = id(&world.transcipher(), 0);
     assert_eq!(own, id(&world.transcipher(), 0));
-    assert_ne!(own, id(&world.transcipher(), 1));
-    assert_ne!(own, id(&World::new().transcipher(), 0));
-    // keys in memory and from files give the same id
     let eval = EvalKey::open(world.at("keys/eval.hek")).unwrap();
     let wrapped = WrappedKey::open(world.at("key.hwk"), &eval).unwrap();
     assert_eq!(id(&Transcipher::new(&eval, &wrapped).unwrap(), 0), own);

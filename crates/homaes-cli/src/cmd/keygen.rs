@@ -6,8 +6,8 @@ use crate::args::Keygen;
 use crate::console::{self, Failure};
 use crate::progress::Counter;
 use homaes::{
-    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, KdfCost, KeyFolder, KeySize, KeyStep, Output,
-    Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, KdfCost, KeyFolder, KeySize,
+    KeyStep, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
 };
 use std::path::Path;
 
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let end = args.bridge.as_deref();
     let end = end.map(|path| read_end(path, passphrase)).transpose()?;
     if end.is_some() && bridge_file.exists() && !args.force {
-        return Err(Error::AlreadyExists { path: bridge_file }.into());
+        let error = Error::refused(ErrorKind::AlreadyExists, "file already exists");
+        return Err(error.at(bridge_file).into());
     }
     let Some(name) = &args.set else {
         return add_to_folder(args, end, &bridge_file);

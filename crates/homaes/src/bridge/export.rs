@@ -89,7 +89,7 @@ pub fn export_fheuint8(
     let log2_p_fail = each(path, part, range, serialised, &mut |parts, count| {
         if let Some(part) = parts.first().filter(|_| done == 0) {
             let bytes = count.saturating_mul(part.len() as u64);
-            disk::check(folder_of(output.path()), bytes, 0)?;
+            disk::check(folder_of(output.path()), bytes)?;
         }
         for part in &parts {
             output.write_all(part).at(output.path())?;

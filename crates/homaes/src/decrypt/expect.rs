@@ -153,47 +153,24 @@ mod tests {
         }
         let (mode, bytes) = (Some("ctr"), Some(21));
         let (nonce, aad) = (Some(&[7; 16][..]), Some(&b""[..]));
+        let (mode, bytes) = (Expect { mode, ..any }, Expect { bytes, ..any });
+        let (nonce, aad) = (Expect { nonce, ..any }, Expect { aad, ..any });
         // SHA-256 of "abc": FIPS 180-4, example
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        let sevens = |count| "07".repeat(count);
+        let [found, expected] = [12, 16].map(|count| "07".repeat(count));
+        let nonces = format!("nonce or IV: found {found} (mode gcm), expected {expected}");
+        let hashes = format!(
+            "associated data: found 3 bytes with SHA-256 {abc}, expected 0 bytes with SHA-256 e3b0"
+        );
+        let lengths = "length of the message: found 20 bytes, expected 21 bytes";
         for (expect, part, words) in [
-            (
-                Expect { mode, ..any },
-                &gcm,
-                "mode: found gcm, expected ctr".to_owned(),
-            ),
-            (
-                Expect { nonce, ..any },
-                &gcm,
-                format!(
-                    "nonce or IV: found {} (mode gcm), expected {}",
-                    sevens(12),
-                    sevens(16)
-                ),
-            ),
-            (
-                Expect { aad, ..any },
-                &gcm,
-                format!(
-                    "associated data: found 3 bytes with SHA-256 {abc}, expected 0 bytes with SHA-256 e3b0"
-                ),
-            ),
-            (
-                Expect { bytes, ..any },
-                &gcm,
-                "length of the message: found 20 bytes, expected 21 bytes".to_owned(),
-            ),
+            (mode, &gcm, "mode: found gcm, expected ctr"),
+            (nonce, &gcm, &nonces),
+            (aad, &gcm, &hashes),
+            (bytes, &gcm, lengths),
             // an empty expectation would equal the file's empty fields
-            (
-                Expect { aad, ..any },
-                &ecb,
-                "associated data: found none (mode ecb)".to_owned(),
-            ),
-            (
-                Expect { nonce, ..any },
-                &ecb,
-                "nonce or IV: found none (mode ecb)".to_owned(),
-            ),
+            (aad, &ecb, "associated data: found none (mode ecb)"),
+            (nonce, &ecb, "nonce or IV: found none (mode ecb)"),
         ] {
             let error = refused(expect, part, false);
             assert!(error.starts_with(&format!("f: {words}")), "{error}");

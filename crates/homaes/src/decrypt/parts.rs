@@ -11,15 +11,15 @@ use crate::error::At;
 use crate::input::part_meta::PartMeta;
 use crate::machine::disk;
 use crate::output::{Folder, folder_of, refuse_own_input};
-use crate::{Ciphertexts, Error, Expect, Output, Result, SecretKey};
+use crate::{Ciphertexts, Error, ErrorKind, Expect, Output, Result, SecretKey};
 use homaes_aes::KeySize;
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-const CHUNK_BYTES: usize = 1 << 16;
+const CHUNK_BYTES: u64 = 1 << 16;
 
 impl SecretKey {
     /// Decrypts every part of the `.hct` file `path` into a file of its name below `folder`, which is created if
@@ -30,7 +30,7 @@ impl SecretKey {
     /// # Errors
     /// As [`decrypt_with`](Self::decrypt_with), with the part in the path; `ErrorKind::NoParts` if the message has
     /// none; `ErrorKind::ManyParts` for [`expect`](DecryptOptions::expect) and [`part`](DecryptOptions::part), which
-    /// are about one message; [`Error::Io`] if a name leads through a symbolic link; [`Error::Disk`].
+    /// are about one message; [`Error::Io`] if a name leads through a symbolic link; `ErrorKind::Disk`.
     pub fn decrypt_parts(
         &self,
         path: impl AsRef<Path>,
@@ -87,21 +87,25 @@ impl SecretKey {
         let replay_log = replay_log.transpose()?;
         let _made = Folder::create(folder)?;
         // once in the unnamed file and once in the parts' files
-        disk::check(folder, meta.bytes().saturating_mul(2), 0)?;
-        let mut spool = Spool::new(parts, &meta.parts)?;
+        disk::check(folder, meta.bytes().saturating_mul(2))?;
+        let mut spool = tempfile::tempfile_in(folder).at(folder)?;
         let all = 0..meta.split.bytes;
-        let noise = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
-            spool.write(offset, bytes)
+        let noise = each_batch(self, ciphertexts, &all, &mut |_, bytes| {
+            spool.write_all(bytes).at(folder)
         })?;
-        spool.end()?;
+        let done = meta.parts.iter().map(|part| {
+            let report = parts.check(part, &spool);
+            report.map(|report| (part, report))
+        });
+        let done = done.collect::<Result<Vec<_>>>()?;
         let first = match replay_log {
-            None => spool.put().map(|()| None)?,
+            None => parts.put(&done, &spool).map(|()| None)?,
             Some(replay_log) => Some(replay_log.commit(|log| {
-                spool.put()?;
+                parts.put(&done, &spool)?;
                 log.commit()
             })?),
         };
-        let done = spool.done.into_iter().zip(0..);
+        let done = done.into_iter().zip(0..);
         let done = done.map(|((part, mut report), number)| {
             (report.margin_bits, report.log2_p_fail) = (noise.margin_bits, noise.log2_p_fail);
             report.recorded = first.map(|first| first + number);
@@ -164,126 +168,47 @@ impl<'k> Parts<'k> {
         let least = part.bytes.saturating_sub(padding);
         match self.force || there.is_file() && (least..=part.bytes).contains(&there.len()) {
             true => Ok(()),
-            false => Err(Error::AlreadyExists { path: target }),
+            false => Err(Error::taken(ErrorKind::AlreadyExists, target)),
         }
     }
-}
 
-/// The parts of a message, one after the other in one file.
-struct Spool<'k> {
-    target: Parts<'k>,
-    file: File,
-    /// Parts not yet begun.
-    left: std::slice::Iter<'k, PartMeta>,
-    current: Option<Checked<'k>>,
-    done: Vec<(&'k PartMeta, DecryptReport)>,
-}
-
-impl<'k> Spool<'k> {
-    fn new(target: Parts<'k>, parts: &'k [PartMeta]) -> Result<Self> {
-        let folder = target.folder;
-        Ok(Self {
-            target,
-            file: tempfile::tempfile_in(folder).at(folder)?,
-            left: parts.iter(),
-            current: None,
-            done: Vec::new(),
+    /// Checks the bytes of a part in `spool`, which holds all blocks of the message.
+    fn check(&self, part: &'k PartMeta, spool: &File) -> Result<DecryptReport> {
+        let (mut checked, mut nowhere) = (self.checked(part)?, io::sink());
+        each_chunk(spool, part, part.bytes, |chunk| {
+            checked.write(chunk, &mut nowhere)
         })
-    }
-
-    /// Takes the next bytes of the message, from block boundary to block boundary; `offset` is the offset of the first.
-    fn write(&mut self, mut offset: u64, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            if self.current.is_none() && !self.begin()? {
-                return Ok(());
-            }
-            let Some(current) = &mut self.current else {
-                continue;
-            };
-            let part = current.part;
-            let start = 16 * part.first_block;
-            let (end, padded) = (start + part.bytes, start + 16 * part.blocks());
-            let taken = (padded - offset).min(bytes.len() as u64);
-            let used = end.saturating_sub(offset).min(taken);
-            current
-                .write(&bytes[..used as usize], &mut self.file)
-                .at(self.target.folder)?;
-            bytes = &bytes[taken as usize..];
-            offset += taken;
-            if offset == padded {
-                self.finish()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins the next part that has bytes; parts without bytes are finished at once.
-    fn begin(&mut self) -> Result<bool> {
-        while let Some(part) = self.left.next() {
-            self.current = Some(self.target.checked(part)?);
-            if part.bytes > 0 {
-                return Ok(true);
-            }
-            self.finish()?;
-        }
-        Ok(false)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        if let Some(current) = self.current.take() {
-            let part = current.part;
-            let report = current.finish(&mut self.file, self.target.folder)?;
-            self.done.push((part, report));
-        }
-        Ok(())
-    }
-
-    /// Ends the message, whose last block may be partial; the remaining parts have no bytes.
-    fn end(&mut self) -> Result<()> {
-        self.finish()?;
-        while self.begin()? {
-            self.finish()?;
-        }
-        Ok(())
+        .at(self.folder)?;
+        checked.finish(&mut nowhere, self.folder)
     }
 
     /// Copies every part to its file. A file with the same bytes stays. One with other bytes stops the run before any
     /// part appears, unless it may be replaced.
-    fn put(&self) -> Result<()> {
-        let Parts { folder, force, .. } = self.target;
-        let mut file = &self.file;
+    fn put(&self, done: &[(&PartMeta, DecryptReport)], spool: &File) -> Result<()> {
         let mut there = BTreeSet::new();
-        if !force {
-            file.rewind().at(folder)?;
-            for (number, (part, report)) in self.done.iter().enumerate() {
-                let path = self.target.target(part);
-                match is_there(&path, file, report.bytes) {
-                    Ok(true) => there.insert(number),
-                    Ok(false) => return Err(Error::AlreadyExists { path }),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        let skip = SeekFrom::Current(report.bytes as i64);
-                        file.seek(skip).at(folder)?;
-                        false
-                    }
+        if !self.force {
+            for (number, (part, report)) in done.iter().enumerate() {
+                let path = self.target(part);
+                match is_there(&path, spool, part, report.bytes) {
+                    Ok(true) => _ = there.insert(number),
+                    Ok(false) => return Err(Error::taken(ErrorKind::AlreadyExists, path)),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(source) => return Err(Error::io(&path, source)),
-                };
+                }
             }
         }
-        file.rewind().at(folder)?;
         // innermost first: new folders that stay empty are removed again
         let mut made = VecDeque::new();
-        for (number, (part, report)) in self.done.iter().enumerate() {
-            let bytes = report.bytes;
+        for (number, (part, report)) in done.iter().enumerate() {
             if there.contains(&number) {
-                file.seek(SeekFrom::Current(bytes as i64)).at(folder)?;
                 continue;
             }
-            self.target.check_target(part)?;
-            let path = self.target.target(part);
-            let parent = folder_of(&path);
-            made.push_front(Folder::create(parent)?);
-            let mut output = Output::private(&path, force)?;
-            let copied = each_chunk(file, bytes, |chunk| output.write_all(chunk));
+            self.check_target(part)?;
+            let path = self.target(part);
+            made.push_front(Folder::create(folder_of(&path))?);
+            let mut output = Output::private(&path, self.force)?;
+            // padding, at the end, is left out
+            let copied = each_chunk(spool, part, report.bytes, |chunk| output.write_all(chunk));
             copied.at(&path)?;
             output.commit()?;
         }
@@ -291,28 +216,31 @@ impl<'k> Spool<'k> {
     }
 }
 
+/// Passes on the first `bytes` of a part.
 fn each_chunk(
-    mut file: &File,
+    mut spool: &File,
+    part: &PartMeta,
     bytes: u64,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut chunk = Zeroizing::new(vec![0; CHUNK_BYTES]);
+    spool.seek(SeekFrom::Start(16 * part.first_block))?;
+    let mut chunk = Zeroizing::new(vec![0; bytes.min(CHUNK_BYTES) as usize]);
     let mut left = bytes;
     while left > 0 {
-        let some = &mut chunk[..left.min(CHUNK_BYTES as u64) as usize];
-        file.read_exact(some)?;
+        let some = &mut chunk[..left.min(CHUNK_BYTES) as usize];
+        spool.read_exact(some)?;
         left -= some.len() as u64;
         take(some)?;
     }
     Ok(())
 }
 
-/// Whether the file at `path` equals the next `bytes` of `file`, which are read in any case.
-fn is_there(path: &Path, file: &File, bytes: u64) -> io::Result<bool> {
+/// Whether the file at `path` equals the first `bytes` of a part.
+fn is_there(path: &Path, spool: &File, part: &PartMeta, bytes: u64) -> io::Result<bool> {
     let mut there = File::open(path)?;
-    let mut same = fs::metadata(path)?.len() == bytes;
-    let mut other = Zeroizing::new(vec![0; CHUNK_BYTES]);
-    each_chunk(file, bytes, |chunk| {
+    let mut same = there.metadata()?.len() == bytes;
+    let mut other = Zeroizing::new(vec![0; bytes.min(CHUNK_BYTES) as usize]);
+    each_chunk(spool, part, bytes, |chunk| {
         let other = &mut other[..chunk.len()];
         same = same && there.read_exact(other).is_ok() && *other == *chunk;
         Ok(())

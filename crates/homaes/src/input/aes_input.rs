@@ -32,16 +32,10 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// because they can be checked only at decryption, with the AES key.
 #[derive(Clone)]
 pub struct AesFile {
-    name: Option<String>,
     source: Arc<dyn Source>,
     /// Offset of the ciphertext in the source.
     offset: u64,
-    bytes: u64,
-    mode: Mode,
-    /// `Some` for GCM only.
-    tag: Option<Block>,
-    /// Empty for modes other than GCM.
-    aad: Vec<u8>,
+    meta: PartMeta,
 }
 
 impl AesFile {
@@ -125,14 +119,14 @@ impl AesFile {
         let expected = match mode {
             _ if mode.whole_blocks() && !bytes.is_multiple_of(16) => "a multiple of 16",
             _ if bytes <= mode.most_bytes() => {
+                let meta = PartMeta {
+                    tag,
+                    ..PartMeta::new(mode, bytes)
+                };
                 return Ok(Self {
-                    name: None,
                     source,
                     offset,
-                    bytes,
-                    mode,
-                    tag,
-                    aad: Vec::new(),
+                    meta,
                 });
             }
             Mode::Gcm { .. } => "at most 2^36 - 32 of a message, and a tag of 16",
@@ -147,15 +141,15 @@ impl AesFile {
     /// # Errors
     /// `ErrorKind::Argument` for another mode, or for more than [`MAX_AAD_BYTES`].
     pub fn with_aad(mut self, aad: Vec<u8>) -> Result<Self> {
-        if self.tag.is_none() || aad.len() > MAX_AAD_BYTES {
-            let (found, mode) = (aad.len(), self.mode.name());
+        if self.meta.tag.is_none() || aad.len() > MAX_AAD_BYTES {
+            let (found, mode) = (aad.len(), self.mode().name());
             let message = format!(
                 "{found} bytes of associated data with mode {mode}, expected at most {MAX_AAD_BYTES} and mode gcm"
             );
             let error = Error::refused(ErrorKind::Argument, message);
             return Err(error.with(found, MAX_AAD_BYTES));
         }
-        self.aad = aad;
+        self.meta.aad = aad;
         Ok(self)
     }
 
@@ -170,7 +164,7 @@ impl AesFile {
         let tag = gcm.then_some([0; 16]);
         let mut part = Self::of_length(source, offset, bytes, mode, tag)?;
         if gcm {
-            part.tag = Some(part.read_tag().at(part.path())?);
+            part.meta.tag = Some(part.read_tag().at(part.path())?);
         }
         Ok(part)
     }
@@ -184,19 +178,19 @@ impl AesFile {
     /// The mode with its public parameters.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.meta.mode
     }
 
     /// Length of the message.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.meta.bytes
     }
 
     /// AES blocks; the last one may be partial.
     #[must_use]
     pub fn blocks(&self) -> u64 {
-        self.bytes.div_ceil(16)
+        self.meta.blocks()
     }
 
     /// Offset of the ciphertext in its source.
@@ -205,25 +199,9 @@ impl AesFile {
         self.offset
     }
 
-    fn meta(&self, first_block: u64) -> PartMeta {
-        PartMeta {
-            name: self.name.clone(),
-            mode: self.mode,
-            tag: self.tag,
-            aad: self.aad.clone(),
-            bytes: self.bytes,
-            first_block,
-        }
-    }
-
-    /// Upper bound on its entry in the table of parts.
-    fn table_bytes(&self) -> usize {
-        128 + self.name.as_ref().map_or(0, String::len) + self.aad.len()
-    }
-
     fn read_tag(&self) -> io::Result<Block> {
         let mut tag = [0; TAG_BYTES as usize];
-        self.source.read_at(self.offset + self.bytes, &mut tag)?;
+        self.source.read_at(self.offset + self.bytes(), &mut tag)?;
         Ok(tag)
     }
 
@@ -240,7 +218,7 @@ impl AesFile {
 
     /// The bytes that [`read`](Self::read) reads.
     fn window(&self, blocks: Range<u64>) -> Range<u64> {
-        16 * blocks.start.saturating_sub(1)..self.bytes.min(16 * blocks.end)
+        16 * blocks.start.saturating_sub(1)..self.bytes().min(16 * blocks.end)
     }
 
     /// The same part, with some of its bytes in memory.
@@ -259,10 +237,10 @@ impl AesFile {
     /// [`Error::Io`].
     pub fn digest(&self) -> Result<[u8; 32]> {
         let mut hasher = blake3::Hasher::new();
-        let mut piece = vec![0; PIECE_BYTES.min(self.bytes) as usize];
+        let mut piece = vec![0; PIECE_BYTES.min(self.bytes()) as usize];
         let mut at = 0;
-        while at < self.bytes {
-            let len = PIECE_BYTES.min(self.bytes - at);
+        while at < self.bytes() {
+            let len = PIECE_BYTES.min(self.bytes() - at);
             let some = &mut piece[..len as usize];
             self.fill(at, some)?;
             hasher.update(some);
@@ -281,7 +259,7 @@ impl AesFile {
 
     /// Checks that the source still ends in the same way, right after the message.
     pub(crate) fn finish(&self) -> Result<()> {
-        let same_tag = match self.tag {
+        let same_tag = match self.meta.tag {
             None => Ok(true),
             tag => self.read_tag().map(|found| Some(found) == tag),
         };
@@ -305,7 +283,6 @@ impl AesFile {
 #[derive(Debug, Clone)]
 pub struct AesInput {
     parts: Vec<AesFile>,
-    starts: Vec<u64>,
     read: Range<usize>,
 }
 
@@ -316,19 +293,14 @@ impl From<AesFile> for AesInput {
 }
 
 impl AesInput {
-    fn new(parts: Vec<AesFile>) -> Self {
-        let starts = parts.iter().scan(0, |next, part| {
-            let start = *next;
-            *next += part.blocks();
-            Some(start)
-        });
-        let starts = starts.collect();
-        let read = 0..parts.len();
-        Self {
-            parts,
-            starts,
-            read,
+    fn new(mut parts: Vec<AesFile>) -> Self {
+        let mut next = 0;
+        for part in &mut parts {
+            part.meta.first_block = next;
+            next += part.blocks();
         }
+        let read = 0..parts.len();
+        Self { parts, read }
     }
 
     /// Parts with names, which become paths below a folder when the parts are decrypted; `/` separates folders.
@@ -336,14 +308,17 @@ impl AesInput {
     /// # Errors
     /// `ErrorKind::PartNames` if there are none, or a name is invalid or occurs twice.
     pub fn of_parts(parts: impl IntoIterator<Item = (String, AesFile)>) -> Result<Self> {
-        let named = parts.into_iter().map(|(name, part)| AesFile {
-            name: Some(name),
-            ..part
+        let named = parts.into_iter().map(|(name, mut part)| {
+            part.meta.name = Some(name);
+            part
         });
         let message = Self::new(named.collect());
-        let names = message.parts.iter().filter_map(|part| part.name.as_deref());
-        let checked = check_names(names);
-        let bytes: usize = message.parts.iter().map(AesFile::table_bytes).sum();
+        let metas = || message.parts.iter().map(|part| &part.meta);
+        let checked = check_names(metas().filter_map(|meta| meta.name.as_deref()));
+        // upper bound on the table of parts
+        let bytes =
+            metas().map(|meta| 128 + meta.name.as_ref().map_or(0, String::len) + meta.aad.len());
+        let bytes: usize = bytes.sum();
         let (kind, found, expected) = match checked {
             Err((name, expected)) => (ErrorKind::PartNames, quoted(name), expected),
             Ok(()) if message.parts.is_empty() => {
@@ -360,8 +335,7 @@ impl AesInput {
     }
 
     pub(crate) fn meta(&self) -> Vec<PartMeta> {
-        let parts = self.parts.iter().zip(&self.starts);
-        parts.map(|(part, &start)| part.meta(start)).collect()
+        self.parts.iter().map(|part| part.meta.clone()).collect()
     }
 
     /// Bytes of all parts.
@@ -404,7 +378,7 @@ impl AesInput {
 
     /// Cuts the message into batches. Every part counts with its last block filled up, except the last part.
     pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
-        let last = self.parts.last().map_or(0, |part| part.bytes);
+        let last = self.parts.last().map_or(0, AesFile::bytes);
         let missing = last.wrapping_neg() % 16;
         Split {
             bytes: 16 * self.blocks() - missing,
@@ -415,8 +389,11 @@ impl AesInput {
     /// Numbers of the parts that have blocks in `blocks`.
     #[must_use]
     pub fn parts_of(&self, blocks: Range<u64>) -> Range<usize> {
-        let first = self.starts.partition_point(|&start| start <= blocks.start);
-        let end = self.starts.partition_point(|&start| start < blocks.end);
+        let start = |part: &AesFile| part.meta.first_block;
+        let first = self
+            .parts
+            .partition_point(|part| start(part) <= blocks.start);
+        let end = self.parts.partition_point(|part| start(part) < blocks.end);
         first.saturating_sub(1)..end.max(first.saturating_sub(1))
     }
 
@@ -433,8 +410,9 @@ impl AesInput {
     /// The parts in `blocks`, by their numbers, with the blocks' numbers in each part.
     fn pieces(&self, blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
         self.parts_of(blocks.clone()).filter_map(move |number| {
-            let start = self.starts[number];
-            let end = blocks.end.min(start + self.parts[number].blocks());
+            let part = &self.parts[number];
+            let start = part.meta.first_block;
+            let end = blocks.end.min(start + part.blocks());
             let first = blocks.start.max(start);
             (first < end).then(|| (number, first - start..end - start))
         })
@@ -513,7 +491,7 @@ impl PublicBlocks {
     }
 }
 
-debug_by!(AesFile, "AesFile", name, offset, bytes, mode);
+debug_by!(AesFile, "AesFile", offset, meta);
 
 fn refuse_foreign(source: &dyn Source) -> Result<()> {
     let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];

@@ -181,13 +181,16 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Memory<B> {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let bytes = self.bytes.as_ref();
-        let start = usize::try_from(offset).ok();
-        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
-        let found = range.and_then(|range| bytes.get(range));
+        let found = slice(self.bytes.as_ref(), Some(offset), into.len());
         into.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
+}
+
+/// `len` of these bytes, if there are so many from `offset` on.
+fn slice(bytes: &[u8], offset: Option<u64>, len: usize) -> Option<&[u8]> {
+    let start = usize::try_from(offset?).ok()?;
+    bytes.get(start..start.checked_add(len)?)
 }
 
 /// A source with some of its bytes in memory, from where they are read.
@@ -208,10 +211,7 @@ impl Source for CachedSource {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let start = offset.checked_sub(self.from);
-        let start = start.and_then(|start| usize::try_from(start).ok());
-        let range = start.and_then(|start| Some(start..start.checked_add(into.len())?));
-        match range.and_then(|range| self.bytes.get(range)) {
+        match slice(&self.bytes, offset.checked_sub(self.from), into.len()) {
             Some(held) => into.copy_from_slice(held),
             None => self.inner.read_at(offset, into)?,
         }

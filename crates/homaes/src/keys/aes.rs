@@ -1,9 +1,10 @@
 //! The client's AES key and its files.
 
+use crate::error::At;
 use crate::{Error, ErrorKind, Result};
 use core::fmt;
 use homaes_aes::{KeySize, RoundKeys};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -37,19 +38,13 @@ impl AesKey {
     ///
     /// # Errors
     /// `ErrorKind::AesKey` for any other content, [`Error::Io`].
-    pub fn read(mut input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
+    pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
-        let mut buffer = Zeroizing::new([0; MAX_AES_KEY_FILE_BYTES]);
-        let mut len = 0;
-        while len < buffer.len() {
-            match input.read(&mut buffer[len..]) {
-                Ok(0) => break,
-                Ok(read) => len += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(name, error)),
-            }
-        }
-        let content = &buffer[..len];
+        // final capacity, so that growing leaves no copies
+        let mut content = Zeroizing::new(Vec::with_capacity(MAX_AES_KEY_FILE_BYTES));
+        let mut input = input.take(MAX_AES_KEY_FILE_BYTES as u64);
+        input.read_to_end(&mut content).at(name)?;
+        let (content, len) = (&content[..], content.len());
         let mut key = Zeroizing::new([0; MAX_KEY_BYTES]);
         match from_hex(content, &mut key) {
             Some(bytes) => {

@@ -1,9 +1,8 @@
 //! The evaluation key.
 
-use super::{Origin, debug, last_checksum, open, reader, set_of};
+use super::{Origin, last_checksum, open, reader, set_of};
 use crate::error::At;
 use crate::{Result, Set};
-use core::fmt;
 use homaes_scheme::traits;
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind};
 use std::any::Any;
@@ -87,8 +86,4 @@ impl EvalKey {
     }
 }
 
-impl fmt::Debug for EvalKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("EvalKey", self.set(), self.key_id(), f)
-    }
-}
+debug_by!(EvalKey, "EvalKey", origin);

@@ -8,15 +8,16 @@ mod resume;
 
 use super::{
     BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
-    write_secret, write_watched,
+    write_rest,
 };
 use crate::error::At;
 use crate::keys::random;
 use crate::machine::disk;
 use crate::output::{Folder, completing};
-use crate::{Error, Output, Result, Set};
-use homaes_wire::{AtomicFile, KeyId, Kind, Reader, WireError, is_temporary_name, unfinished_path};
-use rand_core::Rng;
+use crate::{Error, ErrorKind, Output, Result, Set};
+use homaes_wire::{
+    AtomicFile, Front, KeyId, Kind, Reader, WireError, is_temporary_name, unfinished_path,
+};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ impl KeyFolder {
     /// alone.
     ///
     /// # Errors
-    /// As [`KeySet::generate`](crate::KeySet::generate); [`Error::KeysExist`] or [`Error::Io`]; with a passphrase
+    /// As [`KeySet::generate`](crate::KeySet::generate); `ErrorKind::KeysExist` or [`Error::Io`]; with a passphrase
     /// `ErrorKind::Memory`.
     pub fn create(
         self,
@@ -92,23 +93,15 @@ impl KeyFolder {
         let mut rng = random::generator()?;
         let mut watch = |done, all| tick(KeyStep::Secret, done, all);
         let key = SecretKey::generate_fit(set, &mut rng, &mut watch, fits)?;
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
-        let secret = write_secret(secret, &*key.key, lock)?;
-        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let eval = write_watched(eval, &*file, &mut |done, all| {
-            tick(KeyStep::Eval, done, all)
-        })?
-        .synced()?;
-        drop(file);
-        commit(secret.synced()?, eval)?;
-        Ok(key)
+        let seed = random::seed(&mut rng);
+        let secret = key.write(secret, lock)?.synced()?;
+        finish(key, secret, eval, (seed, None), tick)
     }
 
     /// As [`create`](Self::create), with existing keys: `key`, and the file `eval` of an evaluation key.
     ///
     /// # Errors
-    /// [`Error::File`] if `eval` is no evaluation key of `key`; [`Error::KeysExist`] or [`Error::Io`]; with a
+    /// [`Error::File`] if `eval` is no evaluation key of `key`; `ErrorKind::KeysExist` or [`Error::Io`]; with a
     /// passphrase `ErrorKind::Memory`.
     pub fn save(
         self,
@@ -122,25 +115,23 @@ impl KeyFolder {
         fits.at(&path)?;
         let secret = Output::private(&secret, false)?;
         let mut output = Output::create(&path, false)?;
-        let secret = write_secret(secret, &*key.key, lock)?;
-        let written = output.write_all(eval).and_then(|()| output.flush());
-        written.at(&path)?;
-        output.sync_data()?;
-        commit(secret.synced()?, output.whole()?)
+        let secret = key.write(secret, lock)?;
+        output.write_all(eval).at(&path)?;
+        commit(secret.synced()?, output.synced()?)
     }
 
     /// Refuses keys that do not fit on the disk, before the work; `there` bytes of them are already written.
     fn check_disk(&self, set: &Set, there: u64) -> Result<()> {
         let card = set.card();
         let bytes = card.eval_key_bytes.saturating_add(card.secret_key_bytes);
-        disk::check(&self.path, bytes, there)
+        disk::check(&self.path, bytes.saturating_sub(there))
     }
 
     /// The paths of the secret key and the evaluation key, which must be free.
     fn files(&self) -> Result<[PathBuf; 2]> {
         let paths = [SECRET_KEY_FILE, EVAL_KEY_FILE].map(|name| self.path.join(name));
         match paths.iter().find(|path| exists(path)) {
-            Some(path) => Err(Error::KeysExist { path: path.clone() }),
+            Some(path) => Err(Error::taken(ErrorKind::KeysExist, path)),
             None => Ok(paths),
         }
     }
@@ -159,13 +150,29 @@ fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
+/// Writes the evaluation key, the rest of it if a stopped run left its front, and names both files.
+fn finish(
+    key: SecretKey,
+    secret: AtomicFile,
+    eval: Output,
+    (seed, front): ([u8; 32], Option<&Front>),
+    tick: KeyTick<'_>,
+) -> Result<SecretKey> {
+    let file = key.key.eval_file(seed).map_err(Error::keys)?;
+    let header = file.header().at(eval.path())?;
+    let eval = eval.rest_of(header, front)?;
+    let mut tick = |done, all| tick(KeyStep::Eval, done, all);
+    let eval = write_rest(eval, &*file, &mut tick)?.synced()?;
+    drop(file);
+    commit(secret, eval)?;
+    Ok(key)
+}
+
 /// Names both files, which are on the disk. If the second name fails, a secret key that can be made again is removed.
 fn commit(secret: AtomicFile, eval: AtomicFile) -> Result<()> {
     let [secret_path, eval_path] = [&secret, &eval].map(|file| file.target().to_owned());
     let named = |path: &Path, source| match source {
-        WireError::AlreadyExists { .. } => Error::KeysExist {
-            path: path.to_owned(),
-        },
+        WireError::AlreadyExists { .. } => Error::taken(ErrorKind::KeysExist, path),
         source => Error::file(path, source),
     };
     completing(2, || {

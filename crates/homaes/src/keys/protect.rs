@@ -17,7 +17,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
 use core::fmt;
-use homaes_wire::{Contents, Decoder, Encoder, Header, Kind, Reader, WireError};
+use homaes_wire::{Contents, Decoder, Encoder, Header, Kind, Reader, WireError, Writer};
 use std::io::Read;
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -42,6 +42,10 @@ const MAX_SEALED_BYTES: u64 = 1 << 20;
 pub const MAX_PASSPHRASE_BYTES: usize = 1024;
 
 /// A passphrase of 1 to [`MAX_PASSPHRASE_BYTES`] bytes. Overwritten when dropped; `Debug` does not show it.
+///
+/// The time of a comparison depends on the lengths and on the first difference. This suits two inputs that one person
+/// typed.
+#[derive(PartialEq)]
 pub struct Passphrase(Zeroizing<Vec<u8>>);
 
 impl Passphrase {
@@ -81,13 +85,6 @@ impl Passphrase {
     }
 }
 
-impl PartialEq for Passphrase {
-    /// Time depends on the lengths and on the first difference. This suits two inputs that one person typed.
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
 impl fmt::Debug for Passphrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Passphrase(..)")
@@ -118,7 +115,8 @@ impl KdfCost {
     /// Most lanes.
     pub const MAX_LANES: u32 = 64;
 
-    fn check(self) -> Result<Self, WireError> {
+    /// The parameters of Argon2id.
+    fn params(self) -> Result<Params, WireError> {
         let Self {
             memory_kib,
             passes,
@@ -146,13 +144,9 @@ impl KdfCost {
                 });
             }
         }
-        match Params::new(memory_kib, passes, lanes, None) {
-            Ok(_) => Ok(self),
-            Err(_) => Err(malformed(
-                "cost of Argon2id",
-                "1 lane and 1 pass at least, and 8 KiB of memory per lane",
-            )),
-        }
+        let expected = "1 lane and 1 pass at least, and 8 KiB of memory per lane";
+        let params = Params::new(memory_kib, passes, lanes, None);
+        params.map_err(|_| malformed("cost of Argon2id", expected))
     }
 }
 
@@ -208,8 +202,9 @@ impl Protection {
             passes: number("passes of Argon2id")?,
             lanes: number("lanes of Argon2id")?,
         };
+        cost.params()?;
         let protection = Self {
-            cost: cost.check()?,
+            cost,
             salt: decoder.array("salt")?,
             nonce: decoder.array("nonce")?,
         };
@@ -251,13 +246,7 @@ impl Protection {
     }
 
     fn cipher(&self, passphrase: &Passphrase, path: &Path) -> Result<XChaCha20Poly1305> {
-        let cost = self.cost.check();
-        let KdfCost {
-            memory_kib,
-            passes,
-            lanes,
-        } = cost.at(path)?;
-        let params = Params::new(memory_kib, passes, lanes, None).expect("the cost was checked");
+        let params = self.cost.params().at(path)?;
         // the crate's own buffer is not overwritten, and its allocation cannot fail with an error
         let count = params.block_count();
         let mut memory = Zeroizing::new(Vec::new());
@@ -280,49 +269,36 @@ impl Protection {
     }
 }
 
-/// The encrypted file of a secret key: a header and two records.
-pub(crate) struct Sealed {
-    pub(crate) header: Header,
-    pub(crate) records: [(u16, Vec<u8>); 2],
-}
-
-impl Sealed {
-    /// Encrypts `plain`, a file with the header `header`; `path` names the result in errors.
-    pub(crate) fn seal(
-        mut plain: Zeroizing<Vec<u8>>,
-        header: &Header,
-        passphrase: &Passphrase,
-        cost: KdfCost,
-        path: &Path,
-    ) -> Result<Self> {
-        let protection = Protection::new(cost)?;
-        let body = protection.encode();
-        let cipher = protection.cipher(passphrase, path)?;
-        let tag = cipher
-            .encrypt_inout_detached(
-                &XNonce::from(protection.nonce),
-                &protection.associated_data(header),
-                plain.as_mut_slice().into(),
-            )
-            .expect("a secret key is short enough");
-        let sealed = [plain.as_slice(), tag.as_slice()].concat();
-        let contents = [&body, &sealed]
-            .iter()
-            .fold(Contents::default(), |sum, body| {
-                sum.record(body.len() as u64)
-            });
-        let header = Header::new(
-            Kind::SecretKey,
-            header.set(),
-            *header.digest(),
-            header.key_id(),
-            contents,
-        );
-        Ok(Self {
-            header: header.at(path)?,
-            records: [(TAG_PROTECTION, body), (TAG_SEALED, sealed)],
-        })
-    }
+/// The encrypted file of a secret key. `plain` is the unprotected file, with the header `header`; `path` names the
+/// result in errors.
+pub(super) fn seal(
+    mut plain: Zeroizing<Vec<u8>>,
+    header: &Header,
+    (passphrase, cost): (&Passphrase, KdfCost),
+    path: &Path,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let protection = Protection::new(cost)?;
+    let cipher = protection.cipher(passphrase, path)?;
+    let tag = cipher
+        .encrypt_inout_detached(
+            &XNonce::from(protection.nonce),
+            &protection.associated_data(header),
+            plain.as_mut_slice().into(),
+        )
+        .expect("a secret key is short enough");
+    let bodies = [protection.encode(), [&plain[..], &tag].concat()];
+    let lengths = bodies.iter().map(|body| body.len() as u64);
+    let contents = lengths.fold(Contents::default(), Contents::record);
+    let (set, digest, id) = (header.set(), *header.digest(), header.key_id());
+    let written = || {
+        let header = Header::new(Kind::SecretKey, set, digest, id, contents)?;
+        let mut writer = Writer::new(Vec::new(), header)?;
+        for (tag, body) in [TAG_PROTECTION, TAG_SEALED].into_iter().zip(&bodies) {
+            writer.write_record(tag, 0, body)?;
+        }
+        writer.finish().map(Zeroizing::new)
+    };
+    written().at(path)
 }
 
 pub(super) fn protected(path: &Path) -> Error {

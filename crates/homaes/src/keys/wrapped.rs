@@ -1,16 +1,17 @@
 use super::{
-    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, debug, in_memory, last_checksum, made, open,
-    reader, set_of, write, write_watched,
+    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, in_memory, last_checksum, open, reader,
+    set_of, write, write_watched,
 };
 use crate::error::At;
 use crate::keys::random;
 use crate::machine::memory;
 use crate::{Cancel, Error, ErrorKind, Output, Result, Set, WrapOptions, WrappedKeyInfo};
-use core::fmt;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, Gpus, Mismatch, SetId, mismatch, traits};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader};
+use std::any::Any;
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -24,7 +25,25 @@ impl WrappedKey {
     /// Checks that it is of this set and this secret key.
     pub(crate) fn check_of(&self, set: SetId<'_>, key: KeyId) -> Result<()> {
         mismatch::check(WRAPPED_KEY, (self.set().id(), self.key_id()), (set, key))
-            .map_err(|error| Error::Keys(error.into()))
+            .map_err(Error::keys)
+    }
+
+    /// The key in the type of its scheme's crate.
+    pub(crate) fn of_scheme<K: Any>(&self) -> Option<&K> {
+        let key: &dyn Any = &*self.key;
+        key.downcast_ref()
+    }
+
+    /// The level of the output of AES in `layout`.
+    pub(crate) fn checked_level(&self, layout: Layout) -> Result<usize> {
+        let held = || self.layouts();
+        let level = self.output_level(layout);
+        level.ok_or_else(|| {
+            Error::keys(Mismatch::NotWrapped {
+                layout,
+                held: held(),
+            })
+        })
     }
 
     /// AES under `eval`, which must match, in `layout`; with the current thread pool.
@@ -37,14 +56,13 @@ impl WrappedKey {
     ) -> Result<Box<dyn traits::Circuit + 'k>> {
         let circuit = eval.key.circuit(&*self.key, layout, gpus, cancel);
         let other_set = || {
-            let mismatch = Mismatch::OtherSet {
+            Error::keys(Mismatch::OtherSet {
                 what: WRAPPED_KEY,
                 found: self.set().name(),
                 expected: eval.set().name(),
-            };
-            Error::Keys(mismatch.into())
+            })
         };
-        circuit.ok_or_else(other_set)?.map_err(made)
+        circuit.ok_or_else(other_set)?.map_err(Error::keys)
     }
 
     /// Encrypts `aes_key`, in memory only.
@@ -54,11 +72,11 @@ impl WrappedKey {
     /// requested; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
         let file = wrapped(secret, aes_key, wrapping)?;
-        let header = file.header().map_err(|source| Error::Keys(source.into()))?;
+        let header = file.header().map_err(Error::keys)?;
         memory::check_read(&secret.set, &header)?;
         // needed even for schemes whose opened keys stay in their files
         memory::check(header.file_bytes())?;
-        let file = in_memory(&*file, &Cancel::new()).map_err(Error::Keys)?;
+        let file = in_memory(&*file, &Cancel::new()).map_err(Error::keys)?;
         Self::of_slice(&file, secret.set.clone(), secret.id())
     }
 
@@ -66,7 +84,7 @@ impl WrappedKey {
     /// all records.
     ///
     /// # Errors
-    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
+    /// As [`encrypt`](Self::encrypt); `ErrorKind::AlreadyExists` or [`Error::Io`].
     pub fn write(
         secret: &SecretKey,
         aes_key: &AesKey,
@@ -82,7 +100,7 @@ impl WrappedKey {
     /// Encrypts `aes_key` into the file `path`; `force` allows replacing an existing one.
     ///
     /// # Errors
-    /// As [`encrypt`](Self::encrypt); [`Error::AlreadyExists`] or [`Error::Io`].
+    /// As [`encrypt`](Self::encrypt); `ErrorKind::AlreadyExists` or [`Error::Io`].
     pub fn create(
         secret: &SecretKey,
         aes_key: &AesKey,
@@ -103,7 +121,7 @@ impl WrappedKey {
     /// Writes the key to a file.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] or [`Error::Io`].
+    /// `ErrorKind::AlreadyExists` or [`Error::Io`].
     pub fn save(&self, output: Output) -> Result<()> {
         write(output, &*self.key)?.commit()
     }
@@ -203,33 +221,28 @@ impl WrappedKey {
     }
 }
 
-/// Checks that the set offers the options; sorts the layouts by name and removes duplicates.
+/// Checks that the set offers the options; removes duplicate layouts.
 fn wrapped<'s>(
     secret: &'s SecretKey,
     aes_key: &AesKey,
     wrapping: &WrapOptions,
 ) -> Result<Box<dyn WrappedFile + 's>> {
     let (set, offered) = (&secret.set, secret.set.layouts());
-    let bytes = |layout: &&Layout| **layout != Layout::Bits;
-    let wanted: Vec<&Layout> = match &wrapping.layouts[..] {
-        [] if offered.iter().any(|layout| bytes(&layout)) => offered.iter().filter(bytes).collect(),
-        [] => offered.iter().collect(),
-        wanted => wanted.iter().collect(),
-    };
-    let mut layouts = Vec::new();
-    for &layout in wanted {
-        if !offered.contains(&layout) {
-            let set = set.name();
-            let mismatch = Mismatch::NoLayout {
-                layout,
-                set,
-                offered,
-            };
-            return Err(Error::Keys(mismatch.into()));
-        }
-        if !layouts.contains(&layout) {
-            layouts.push(layout);
-        }
+    let mut layouts = wrapping.layouts.clone();
+    if layouts.is_empty() {
+        let bytes = |layout: &Layout| *layout != Layout::Bits;
+        layouts.extend_from_slice(offered);
+        layouts.retain(|layout| bytes(layout) || !offered.iter().any(bytes));
+    }
+    let mut once = HashSet::new();
+    layouts.retain(|&layout| once.insert(layout));
+    if let Some(&layout) = layouts.iter().find(|layout| !offered.contains(layout)) {
+        let set = set.name();
+        return Err(Error::keys(Mismatch::NoLayout {
+            layout,
+            set,
+            offered,
+        }));
     }
     check_size(set, aes_key.size())?;
     let wrapping = WrapOptions {
@@ -240,7 +253,7 @@ fn wrapped<'s>(
     let file = secret
         .key
         .wrap_file(aes_key.round_keys(), &wrapping, &mut rng);
-    file.map_err(Error::Keys)
+    file.map_err(Error::keys)
 }
 
 fn check_size(set: &Set, size: KeySize) -> Result<()> {
@@ -257,8 +270,4 @@ fn check_size(set: &Set, size: KeySize) -> Result<()> {
     Err(Error::refused(ErrorKind::KeySize, message).with(found, expected))
 }
 
-impl fmt::Debug for WrappedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("WrappedKey", self.set(), self.key_id(), f)
-    }
-}
+debug_by!(WrappedKey, "WrappedKey", origin);

@@ -7,10 +7,12 @@ use std::thread::{self, JoinHandle};
 /// A thread pool for programs that compute on results; without further threads, the calling thread alone.
 ///
 /// All parallel work of this crate runs in such a pool, because rayon's global pool panics if its threads do not start.
+#[derive(Debug)]
 pub struct Pool {
     workers: Option<Workers>,
 }
 
+#[derive(Debug)]
 struct Workers {
     /// `None` only during drop.
     pool: Option<ThreadPool>,
@@ -30,12 +32,6 @@ fn join(handles: &mut Vec<JoinHandle<()>>) {
     for handle in handles.drain(..) {
         // the caller of the work has already received a panic
         let _ = handle.join();
-    }
-}
-
-impl core::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Pool").field(&self.threads()).finish()
     }
 }
 

@@ -23,6 +23,7 @@ use zeroize::Zeroizing;
 
 const MAX_LABEL_BYTES: usize = 256;
 const MAX_VALUES: usize = 1 << 16;
+/// More than so many values with the longest labels take.
 const MAX_TABLE_BYTES: u64 = 1 << 26;
 /// Least bytes of an entry of the table.
 const ENTRY_BYTES: usize = 4 + 1 + 4 + 8 + 1 + 8;
@@ -56,11 +57,7 @@ impl ValueMeta {
     }
 
     fn wrong(&self, path: &Path, source: SchemeError) -> Error {
-        Error::Ciphertext {
-            path: path.to_owned(),
-            label: self.label.clone(),
-            source: source.into(),
-        }
+        Error::part_of(Some(path), Some(format!("value {:?}", self.label)), source)
     }
 
     fn most(&self) -> u64 {
@@ -122,7 +119,6 @@ pub struct Computed {
     /// No output may replace the evaluation key.
     key_path: PathBuf,
     values: Vec<ValueMeta>,
-    table_bytes: u64,
     records: Vec<Vec<u8>>,
 }
 
@@ -137,7 +133,6 @@ impl Computed {
             key: eval.key_id(),
             key_path: eval.path().to_owned(),
             values: Vec::new(),
-            table_bytes: 8,
             records: Vec::new(),
         }
     }
@@ -175,8 +170,8 @@ impl Computed {
         let (mut records, mut held) = (Vec::new(), Vec::new());
         for ciphertext in ciphertexts {
             let record = form.encode(self.key, ciphertext).ok_or_else(other)?;
-            let record = record.map_err(Error::Keys)?;
-            held.push(form.held(&record).map_err(Error::Keys)?);
+            let record = record.map_err(Error::keys)?;
+            held.push(form.held(&record).map_err(Error::keys)?);
             records.push(record);
         }
         let value = ValueMeta {
@@ -189,11 +184,9 @@ impl Computed {
         if !value.fits(&held) {
             return Err(wrong(CIPHERTEXTS));
         }
-        let entry = encode(std::slice::from_ref(&value)).len() as u64 - 8;
-        if self.values.len() == MAX_VALUES || self.table_bytes + entry > MAX_TABLE_BYTES {
+        if self.values.len() == MAX_VALUES {
             return Err(wrong(VALUES));
         }
-        self.table_bytes += entry;
         self.values.push(value);
         self.records.append(&mut records);
         Ok(())
@@ -202,7 +195,7 @@ impl Computed {
     /// Writes all values to a file.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], [`Error::Io`], or [`Error::OwnInput`] if the output is the evaluation key.
+    /// `ErrorKind::AlreadyExists`, [`Error::Io`], or `ErrorKind::OwnInput` if the output is the evaluation key.
     pub fn write(&self, output: Output) -> Result<()> {
         output.refuse_own_input([&*self.key_path])?;
         let table = encode(&self.values);

@@ -7,14 +7,13 @@ use crate::keys::{EvalKey, WrappedKey};
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::programs::computed::Computed;
-use crate::{Cancel, Error, ErrorKind, Result, SchemeError, Set};
+use crate::{Cancel, Error, ErrorKind, Result, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Error as Bgv, Params, State};
 use homaes_scheme::{Mismatch, RunOptions};
 use homaes_wire::hex;
 use rand_core::Rng;
-use std::any::Any;
 
 /// Random combinations per window; another text passes each with probability 2^-8.
 const ROWS: usize = 6;
@@ -67,16 +66,13 @@ impl Scan {
     /// set.
     pub fn new(set: &Set, patterns: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<Self> {
         let patterns: Vec<_> = patterns.into_iter().collect();
-        let params = set.params();
-        let params: &dyn Any = &*params;
-        let params = params
-            .downcast_ref::<Params>()
-            .ok_or_else(|| other_scheme(set))?;
-        let of = |bytes| Placement::new(params, bytes).filter(|_| bytes > 0);
+        let params = set.params_of::<Params>();
+        let params = params.ok_or_else(|| other_scheme(set))?;
+        let of = |bytes| Placement::new(&params, bytes).filter(|_| bytes > 0);
         for (label, pattern) in &patterns {
             if of(pattern.len()).is_none() {
                 let (label, found) = (quoted(label), pattern.len());
-                let expected = format!("1 to {}", Placement::longest(params));
+                let expected = format!("1 to {}", Placement::longest(&params));
                 let message = format!("pattern {label}: found {found} bytes, expected {expected}");
                 return Err(Error::refused(ErrorKind::Argument, message).with(found, expected));
             }
@@ -125,18 +121,14 @@ impl Scan {
         let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
         if batches > 0 {
-            let wrapped: &dyn Any = &*wrapped.key;
-            let wrapped = wrapped
-                .downcast_ref()
-                .ok_or_else(|| other_scheme(&self.set))?;
+            let wrapped = wrapped.of_scheme();
+            let wrapped = wrapped.ok_or_else(|| other_scheme(&self.set))?;
             let aes = pool.install(|| Aes::new_until(key, wrapped, Layout::Sliced, cancel));
-            let aes = aes.map_err(|error| ended(error.into(), Error::Keys))?;
+            let aes = aes.map_err(Error::keys)?;
             for batch in 0..batches {
                 let (input, mask) = self.blocks(&message, batch)?;
                 let found = pool.install(|| self.batch(&aes, &input, &mask, cancel))?;
-                let found =
-                    found.map_err(|error| ended(error.into(), |e| Error::batch(batch, e)))?;
-                answers.push(found);
+                answers.push(found.map_err(|error| Error::batch(batch, error.into()))?);
             }
         }
         message.finish()?;
@@ -216,12 +208,11 @@ impl Scan {
         part: &AesFile,
     ) -> Result<&'k homaes_bgv::EvalKey> {
         if eval.set().name() != self.set.name() {
-            let mismatch = Mismatch::OtherSet {
+            return Err(Error::keys(Mismatch::OtherSet {
                 what: "evaluation key",
                 found: eval.set().name(),
                 expected: self.set.name(),
-            };
-            return Err(Error::Keys(mismatch.into()));
+            }));
         }
         wrapped.check_of(eval.set().id(), eval.key_id())?;
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
@@ -229,18 +220,11 @@ impl Scan {
         if mode.direction() != found {
             return Err(other_direction(mode));
         }
-        let own = |error: Bgv| Error::Keys(error.into());
-        let level = wrapped.output_level(Layout::Sliced).ok_or_else(|| {
-            let mismatch = Mismatch::NotWrapped {
-                layout: Layout::Sliced,
-                held: wrapped.layouts(),
-            };
-            own(mismatch.into())
-        })?;
+        let level = wrapped.checked_level(Layout::Sliced)?;
         let (set, most) = (self.set.name(), key.params().rotation_level());
         if most == 0 {
             let what = "rotation";
-            return Err(own(Bgv::NoKey {
+            return Err(Error::keys(Bgv::NoKey {
                 what,
                 level,
                 most,
@@ -249,7 +233,7 @@ impl Scan {
         }
         let left = level.saturating_sub(1);
         if left < LEVELS {
-            return Err(own(Bgv::TooDeep {
+            return Err(Error::keys(Bgv::TooDeep {
                 needed: LEVELS,
                 left,
                 set,
@@ -315,11 +299,4 @@ impl Scan {
 
 fn other_scheme(set: &Set) -> Error {
     error::other_scheme(set.name(), "a set of BGV")
-}
-
-fn ended(error: SchemeError, of: impl FnOnce(SchemeError) -> Error) -> Error {
-    match error.is_cancelled() {
-        true => Error::Cancelled,
-        false => of(error),
-    }
 }

@@ -332,7 +332,7 @@ impl Batch {
     /// header, whatever they state.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if they are of another scheme; [`Error::Batch`] if the record cannot be read.
+    /// `ErrorKind::Argument` if they are of another scheme; [`Error::Content`] if the record cannot be read.
     pub fn state<S: Any>(&self) -> Result<S> {
         let state = self.read().map_err(|source| self.wrong(source))?;
         match state.downcast() {
@@ -364,7 +364,8 @@ impl Batch {
     }
 
     pub(crate) fn wrong(&self, source: SchemeError) -> Error {
-        Error::batch(self.index, source).in_file(&self.path)
+        let part = format!("batch {}", self.index);
+        Error::part_of(Some(&self.path), Some(part), source)
     }
 
     pub(crate) fn path(&self) -> &Path {

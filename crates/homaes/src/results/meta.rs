@@ -179,13 +179,7 @@ impl Meta {
             false => vec![part(None, mode_name, split.bytes, 0, &mut decoder)?],
         };
         decoder.finish("message record")?;
-        Ok(Self {
-            parts,
-            key_size,
-            layout,
-            level,
-            split,
-        })
+        Ok(Self::new(parts, key_size, (layout, level), split))
     }
 
     pub(crate) fn decode_parts(&mut self, body: &[u8]) -> Result<(), WireError> {

@@ -124,36 +124,28 @@ impl Transcipher<'_> {
         }
         let part = Output::resumed_as(path, how.force, false, part_path)?;
         let journal = Output::resumed_as(path, how.force, false, journal_path)?;
-        let (mut journal, state) = Journal::open(journal, part, &plan, (id, how))?;
-        let State {
-            mut results,
-            mut steps,
-            batches,
-            lost,
-        } = state;
-        let of = plan.split.batches();
+        let mut run = Journal::open(journal, part, &plan, (id, how))?;
+        let (batches, of) = (run.kept.batches, plan.split.batches());
         memory::check(self.set().params().memory_of_run(plan.layout))?;
-        kept(Kept { batches, of, lost });
-        let mut done = batches;
+        kept(run.kept);
+        run.kept.lost = 0;
         let mut report = self.evaluate(&plan, batches..of, &mut |batch| {
-            worst(&mut steps, &batch.steps);
-            results.batch(batch)?;
-            results.file.sync_data()?;
-            done += 1;
-            journal.add(&entry(done, &results, &steps))?;
-            kept(Kept {
-                batches: done,
-                of,
-                lost: 0,
-            });
+            worst(&mut run.steps, &batch.steps);
+            run.results.batch(batch)?;
+            run.results.file.sync_data()?;
+            run.kept.batches += 1;
+            run.add(&run.entry())?;
+            kept(run.kept);
             Ok(())
         })?;
-        results.steps(&steps, false)?;
-        let mut file = results.file;
-        file.sync_data()?;
-        journal.add(&json!({ "done": hex(&file.checksum()) }))?;
-        file.commit()?;
-        journal.keep(path);
+        run.results.steps(&run.steps, false)?;
+        run.results.file.sync_data()?;
+        run.add(&json!({ "done": hex(&run.results.file.checksum()) }))?;
+        run.results.file.commit()?;
+        drop(run.output);
+        // this name tells later runs that the output is complete
+        let _ = fs::rename(run.path, done_path(path));
+        let mut steps = run.steps;
         for (step, timed) in steps.iter_mut().zip(&report.steps) {
             step.seconds = timed.seconds;
         }
@@ -199,40 +191,26 @@ fn is_whole(path: &Path, plan: &Plan, done: &str) -> bool {
     open().is_some()
 }
 
-/// The journal line after a batch.
-fn entry(batches: u64, results: &Results, steps: &[Step]) -> Value {
-    json!({
-        "batches": batches,
-        "records": results.next,
-        "chain": hex(&results.file.checksum()),
-        "steps": hex(&encode_steps(steps, false)),
-    })
-}
-
-struct State {
-    results: Results,
-    steps: Vec<Step>,
-    batches: u64,
-    lost: u64,
-}
-
-/// The journal, open for further lines.
+/// The journal, open for further lines, and what it is about.
 struct Journal {
     output: Output,
     path: PathBuf,
+    results: Results,
+    steps: Vec<Step>,
+    kept: Kept,
 }
 
 impl Journal {
     /// Continues or begins both files.
     fn open(
-        journal: Output,
+        mut output: Output,
         part: Output,
         plan: &Plan,
         (id, how): (RunId, Resume),
-    ) -> Result<(Self, State)> {
-        let path = journal_path(journal.path());
+    ) -> Result<Self> {
+        let path = journal_path(output.path());
         let mut text = Vec::new();
-        journal.written()?.read_to_end(&mut text).at(&path)?;
+        output.written()?.read_to_end(&mut text).at(&path)?;
         let lines = Lines::read(&text);
         let part_bytes = part.written()?.metadata().at(part.path())?.len();
         let foreign = match lines.all.first() {
@@ -268,52 +246,52 @@ impl Journal {
             let bytes = plan.file_bytes();
             let wanted = bytes.saturating_add(bytes / of * more);
             let there = last.as_ref().map_or(0, |last| last.front.bytes());
-            disk::check(folder_of(part.path()), wanted, there)?;
+            disk::check(folder_of(part.path()), wanted.saturating_sub(there))?;
         }
-        let mut own = Self {
-            output: journal,
-            path,
-        };
         let (results, steps, batches) = match last {
             Some(last) => {
-                own.output.cut(last.journal_bytes)?;
+                output.cut(last.journal_bytes)?;
                 let file = part.rest_of(plan.header.clone(), Some(&last.front))?;
                 let next = last.front.records() - plan.front_records();
                 (Results { file, next }, last.steps, last.batches)
             }
             None => {
-                own.output.cut(0)?;
-                own.add(&first_line(plan, id))?;
+                output.cut(0)?;
+                add_line(&mut output, &path, &first_line(plan, id))?;
                 (plan.begin(part)?, Vec::new(), 0)
             }
         };
-        let state = State {
+        let of = plan.split.batches();
+        Ok(Self {
+            output,
+            path,
             results,
             steps,
-            batches,
-            lost,
-        };
-        Ok((own, state))
+            kept: Kept { batches, of, lost },
+        })
     }
 
-    /// Appends a line and writes it to the disk.
+    /// The line after a batch.
+    fn entry(&self) -> Value {
+        json!({
+            "batches": self.kept.batches,
+            "records": self.results.next,
+            "chain": hex(&self.results.file.checksum()),
+            "steps": hex(&encode_steps(&self.steps, false)),
+        })
+    }
+
     fn add(&mut self, line: &Value) -> Result<()> {
-        let text = line.to_string();
-        let text = format!("{text} {}\n", hex(&line_checksum(text.as_bytes())));
-        self.output.write_all(text.as_bytes()).at(&self.path)?;
-        self.output.sync_data()
+        add_line(&mut self.output, &self.path, line)
     }
+}
 
-    /// Keeps the journal beside the complete output `path`, for runs that would make it again.
-    fn keep(self, path: &Path) {
-        let Self {
-            output,
-            path: journal,
-        } = self;
-        drop(output);
-        // this name tells later runs that the output is complete
-        let _ = fs::rename(journal, done_path(path));
-    }
+/// Appends a line to the journal at `path` and writes it to the disk.
+fn add_line(journal: &mut Output, path: &Path, line: &Value) -> Result<()> {
+    let text = line.to_string();
+    let text = format!("{text} {}\n", hex(&line_checksum(text.as_bytes())));
+    journal.write_all(text.as_bytes()).at(path)?;
+    journal.sync_data()
 }
 
 fn first_line(plan: &Plan, id: RunId) -> Value {
@@ -336,17 +314,15 @@ struct Lines {
 
 impl Lines {
     fn read(text: &[u8]) -> Self {
-        let (mut all, mut end) = (Vec::new(), 0);
-        let mut lines = text.split_inclusive(|&byte| byte == b'\n').peekable();
-        while let Some(line) = lines.peek() {
-            let Some(value) = checked(line) else {
-                break;
-            };
-            end += line.len() as u64;
-            all.push((value, end));
-            lines.next();
-        }
-        let wrong = lines.filter(|line| line.ends_with(b"\n")).count() as u64;
+        let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
+        let ends = lines.iter().scan(0, |end, line| {
+            *end += line.len() as u64;
+            Some(*end)
+        });
+        let values = lines.iter().map_while(|line| checked(line));
+        let all: Vec<_> = values.zip(ends).collect();
+        let rest = lines[all.len()..].iter();
+        let wrong = rest.filter(|line| line.ends_with(b"\n")).count() as u64;
         Self { all, wrong }
     }
 

@@ -13,10 +13,9 @@ use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
 use crate::run::plan::{Plan, contents, front_bytes, in_memory};
 use crate::{
     AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
-    Result, SchemeError, SecretKey, Set, Step, WrappedKey,
+    Result, SchemeError, SecretKey, Set, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
-use homaes_scheme::Mismatch;
 use homaes_scheme::Warn;
 use homaes_scheme::traits::Circuit;
 use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
@@ -86,7 +85,7 @@ impl<'k> Transcipher<'k> {
     /// # Errors
     /// [`Error::Keys`] if the wrapped key has no round keys for it.
     pub fn layout(self, layout: Layout) -> Result<Self> {
-        self.output_level(layout)?;
+        self.wrapped.checked_level(layout)?;
         let layout = Some(layout);
         Ok(Self { layout, ..self })
     }
@@ -182,8 +181,13 @@ impl<'k> Transcipher<'k> {
             let blocks_per_batch = self.set().blocks_per_batch(layout);
             (layout, blocks_per_batch)
         });
-        let best = cheapest(blocks, sized);
-        best.ok_or_else(|| not_wrapped(Layout::Sliced, layouts))
+        match cheapest(blocks, sized) {
+            Some(layout) => Ok(layout),
+            None => self
+                .wrapped
+                .checked_level(Layout::Sliced)
+                .map(|_| Layout::Sliced),
+        }
     }
 
     /// The work and the output of a run on `message`, an [`AesFile`] or many.
@@ -200,7 +204,7 @@ impl<'k> Transcipher<'k> {
         }
         message.paths().try_for_each(refuse_unfinished_name)?;
         let layout = self.layout_for(message.blocks())?;
-        let level = self.output_level(layout)?;
+        let level = self.wrapped.checked_level(layout)?;
         if let Some(bridge) = self.bridge {
             bridge.check_level(level)?;
         }
@@ -277,14 +281,14 @@ impl<'k> Transcipher<'k> {
     /// Evaluates `message`, an [`AesFile`] or many, into `output`, a `.hct` file.
     ///
     /// # Errors
-    /// The first failure: those of [`plan`](Self::plan), [`Error::OwnInput`] if `output` is a file of the message or of
-    /// a key, [`Error::Memory`], or [`Error::Disk`] if there is no room for the file; `output` then does not appear.
+    /// The first failure: those of [`plan`](Self::plan), `ErrorKind::OwnInput` if `output` is a file of the message or of
+    /// a key, [`Error::Memory`], or `ErrorKind::Disk` if there is no room for the file; `output` then does not appear.
     pub fn run(&self, message: impl Into<AesInput>, output: Output) -> Result<Report> {
         let plan = self.plan(message)?;
         output.refuse_own_input(self.inputs(&plan))?;
         memory::check(self.set().params().memory_of_run(plan.layout))?;
         if output.is_file() {
-            disk::check(folder_of(output.path()), plan.file_bytes(), 0)?;
+            disk::check(folder_of(output.path()), plan.file_bytes())?;
         }
         let mut results = plan.begin(output)?;
         let all = 0..plan.split.batches();
@@ -303,7 +307,7 @@ impl<'k> Transcipher<'k> {
     /// For measurements only: nobody else has both keys.
     ///
     /// # Errors
-    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Batch`] if there
+    /// [`Error::Keys`] if `secret` is not that of the keys, or the wrapped key has no layout; [`Error::Content`] if there
     /// are more blocks than a batch holds.
     pub fn measure_noise(&self, secret: &SecretKey, input: &[Block]) -> Result<Vec<Measured>> {
         self.wrapped.check_of(secret.set().id(), secret.id())?;
@@ -343,7 +347,17 @@ impl<'k> Transcipher<'k> {
         let start = Instant::now();
         let circuit = self.circuit(report.layout)?;
         report.setup_seconds = start.elapsed().as_secs_f64();
-        let watch = |batch, round, step| self.tell(*split, batch, round, step);
+        let watch = |batch, round, step| {
+            // a watcher that panicked is called again
+            let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+            watch(Progress {
+                batch,
+                batches: split.batches(),
+                round,
+                rounds: self.wrapped.key_size().rounds(),
+                step,
+            });
+        };
         let in_flight = report.scheme.batches_in_flight(report.threads);
         let alone = in_flight == 1 && circuit.batches_on_gpus() == 0;
         let (before, start) = (circuit.meter(), Instant::now());
@@ -384,38 +398,9 @@ impl<'k> Transcipher<'k> {
         let circuit = self.pool.install(prepare)?;
         Ok(&**place.get_or_init(|| circuit))
     }
-
-    fn output_level(&self, layout: Layout) -> Result<usize> {
-        let level = self.wrapped.output_level(layout);
-        level.ok_or_else(|| not_wrapped(layout, self.wrapped.layouts()))
-    }
-
-    fn tell(&self, split: Split, batch: u64, round: usize, step: Step) {
-        // a watcher that panicked is called again
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        watch(Progress {
-            batch,
-            batches: split.batches(),
-            round,
-            rounds: self.wrapped.key_size().rounds(),
-            step,
-        });
-    }
 }
 
-impl core::fmt::Debug for Transcipher<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Transcipher")
-            .field("set", &self.set().name())
-            .field("layout", &self.layout)
-            .field("threads", &self.pool.threads())
-            .finish_non_exhaustive()
-    }
-}
-
-fn not_wrapped(layout: Layout, held: Vec<Layout>) -> Error {
-    Error::Keys(Mismatch::NotWrapped { layout, held }.into())
-}
+debug_by!(Transcipher<'_>, "Transcipher", eval, layout, pool);
 
 /// The cheapest layout for a message of `blocks`, of equal ones that with larger batches. `layouts` holds the blocks
 /// per batch.

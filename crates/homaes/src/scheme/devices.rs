@@ -9,7 +9,6 @@ mod backend;
 
 use crate::error::quoted;
 use crate::{Error, ErrorKind, Result, Set};
-use core::any::Any;
 use core::fmt;
 use core::str::FromStr;
 use homaes_aes::Layout;
@@ -160,13 +159,12 @@ impl Devices {
 }
 
 fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
-    let params: Arc<dyn Any> = set.params();
-    let Some(params) = (*params).downcast_ref() else {
+    let Some(params) = set.params_of() else {
         return Ok(Vec::new());
     };
     // in parallel, because each takes a good part of a second
     let started = gpus.into_par_iter().map(|gpu| {
-        let device = backend::start(params, gpu.number)?;
+        let device = backend::start(&params, gpu.number)?;
         Ok((Arc::new(gpu), Box::new(device) as _))
     });
     started.collect()

@@ -5,16 +5,14 @@
 //! The next run therefore needs only a complete secret key and whole records of its evaluation key. An evaluation key
 //! of an older version has another header and is started again.
 
-use super::{KeyFolder, KeyStep, KeyTick, commit, exists, id_of};
+use super::{KeyFolder, KeyStep, KeyTick, exists, finish, id_of};
 use crate::error::At;
 use crate::keys::random;
 use crate::keys::{
-    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others, write_rest,
-    write_secret,
+    EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
 };
 use crate::{Error, ErrorKind, Output, Result, Set};
 use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
-use rand_core::Rng;
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -41,8 +39,7 @@ impl KeyFolder {
         let eval = Output::resumed(&eval_path, false)?;
         let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;
         let mut rng = random::generator()?;
-        let mut seed = [0; 32];
-        rng.fill_bytes(&mut seed);
+        let seed = random::seed(&mut rng);
         let (key, secret) = match found {
             // its file is complete
             Some(key) => (key, secret.whole()?),
@@ -50,36 +47,20 @@ impl KeyFolder {
                 let key = SecretKey::generate(set, &mut rng, &mut |done, all| {
                     tick(KeyStep::Secret, done, all);
                 })?;
-                let file = write_secret(secret, &*key.key, lock)?;
-                (key, file.synced()?)
+                let secret = key.write(secret, lock)?.synced()?;
+                (key, secret)
             }
         };
         let path = unfinished_path(&eval_path);
-        let header = key
-            .key
-            .eval_file(seed)
-            .map_err(Error::Keys)?
-            .header()
-            .at(&path)?;
+        let header = key.key.eval_file(seed).map_err(Error::keys)?.header();
+        let header = header.at(&path)?;
         let front = Front::of(eval.written()?, &header);
         // the records depend on the seed in the first one
         let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
-        let front = match first.and_then(|body| body.try_into().ok()) {
-            Some(first) => {
-                seed = first;
-                front
-            }
-            None => None,
-        };
-        let file = key.key.eval_file(seed).map_err(Error::Keys)?;
-        let eval = eval.rest_of(header, front.as_ref())?;
-        let eval = write_rest(eval, &*file, &mut |done, all| {
-            tick(KeyStep::Eval, done, all)
-        })?
-        .synced()?;
-        drop(file);
-        commit(secret, eval)?;
-        Ok(key)
+        let first: Option<[u8; 32]> = first.and_then(|body| body.try_into().ok());
+        let front = first.and(front);
+        let seed = first.unwrap_or(seed);
+        finish(key, secret, eval, (seed, front.as_ref()), tick)
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Cancel, ErrorKind, KeySet, SecretKey};
+use crate::{Cancel, KeySet, SecretKey};
 use std::collections::BTreeMap;
 
 const CHEAP: KdfCost = KdfCost {
@@ -21,7 +21,7 @@ fn make(folder: &Path) -> Result<KeyId> {
 fn refused(folder: &Path) {
     let before = contents(folder);
     let error = make(folder).unwrap_err();
-    assert!(matches!(error, Error::KeysExist { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::KeysExist, "{error}");
     assert!(contents(folder) == before);
 }
 
@@ -39,7 +39,7 @@ fn written(folder: &Path) -> (AtomicFile, AtomicFile) {
     let mut rng = random::generator().unwrap();
     let key = SecretKey::generate(&set(), &mut rng, &mut |_, _| ()).unwrap();
     let secret = Output::private(secret, false).unwrap();
-    let secret = super::super::write(secret, &*key.key).unwrap();
+    let secret = key.write(secret, None).unwrap();
     let eval = Output::create(eval, false).unwrap();
     let eval = super::super::write(eval, &*key.key.eval_file([7; 32]).unwrap()).unwrap();
     (secret.synced().unwrap(), eval.synced().unwrap())
@@ -77,7 +77,7 @@ fn a_name_taken_meanwhile_leaves_both_or_none() {
         let (secret, eval) = written(folder.path());
         fs::write(folder.path().join(taken), b"other").unwrap();
         let error = commit(secret, eval).unwrap_err();
-        assert!(matches!(error, Error::KeysExist { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::KeysExist, "{error}");
         let left = contents(folder.path());
         assert!(left.len() == 1 && left[taken] == b"other");
     }
@@ -107,23 +107,8 @@ fn keys_that_there_are_are_saved_together_or_not_at_all() {
     let files = contents(&at);
     assert!(files[EVAL_KEY_FILE] == old_eval && inspect_folder(&at).unwrap().pair == Pair::Fits);
     let error = save(&new, &new_eval).unwrap_err();
-    assert!(matches!(error, Error::KeysExist { .. }), "{error}");
+    assert_eq!(error.kind(), ErrorKind::KeysExist, "{error}");
     assert!(contents(&at) == files);
-}
-
-#[test]
-fn four_key_generations_at_once_leave_a_pair() {
-    let base = tempfile::tempdir().unwrap();
-    let path = base.path().join("keys");
-    drop(KeyFolder::open(&path).unwrap());
-    assert!(!path.exists());
-    std::thread::scope(|scope| {
-        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| make(&path))).collect();
-        let made = runs.into_iter().filter_map(|run| run.join().unwrap().ok());
-        assert_eq!(made.count(), 1);
-    });
-    assert_eq!(inspect_folder(&path).unwrap().pair, Pair::Fits);
-    assert_eq!(contents(&path).len(), 2);
 }
 
 #[test]
@@ -171,7 +156,7 @@ fn a_stopped_key_generation_goes_on_to_the_same_keys() {
         assert!(done == 0 && records > 20, "{records}");
         let [secret, eval] = files(folder.path());
         let mut furthest = 0;
-        for cut in (0..eval.len()).step_by(eval.len() / 23).chain([eval.len()]) {
+        for cut in (0..eval.len()).step_by(eval.len() / 7).chain([eval.len()]) {
             for name in [SECRET_KEY_FILE, EVAL_KEY_FILE] {
                 fs::rename(at(name), unfinished_path(&at(name))).unwrap();
             }
@@ -270,7 +255,7 @@ fn a_run_that_was_killed_between_the_names_goes_on_to_the_same_keys() {
     }
     let exist = || {
         let error = resume(folder.path(), None).unwrap_err();
-        assert!(matches!(error, Error::KeysExist { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::KeysExist, "{error}");
     };
     exist();
     assert_eq!(files(folder.path()), keys);
