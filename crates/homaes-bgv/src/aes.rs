@@ -2,14 +2,12 @@
 
 pub(crate) mod bits;
 pub(crate) mod level_plan;
-pub(crate) mod linear;
 pub(crate) mod maps;
 pub(crate) mod packed;
 pub(crate) mod placement;
 pub(crate) mod reuse;
 pub(crate) mod sliced;
 pub(crate) mod state;
-pub(crate) mod subbytes;
 pub(crate) mod wrapped;
 
 use crate::aes::packed::PackedAes;
@@ -17,14 +15,14 @@ use crate::aes::reuse::Origin;
 use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
 use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
-use crate::ciphertext::History;
+use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::EvalKey;
 use crate::params::Params;
-use bits::BitsAes;
-use homaes_aes::{Block, Direction, Layout, cipher_observed};
+use bits::Bits;
+use homaes_aes::{Block, Direction, Layout, Rounds, cipher_observed};
 use homaes_scheme::{Cancel, Reading, RunOptions, mismatch};
 use std::sync::Arc;
 
@@ -40,15 +38,52 @@ pub struct Aes<'k> {
 enum ByLayout<'k> {
     Sliced(SlicedAes<'k>),
     Packed(PackedAes<'k>),
-    Bits(BitsAes<'k>),
+    Bits(Bits<'k>),
 }
 
 impl<'k> ByLayout<'k> {
+    fn eval(&self) -> &Evaluator<'k> {
+        match self {
+            Self::Sliced(c) => &c.eval,
+            Self::Packed(c) => &c.eval,
+            Self::Bits(c) => &c.0,
+        }
+    }
+
     fn eval_mut(&mut self) -> &mut Evaluator<'k> {
         match self {
             Self::Sliced(c) => &mut c.eval,
             Self::Packed(c) => &mut c.eval,
-            Self::Bits(c) => &mut c.0.0,
+            Self::Bits(c) => &mut c.0,
+        }
+    }
+}
+
+impl Rounds for ByLayout<'_> {
+    type Error = Error;
+    type State = State;
+    type Key = Vec<Ciphertext>;
+
+    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        match self {
+            Self::Bits(c) => Ok(s.with(c.folded().add(&s.ciphertexts, key)?)),
+            Self::Sliced(_) | Self::Packed(_) => s.plus(self.eval(), key),
+        }
+    }
+
+    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        match self {
+            Self::Sliced(c) => c.fused_round(dir, s, key, true),
+            Self::Packed(c) => c.fused_round(dir, s, key, true),
+            Self::Bits(c) => Ok(s.with(c.folded().round(dir, &s.ciphertexts, key)?)),
+        }
+    }
+
+    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
+        match self {
+            Self::Sliced(c) => c.fused_round(dir, s, key, false),
+            Self::Packed(c) => c.fused_round(dir, s, key, false),
+            Self::Bits(c) => Ok(s.with(c.folded().last_round(dir, &s.ciphertexts, key)?)),
         }
     }
 }
@@ -84,7 +119,7 @@ impl<'k> Aes<'k> {
             circuit: match layout {
                 Layout::Sliced => ByLayout::Sliced(SlicedAes::new(key, direction, cancel)?),
                 Layout::Packed => ByLayout::Packed(PackedAes::new(key, direction, cancel)?),
-                Layout::Bits => ByLayout::Bits(BitsAes::new(key)),
+                Layout::Bits => ByLayout::Bits(Bits(Evaluator::new(key))),
             },
         })
     }
@@ -107,11 +142,7 @@ impl<'k> Aes<'k> {
 
     /// The evaluator for circuits on the result, under the same key.
     pub fn evaluator(&self) -> &Evaluator<'k> {
-        match &self.circuit {
-            ByLayout::Sliced(c) => &c.eval,
-            ByLayout::Packed(c) => &c.eval,
-            ByLayout::Bits(c) => &c.0.0,
-        }
+        self.circuit.eval()
     }
 
     /// The device of states: the evaluator's, except that the bit layout works on words in memory.
@@ -187,11 +218,7 @@ impl<'k> Aes<'k> {
         let observe = |round, state: &State| run.show(round, state);
         let mut circuit = self.circuit.clone();
         circuit.eval_mut().cancel = cancel;
-        let mut out = match &circuit {
-            ByLayout::Sliced(c) => cipher_observed(c, dir, state, keys, observe),
-            ByLayout::Packed(c) => cipher_observed(c, dir, state, keys, observe),
-            ByLayout::Bits(c) => cipher_observed(c, dir, state, keys, observe),
-        }?;
+        let mut out = cipher_observed(&circuit, dir, state, keys, observe)?;
         out.finished = true;
         if plan.layout != Layout::Bits {
             for c in &mut out.ciphertexts {
@@ -213,11 +240,4 @@ impl<'k> Aes<'k> {
     }
 }
 
-impl core::fmt::Debug for Aes<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Aes")
-            .field("plan", &self.part.plan)
-            .field("direction", &self.direction)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Aes<'_>, part, direction);

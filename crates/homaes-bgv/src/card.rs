@@ -51,7 +51,7 @@ impl Params {
         };
         let (top, all) = (self.log2_modulus(self.top_level()), self.log2_qp());
         let special = self.special_from();
-        let first_special = self.log2_primes(special..) - self.log2_primes(special + 1..);
+        let first_special = self.log2(special..special + 1);
         let mut out = if self.has_bytes() {
             vec![
                 line("key-switching keys for s^(2^k), k = 1..7", all),

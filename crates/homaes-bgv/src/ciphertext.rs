@@ -212,24 +212,32 @@ impl Ciphertext {
 
     /// Brings the ciphertext to memory, and checks its set, level and size.
     pub(crate) fn check_shape(&self, params: &Params) -> Result<()> {
-        self.fetch()?;
         self.check_set(params)?;
-        let (n, limbs) = (params.ring().n(), params.basis(self.level).len());
-        for part in &self.parts {
-            same("primes", part.limbs.len(), limbs)?;
-            for limb in &part.limbs {
-                same("coefficients", limb.len(), n)?;
-            }
-        }
-        Ok(())
+        check_parts(params, self.level, &self.parts)
     }
 
     /// Checks the set and the level; limbs may stay on a device.
     pub(crate) fn check_set(&self, params: &Params) -> Result<()> {
-        self.owner.check_set("ciphertext", params.id())?;
-        let most = params.top_level();
-        same("levels", self.level, self.level.clamp(1, most))
+        check_level(params, self.owner, self.level)
     }
+}
+
+fn check_level(params: &Params, owner: Owner, level: usize) -> Result<()> {
+    owner.check_set("ciphertext", params.id())?;
+    same("levels", level, level.clamp(1, params.top_level()))
+}
+
+/// Brings parts at a level of the set to memory, and checks their size.
+fn check_parts(params: &Params, level: usize, parts: &[Poly]) -> Result<()> {
+    let (n, limbs) = (params.ring().n(), params.basis(level).len());
+    for part in parts {
+        part.limbs.fetch()?;
+        same("primes", part.limbs.len(), limbs)?;
+        for limb in part.limbs.iter() {
+            same("coefficients", limb.len(), n)?;
+        }
+    }
+    Ok(())
 }
 
 fn same(what: &'static str, found: usize, expected: usize) -> Result<()> {
@@ -273,14 +281,7 @@ impl core::fmt::Display for Summary {
     }
 }
 
-impl core::fmt::Debug for Ciphertext {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Ciphertext")
-            .field("level", &self.level)
-            .field("noise", &self.noise)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Ciphertext, level, noise);
 
 /// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for
 /// k = 0. The parts to be key-switched carry the scale of the plan that
@@ -301,23 +302,8 @@ pub struct Product {
 impl Product {
     /// Brings the product to memory, and checks its set, key, level and size.
     pub(crate) fn check(&self, params: &Params, id: KeyId) -> Result<()> {
-        self.owner.check_set("ciphertext", params.id())?;
-        let limbs = match (1..=params.top_level()).contains(&self.level) {
-            true => params.basis(self.level).len(),
-            false => 0,
-        };
-        let n = params.ring().n();
-        for part in &self.parts {
-            part.limbs.fetch()?;
-            let found = part.limbs.len();
-            if limbs == 0 || found != limbs || part.limbs.iter().any(|l| l.len() != n) {
-                return Err(Error::OtherShape {
-                    what: "primes",
-                    found,
-                    expected: limbs,
-                });
-            }
-        }
+        check_level(params, self.owner, self.level)?;
+        check_parts(params, self.level, &self.parts)?;
         Ok(self.owner.check_key("ciphertext", id)?)
     }
 

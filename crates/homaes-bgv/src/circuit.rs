@@ -55,9 +55,8 @@ use crate::error::{Error, Result};
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, LOG2_P_FAIL, Scalar};
 use crate::params::Params;
-use crate::params::row_constant;
+use crate::row_constant::{by_row, row_powers};
 use bounds::{lowered_bound, product_bound, relinearized_bound};
-use evaluate::row_powers;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
 use homaes_rns::Poly;
@@ -90,7 +89,7 @@ impl Evaluator<'_> {
         let mut out = self.with_bound(a)?;
         for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
             let m = params.modulus(i);
-            let values = row_constant::by_row(params, i, &exponents, 1);
+            let values = by_row(params.transform(i), &exponents);
             let rows = limb.chunks_exact_mut(params.ring().row_len());
             for (row, value) in rows.zip(values) {
                 row.iter_mut()
@@ -191,10 +190,7 @@ impl Evaluator<'_> {
         if k == 0 && same(a, b)? {
             return self.square(a);
         }
-        let level = self.product_level(&[a, b], |level, x| match x {
-            [x, y] => self.product_outcome(level, k, x, y),
-            _ => unreachable!("two factors"),
-        })?;
+        let level = self.product_level([a, b], |level, x| self.product_outcome(level, k, x))?;
         let x = self.lowered(&self.with_bound(a)?, level)?;
         let y = self.lowered(&self.with_bound(b)?, level)?;
         self.relinearize(&self.mul_frobenius(&x, &y, k)?)
@@ -211,37 +207,33 @@ impl Evaluator<'_> {
         c: &Ciphertext,
     ) -> Result<Ciphertext> {
         let params = self.params();
-        let level = self.product_level(&[a, b, c], |level, x| match x {
-            [x, y, z] => three_way_outcome(params, level, [x, y, z]),
-            _ => unreachable!("three factors"),
-        })?;
+        let outcome = |level, x: [&Bound; 3]| three_way_outcome(params, level, x);
+        let level = self.product_level([a, b, c], outcome)?;
         let down = |x| -> Result<Ciphertext> { self.lowered(&self.with_bound(x)?, level) };
         self.three_way(&down(a)?, &down(b)?, &down(c)?)
     }
 
-    fn product_outcome(&self, level: usize, k: usize, x: &Bound, y: &Bound) -> (usize, Bound) {
+    fn product_outcome(&self, level: usize, k: usize, [x, y]: [&Bound; 2]) -> (usize, Bound) {
         let params = self.params();
         let plan = params.switching(level);
         let pieces = if k == 0 { 1 } else { 2 };
         let product = product_bound(params, x, y, k);
-        (
-            plan.to_level,
-            relinearized_bound(params, plan, &product, pieces),
-        )
+        let out = relinearized_bound(params, plan, &product, pieces);
+        (plan.to_level, out)
     }
 
     /// The best level for a product of `factors`. `outcome(level, bounds)` is the level and noise of the product.
-    fn product_level(
+    fn product_level<const N: usize>(
         &self,
-        factors: &[&Ciphertext],
-        outcome: impl Fn(usize, &[Bound]) -> (usize, Bound),
+        factors: [&Ciphertext; N],
+        outcome: impl Fn(usize, [&Bound; N]) -> (usize, Bound),
     ) -> Result<usize> {
         let params = self.params();
         let bounds = params.noise().bounds();
-        let top = self.common_level(factors)?;
+        let top = self.common_level(&factors)?;
         let at = |level: usize| {
-            let factors: Vec<Bound> = factors.iter().map(|c| bound_at(params, c, level)).collect();
-            outcome(level, &factors)
+            let factors = factors.map(|c| bound_at(params, c, level));
+            outcome(level, factors.each_ref())
         };
         let room =
             |(level, b): &(usize, Bound)| params.log2_modulus(*level) - b.largest_log2(bounds);
@@ -270,10 +262,16 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn too_deep(&self, needed: usize, left: usize) -> Error {
-        Error::TooDeep {
-            needed,
-            left,
-            set: self.params().set().name.as_str(),
+        let set = self.params().set().name.as_str();
+        Error::TooDeep { needed, left, set }
+    }
+
+    /// Says of errors within a circuit that starts at `level` how many multiplications the whole needs.
+    pub(crate) fn in_all(&self, needed: usize, level: usize) -> impl Fn(Error) -> Error + Copy {
+        let left = level.saturating_sub(1).min(needed.saturating_sub(1));
+        move |error| match error {
+            Error::TooDeep { .. } => self.too_deep(needed, left),
+            error => error,
         }
     }
 }
@@ -354,7 +352,7 @@ fn combined_limb(
 ) -> Poly {
     let constants: Vec<Vec<u64>> = exponents
         .iter()
-        .map(|e| row_constant::by_row(params, i, e, 1))
+        .map(|e| by_row(params.transform(i), e))
         .collect();
     let sources: Vec<[&[u64]; 1]> = inputs
         .iter()

@@ -8,7 +8,7 @@ use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use crate::params::residues;
-use crate::params::row_constant;
+use crate::row_constant::by_row;
 use homaes_math::kernel::{self, RowTerm};
 use homaes_rns::{Meter, ModSwitch, Poly, Stage};
 use rayon::prelude::*;
@@ -96,14 +96,6 @@ pub trait Device: Send + Sync {
     ) -> Result<()> {
         residues::pack(params, basis, all, out)
     }
-
-    /// Copies `a` to the device ahead of use; operations copy missing polynomials themselves.
-    fn upload(&self, a: &Poly) -> Result<()>;
-
-    /// Copies `a` to memory.
-    fn download(&self, a: &Poly) -> Result<()> {
-        Ok(a.limbs.fetch()?)
-    }
 }
 
 fn mix_column(
@@ -116,9 +108,7 @@ fn mix_column(
     let ring = params.ring();
     let mut out = [(); 4].map(|()| [(); 2].map(|()| Poly::scratch(ring.n(), basis.len())));
     for (at, &i) in basis.iter().enumerate() {
-        let constants = mix
-            .each_ref()
-            .map(|e| row_constant::by_row(params, i, e, 1));
+        let constants = mix.each_ref().map(|e| by_row(params.transform(i), e));
         // term j of row r reads row r + j, for both parts
         let sources: [[&[u64]; 4]; 8] = core::array::from_fn(|k| {
             core::array::from_fn(|r| &*b[(r + k / 2) % 4][k % 2].limbs[at])
@@ -176,10 +166,6 @@ impl Device for Processor {
             limbs.fetch()?;
         }
         a.add_assign(params.rns(), basis, b);
-        Ok(())
-    }
-
-    fn upload(&self, _: &Poly) -> Result<()> {
         Ok(())
     }
 }

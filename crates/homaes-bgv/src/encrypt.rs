@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 /// The plaintext polynomial of `bytes` (one per slot) modulo the primes of `level`.
 #[inline(never)]
-pub(crate) fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
+fn encode(params: &Params, bytes: &[u8], level: usize) -> Poly {
     let mut bits = Zeroizing::new(vec![0u64; params.ring().n()]);
     params.slots().encode(bytes, &mut bits);
     let signed = Zeroizing::new(bits.iter().map(|&b| b as i64).collect::<Vec<_>>());
@@ -218,11 +218,6 @@ impl PublicKey {
             history: History::known(Bound::rounded(model.bounds(), id, carried)),
         })
     }
-}
-
-/// The trivial encryption of public bytes at `level`: no key, no error.
-pub(crate) fn trivial(params: &Params, bytes: &[u8], level: usize) -> Ciphertext {
-    without_key(params, encode(params, bytes, level), level)
 }
 
 /// Public bytes, one per slot, with signs for their polynomial's 0/1 coefficients.

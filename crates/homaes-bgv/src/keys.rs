@@ -11,7 +11,7 @@
 //!
 //! Every key-switching key comes in two parts, three in a set for bits alone. Each part is a separate encryption for
 //! one tail: levels S1 have another tail prime than S0 and S2, and a key with both would be published modulo their
-//! product. At S1, AES only multiplies by the keys of k = 1 and 2 ([`crate::aes::subbytes`]). Except for s², the other
+//! product. At S1, AES only multiplies by the keys of k = 1 and 2 ([`crate::aes::sliced`]). Except for s², the other
 //! keys hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. Sets with parts in one
 //! digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has
 //! several digits.
@@ -31,7 +31,7 @@ use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::params::{KeyPart, Params, Tail};
-use homaes_aes::Layout;
+use homaes_aes::{EvalError, Layout};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
 use homaes_rns::secret::{self, lots, lots_mut};
@@ -152,7 +152,7 @@ pub struct SecretKey {
 
 impl SecretKey {
     /// Draws secrets until one has acceptable noise: for this very secret, the probability that some orbit of
-    /// embeddings runs away during one batch ([`crate::noise::runaway`]) is at most
+    /// embeddings runs away during one batch (`noise::runaway`) is at most
     /// 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl SecretKey {
         id: KeyId,
         coefficients: Vec<i64>,
     ) -> Self {
-        let all = params.all_primes();
+        let all: Vec<usize> = (0..params.prime_count()).collect();
         let mut poly = SecretPoly(Poly::from_signed(params.rns(), &all, &coefficients));
         poly.make_canonical(params.rns(), &all);
         Self {
@@ -250,13 +250,7 @@ impl Drop for SecretKey {
     }
 }
 
-impl core::fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("SecretKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(SecretKey, id);
 
 /// An encryption of zero, with which anyone can encrypt.
 pub struct PublicKey {
@@ -297,13 +291,7 @@ impl PublicKey {
     }
 }
 
-impl core::fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PublicKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(PublicKey, id);
 
 /// All key-switching keys of a server; public.
 pub struct EvalKey {
@@ -359,12 +347,9 @@ impl EvalKey {
     /// The key for `target`, if there is one.
     pub(crate) fn key(&self, target: Target) -> Result<&SwitchKey> {
         let mut pairs = self.targets.iter().zip(&self.keys);
-        let found = pairs.find(|p| *p.0 == target);
-        found
-            .map(|p| p.1)
-            .ok_or(Error::Eval(homaes_aes::EvalError::MissingKey {
-                what: target.name(),
-            }))
+        let found = pairs.find(|p| *p.0 == target).map(|p| p.1);
+        let what = target.name();
+        found.ok_or(EvalError::MissingKey { what }.into())
     }
 
     /// The key for `target`, if it covers `plan`, which is one of `level`.
@@ -375,26 +360,15 @@ impl EvalKey {
         level: usize,
     ) -> Result<&SwitchKey> {
         let key = self.key(target)?;
-        if key.covers(plan) {
-            return Ok(key);
-        }
-        Err(Error::NoKey {
-            what: target.name(),
-            level,
+        match key.covers(plan) {
+            true => Ok(key),
             // levels S2 and S0 have every key of AES, and S2 is the level below S1
-            most: level - 1,
-            set: self.params.set().name.as_str(),
-        })
+            false => Err(self.params.no_key(target.name(), level, level - 1)),
+        }
     }
 }
 
-impl core::fmt::Debug for EvalKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(EvalKey, id);
 
 /// The file of an evaluation key, computed digit by digit.
 pub struct EvalKeyFile<'s> {
@@ -499,13 +473,7 @@ impl<'s> EvalKeyFile<'s> {
     }
 }
 
-impl core::fmt::Debug for EvalKeyFile<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("EvalKeyFile")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(EvalKeyFile<'_>, secret);
 
 /// The image of s, for products times s or s², modulo prime `i`; stored and canonical.
 fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words) {

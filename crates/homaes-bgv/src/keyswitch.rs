@@ -12,11 +12,10 @@
 
 mod key;
 mod pass;
-mod products;
 mod sums;
 
 pub use key::{KeyPoly, SwitchKey};
-pub use products::Products;
+pub use pass::Products;
 pub use sums::{Addend, Post, Shape, Summands, Sums};
 
 use crate::params::Params;

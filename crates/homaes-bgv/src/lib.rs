@@ -19,7 +19,7 @@
 //! | packed AES, §4.1 | [`Aes`] with `aes::packed`, placed by `aes::placement` |
 //! | byte-sliced, bit-sliced AES, §4.2 | [`Aes`] with `aes::sliced`, `aes::bits` |
 //! | SubBytes as x^254, four products at depth 3, §4 | `Evaluator::power_127`, x·σ(y) unrelinearised |
-//! | affine map as linearised polynomial, §4 | `aes::linear::LinearLayer`, folded into the keys |
+//! | affine map as linearised polynomial, §4 | `linear::LinearLayer`, folded into the keys |
 //!
 //! | symbol | identifier |
 //! |---|---|
@@ -36,7 +36,7 @@
 //!   of primes of the size at which the transform is fastest.
 //! - Products are taken against a Frobenius image before any key switching.
 //! - Noise is budgeted in the mean square, and the resulting failure probability is bounded for each key
-//!   ([`runaway`](noise::runaway), [`quality`]) instead of assuming every embedding at its maximum.
+//!   (`noise::runaway`, [`quality`]) instead of assuming every embedding at its maximum.
 //!
 //! # Example
 //!
@@ -64,6 +64,19 @@
 //! ```
 #![forbid(unsafe_code)]
 
+/// Implements `Debug` with the named fields only.
+macro_rules! debug_by {
+    ($type:ident $(<$of:lifetime>)?, $($field:ident),+) => {
+        impl core::fmt::Debug for $type $(<$of>)? {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let mut out = f.debug_struct(stringify!($type));
+                $(out.field(stringify!($field), &self.$field);)+
+                out.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 mod aes;
 mod card;
 mod chain;
@@ -75,9 +88,11 @@ mod encrypt;
 mod error;
 mod keys;
 mod keyswitch;
+mod linear;
 pub mod noise;
 mod params;
 pub mod quality;
+mod row_constant;
 pub mod scan;
 mod scheme;
 pub mod sets;

@@ -22,7 +22,7 @@
 //! becomes u·v/D after the switch. A bound that assumes all embeddings at their maximum at once never contracts unless
 //! D exceeds those maxima several times over, which costs modulus at every level. The real danger is one orbit of
 //! embeddings that runs away by squaring itself, for which many of its embeddings must be extreme at once.
-//! [`crate::noise::runaway`] bounds the probability of this event for each secret key at generation, and a set's
+//! `noise::runaway` bounds the probability of this event for each secret key at generation, and a set's
 //! failure probability states it.
 //!
 //! For users' circuits the order of operations is unknown, and operands may depend on each other. Their ciphertexts
@@ -35,12 +35,12 @@
 //! with this bound after every AES round.
 
 pub(crate) mod bound;
-pub mod runaway;
+pub(crate) mod runaway;
 
 use bound::BoundModel;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
-use homaes_rns::log2;
+use homaes_rns::{SwitchPlan, log2};
 
 /// log2 of the tail factor of one Gaussian-like noise: eight standard deviations at an embedding with |s_j|² = 16 h.
 const TAIL_BITS: f64 = 5.0;
@@ -261,16 +261,12 @@ impl NoiseModel {
         Noise::carried(rms, 2.0 * TAIL_BITS)
     }
 
-    /// log2 of the noise of key switching `polys` polynomials of `digits` digits each, before and relative to the
-    /// division by the special modulus.
-    pub(crate) fn key_switch_log2(
-        &self,
-        polys: usize,
-        digits: usize,
-        log2_digit_excess: f64,
-    ) -> f64 {
-        let terms = (polys * digits) as f64;
-        0.5 * (terms * self.n * self.n * SIGMA * SIGMA / 3.0).log2() + log2_digit_excess
+    /// log2 of the noise of key switching `polys` polynomials by `plan`, before and relative to the division by the
+    /// special modulus.
+    pub(crate) fn key_switch_log2(&self, polys: usize, plan: &SwitchPlan) -> f64 {
+        let terms = (polys * plan.digits.len()) as f64;
+        let digit = plan.log2_digit_excess();
+        0.5 * (terms * self.n * self.n * SIGMA * SIGMA / 3.0).log2() + digit
     }
 
     /// log2 of the standard deviation of coefficients in the normal basis, for canonical noise of `rms_log2`.

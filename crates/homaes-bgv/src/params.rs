@@ -37,6 +37,7 @@
 //! may declare key parts for the last rounds alone ([`OneDigit`]), in which one digit holds the whole polynomial. They
 //! are used at levels where the other parts take more digits.
 
+use crate::error::Error;
 use crate::noise::NoiseModel;
 use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::LOT;
@@ -47,7 +48,7 @@ use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
 use std::sync::{Arc, OnceLock};
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the linear layer
-/// (`aes::linear`'s test `second_class_is_the_best`).
+/// (`linear`'s test `second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
 pub use crate::chain::{Chain, OneDigit, Steps};
@@ -58,7 +59,6 @@ pub use check::ParamsError;
 mod check;
 mod plans;
 pub(crate) mod residues;
-pub(crate) mod row_constant;
 
 /// Bits by which a digit may exceed the special modulus used with it.
 ///
@@ -272,6 +272,17 @@ impl Params {
         [0, j % 4, quarter * (slope * j % 8)]
     }
 
+    /// The error of an operation whose keys reach up to level `most`; 0 if there are none.
+    pub(crate) fn no_key(&self, what: &'static str, level: usize, most: usize) -> Error {
+        let set = self.set().name.as_str();
+        Error::NoKey {
+            what,
+            level,
+            most,
+            set,
+        }
+    }
+
     /// Name and digest of the set, for files and errors.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
@@ -385,15 +396,6 @@ impl Params {
         (0..3).flat_map(steps).collect()
     }
 
-    /// Numbers of all primes, over which the secret is held.
-    pub(crate) fn all_primes(&self) -> Vec<usize> {
-        (0..self.prime_count()).collect()
-    }
-
-    pub(crate) fn log2_primes(&self, range: std::ops::RangeFrom<usize>) -> f64 {
-        self.log2(range.start..self.prime_count())
-    }
-
     pub(crate) fn is_special(&self, i: usize) -> bool {
         i >= self.special_from()
     }
@@ -439,13 +441,7 @@ impl Params {
     }
 }
 
-impl core::fmt::Debug for Params {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Params")
-            .field("set", &self.set)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Params, set);
 
 fn levels(chain: &Chain) -> Vec<Vec<usize>> {
     let base = chain.base.len();

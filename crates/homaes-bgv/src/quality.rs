@@ -1,4 +1,4 @@
-//! Key quality: the failure bound of [`crate::noise::runaway`] for one secret under one parameter set.
+//! Key quality: the failure bound of `noise::runaway` for one secret under one parameter set.
 
 use crate::noise::bound::{KEY_PEAK, worst_key_switch_spread};
 use crate::noise::runaway::{
@@ -19,7 +19,7 @@ const PRODUCT_POLYS: usize = 2;
 const UNSWITCHED_POLYS: usize = 4;
 
 /// The runaway models of a set's byte layouts, one per circuit that its ring supports; empty for a set of bits alone.
-pub fn models(params: &Params) -> Vec<RunawayModel> {
+pub(crate) fn models(params: &Params) -> Vec<RunawayModel> {
     if !params.has_bytes() {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub fn models(params: &Params) -> Vec<RunawayModel> {
 }
 
 /// The model of sliced encryption: the set's drops, gains, key-switching noise, and its chain's rounds, at most 14.
-pub fn model(params: &Params) -> RunawayModel {
+pub(crate) fn model(params: &Params) -> RunawayModel {
     let top = params.top_level();
     let drops = [0, 1, 2].map(|i| {
         let plan = params.switching(top - i);
@@ -43,12 +43,14 @@ pub fn model(params: &Params) -> RunawayModel {
     // variance over `unit`², spread over the key's errors
     let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread| {
         let plan = params.switching(level);
-        let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
-        let digits: Vec<f64> = digits.collect();
-        let ks = noise.key_switch_log2(polys, digits.len(), plan.log2_digit_excess());
+        let (digits, ks) = (plan.shares(), noise.key_switch_log2(polys, plan));
         let spread = |taps: &[f64; TAPS]| {
             let by_digit = |tap: &f64| digits.iter().map(|d| tap * d).collect::<Vec<_>>();
-            of(&vec![taps.iter().flat_map(by_digit).collect::<Vec<_>>(); polys].concat())
+            of(&taps
+                .iter()
+                .flat_map(by_digit)
+                .collect::<Vec<_>>()
+                .repeat(polys))
         };
         (2.0 * (ks - unit)).exp2() * taps.iter().map(spread).fold(1.0, f64::max)
     };
@@ -88,7 +90,7 @@ pub fn model(params: &Params) -> RunawayModel {
 
 /// The runaway model of the bit layout, if the set offers it: the smallest drops of any round, and the largest
 /// key-switching noise at a key's worst errors.
-pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
+pub(crate) fn bits_model(params: &Params) -> Option<SwitchedBits> {
     if !params.offers(Layout::Bits) {
         return None;
     }
@@ -103,10 +105,8 @@ pub fn bits_model(params: &Params) -> Option<SwitchedBits> {
     let drops = core::array::from_fn(|i| levels(i).map(drop).fold(f64::INFINITY, f64::min));
     let ks = |level: usize| {
         let plan = params.switching(level);
-        let digits = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
-        let digits: Vec<f64> = digits.collect();
-        let ks = noise.key_switch_log2(1, digits.len(), plan.log2_digit_excess());
-        (2.0 * (ks - drop(level) - noise.rho_log2)).exp2() * worst_key_switch_spread(&digits)
+        let ks = noise.key_switch_log2(1, plan) - drop(level) - noise.rho_log2;
+        (2.0 * ks).exp2() * worst_key_switch_spread(&plan.shares())
     };
     Some(SwitchedBits {
         drops,

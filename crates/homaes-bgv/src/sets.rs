@@ -9,7 +9,7 @@
 //! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
 //!
-//! The split has the smallest failure bound ([`crate::noise::runaway`]), and the last prime holds the output noise
+//! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
 //! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
 //! where all digits do so, because their noise stays behind x^127. Decrypting multiplies noise by 2^4.54 in the linear
 //! layer, encrypting by 2^4.03.

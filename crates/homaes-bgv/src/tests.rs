@@ -14,7 +14,6 @@ use std::sync::{Arc, LazyLock};
 mod aes;
 mod bounds;
 mod circuit;
-mod device;
 mod embeddings;
 mod lift;
 mod memcheck;

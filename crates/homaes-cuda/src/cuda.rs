@@ -296,8 +296,4 @@ impl Device for Cuda {
         }
         self.packed(params, basis, all, out)
     }
-
-    fn upload(&self, a: &Poly) -> Result<()> {
-        self.held(&a.limbs).map(drop)
-    }
 }

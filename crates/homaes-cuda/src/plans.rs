@@ -38,7 +38,9 @@ impl<T> Placed<T> {
     }
 }
 
-type ByContent<T> = Mutex<HashMap<Vec<u64>, Arc<T>>>;
+/// Lists that identify a plan or a kind of passes.
+type Key = Vec<Vec<u64>>;
+type ByContent<T> = Mutex<HashMap<Key, Arc<T>>>;
 
 /// All tables of plans of a parameter set on a GPU: 0.1 MB for a plan of `bgv/aes128`, a few MB in all.
 #[derive(Default)]
@@ -56,15 +58,11 @@ pub(crate) struct SwitchEntry {
     constants: Mutex<Vec<Constants>>,
 }
 
-/// Constants of a kind of passes, with the words that identify it.
-type Constants = (Vec<u64>, Arc<Placed<PassConstants>>);
+/// Constants of a kind of passes, with what identifies it.
+type Constants = (Key, Arc<Placed<PassConstants>>);
 
 /// The entry for `key`, made if missing. Failures are not stored.
-fn kept<T>(
-    all: &ByContent<T>,
-    key: Vec<u64>,
-    make: impl FnOnce() -> Result<Arc<T>>,
-) -> Result<Arc<T>> {
+fn kept<T>(all: &ByContent<T>, key: Key, make: impl FnOnce() -> Result<Arc<T>>) -> Result<Arc<T>> {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = all.get(&key) {
         return Ok(found.clone());
@@ -74,34 +72,26 @@ fn kept<T>(
     Ok(made)
 }
 
-/// Appends a list with its length, so that different sequences of lists differ.
-fn put(key: &mut Vec<u64>, list: impl IntoIterator<Item = u64>) {
-    let at = key.len();
-    key.push(0);
-    key.extend(list);
-    key[at] = (key.len() - at - 1) as u64;
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.iter().map(|&b| b.into()).collect()
 }
 
-fn put_places(key: &mut Vec<u64>, list: &[usize]) {
-    put(key, list.iter().map(|&i| i as u64));
+fn places(list: &[usize]) -> Vec<u64> {
+    list.iter().map(|&i| i as u64).collect()
 }
 
-fn put_mod_switch(key: &mut Vec<u64>, plan: &ModSwitch) {
-    put_places(key, plan.dropped());
-    put_places(key, plan.dropped_primes());
-    put_places(key, plan.to());
+fn mod_switch_key(plan: &ModSwitch) -> Key {
     let sources = (0..plan.to().len()).map(|j| plan.source(j).map_or(u64::MAX, |at| at as u64));
-    put(key, sources);
+    let [dropped, primes, to] = [plan.dropped(), plan.dropped_primes(), plan.to()].map(places);
+    vec![dropped, primes, to, sources.collect()]
 }
 
-fn put_switch(key: &mut Vec<u64>, plan: &SwitchPlan) {
-    put_places(key, &plan.from);
-    put_places(key, &plan.extended);
-    put(key, plan.scale.iter().map(|c| c.w));
-    for digit in &plan.digits {
-        put_places(key, &digit.own);
-    }
-    put_mod_switch(key, &plan.down);
+fn switch_key(plan: &SwitchPlan) -> Key {
+    let mut key = mod_switch_key(&plan.down);
+    key.extend([&plan.from, &plan.extended].map(|basis| places(basis)));
+    key.push(plan.scale.iter().map(|c| c.w).collect());
+    key.extend(plan.digits.iter().map(|digit| places(&digit.own)));
+    key
 }
 
 impl Plans {
@@ -111,9 +101,7 @@ impl Plans {
         params: &Params,
         plan: &ModSwitch,
     ) -> Result<Arc<Placed<ModSwitchTables>>> {
-        let mut key = Vec::new();
-        put_mod_switch(&mut key, plan);
-        kept(&self.mod_switches, key, || {
+        kept(&self.mod_switches, mod_switch_key(plan), || {
             Placed::new(driver, |tables| {
                 ModSwitchTables::new(driver.arithmetic, params, plan, tables)
             })
@@ -126,9 +114,7 @@ impl Plans {
         params: &Params,
         plan: &SwitchPlan,
     ) -> Result<Arc<SwitchEntry>> {
-        let mut key = Vec::new();
-        put_switch(&mut key, plan);
-        kept(&self.switches, key, || {
+        kept(&self.switches, switch_key(plan), || {
             Ok(Arc::new(SwitchEntry {
                 tables: Placed::new(driver, |tables| {
                     SwitchTables::new(driver.arithmetic, params, plan, tables)
@@ -146,11 +132,8 @@ impl Plans {
         basis: &[usize],
         mix: &[Vec<u8>; 4],
     ) -> Result<Arc<Placed<[usize; 2]>>> {
-        let mut key = Vec::new();
-        put_places(&mut key, basis);
-        for exponents in mix {
-            put(&mut key, exponents.iter().map(|&e| u64::from(e)));
-        }
+        let mut key = vec![places(basis)];
+        key.extend(mix.each_ref().map(|exponents| words(exponents)));
         kept(&self.mixings, key, || {
             Placed::new(driver, |tables| {
                 let mut constants = Vec::new();
@@ -178,9 +161,7 @@ impl Plans {
         driver: &Arc<Driver>,
         basis: &[usize],
     ) -> Result<Arc<Placed<usize>>> {
-        let mut key = Vec::new();
-        put_places(&mut key, basis);
-        kept(&self.bases, key, || {
+        kept(&self.bases, vec![places(basis)], || {
             Placed::new(driver, |tables| tables.places(basis.iter().copied()))
         })
     }
@@ -209,22 +190,17 @@ impl SwitchEntry {
         post: Post<'_>,
         addends: &[Addend<'_>],
     ) -> Result<Arc<Placed<PassConstants>>> {
-        let mut key = Vec::new();
-        match post {
-            Post::None => put(&mut key, [0]),
-            Post::Keys(_) => put(&mut key, [1]),
-            Post::MixKeys(two, _) => put(&mut key, two.iter().map(|&e| 2 + u64::from(e))),
-        }
+        let mut key = match post {
+            Post::None => vec![vec![0]],
+            Post::Keys(_) => vec![vec![1]],
+            Post::MixKeys(two, _) => vec![vec![2], words(two)],
+        };
         for addend in addends {
-            put(&mut key, packed(addend));
-            for row in addend.by_row {
-                put(&mut key, row.iter().copied());
-            }
+            key.push(packed(addend).to_vec());
+            key.extend(addend.by_row.iter().cloned());
         }
-        let mut all = self
-            .constants
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = self.constants.lock();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = all.iter().find(|(of, _)| *of == key) {
             return Ok(found.clone());
         }

@@ -191,10 +191,6 @@ impl Device for Compared {
     fn joins_columns(&self) -> bool {
         true
     }
-
-    fn upload(&self, a: &Poly) -> Result<()> {
-        Processor.upload(a)
-    }
 }
 
 /// Keys of a set and a batch of blocks.
@@ -288,7 +284,7 @@ fn kernels_and_copies_are_timed() {
         for seed in 0..times {
             let mut a = edges(&params, &basis, seed);
             cuda.add(&params, &basis, &mut a, &b).unwrap();
-            cuda.download(&a).unwrap();
+            a.limbs.fetch().unwrap();
         }
     };
     sum(1);

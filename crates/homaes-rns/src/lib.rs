@@ -7,7 +7,7 @@
 //! | its limbs, in memory or on a device | `limbs.rs` |
 //! | modulus switch (GHS12 §3.2) | `mod_switch.rs` |
 //! | key switch merged with a modulus switch | `switching.rs` |
-//! | digits, extended to further primes (GHS12 §3.1) | `digit.rs` |
+//! | digits, extended to further primes (GHS12 §3.1) | `convert.rs` |
 //! | inner products of digits and key, in groups (KLSS23) | [`grouped`] |
 //! | integers from residues, to measure noise | `centred.rs` |
 //! | arithmetic on secrets; parities of a decryption | [`secret`] |
@@ -23,7 +23,6 @@
 mod centred;
 mod context;
 mod convert;
-mod digit;
 pub mod grouped;
 mod limbs;
 pub mod log2;
@@ -36,8 +35,7 @@ mod switching;
 
 pub use centred::centred;
 pub use context::RnsContext;
-pub use convert::Axes;
-pub use digit::{Coefficients, Digit};
+pub use convert::{Axes, Coefficients, Digit};
 pub use limbs::{Copies, Fault, Limbs, Resident};
 pub use meter::{Meter, Stage};
 pub use mod_switch::{ModSwitch, ScaledRemainder};

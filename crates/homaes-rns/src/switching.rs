@@ -1,7 +1,7 @@
 //! Key switches merged with a modulus switch, planned once per pair of bases.
 
 use crate::context::RnsContext;
-use crate::digit::Digit;
+use crate::convert::Digit;
 use crate::mod_switch::ModSwitch;
 use homaes_math::Shoup;
 use std::ops::Range;
@@ -107,10 +107,15 @@ impl SwitchPlan {
         self.extended.len() - self.from.len()
     }
 
+    /// The digits' shares in the variance of key-switching noise: the squares of digit modulus over P_l.
+    pub fn shares(&self) -> Vec<f64> {
+        let squares = self.excesses.iter().map(|bits| (2.0 * bits).exp2());
+        squares.collect()
+    }
+
     /// log2 of the root mean square, over the digits, of digit modulus over P_l.
     pub fn log2_digit_excess(&self) -> f64 {
-        let squares = self.excesses.iter().map(|bits| (2.0 * bits).exp2());
-        0.5 * (squares.sum::<f64>() / self.excesses.len() as f64).log2()
+        0.5 * (self.shares().iter().sum::<f64>() / self.excesses.len() as f64).log2()
     }
 
     /// Bits by which the modulus shrinks: from that of `from` to that of the target.

@@ -10,16 +10,13 @@
 //!
 //! [`tower::DEPTH_3`] would take 3520 relinearisations for AES-128 in place of 2880, and forty levels fit (`sets`).
 
-use crate::aes::state::State;
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::evaluate::{Evaluator, out_of_depth};
 use crate::error::{Error, Result};
-use crate::keys::EvalKey;
 use homaes_aes::slp::tower;
-use homaes_aes::{BitEval, Direction, FoldedBits, Folding, Rounds};
+use homaes_aes::{BitEval, FoldedBits, Folding};
 use homaes_math::kernel;
-use homaes_rns::Poly;
-use homaes_rns::Stage;
+use homaes_rns::{Poly, Stage};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 
@@ -30,15 +27,15 @@ pub(crate) fn folding() -> Folding {
 /// [`BitEval`] sums cannot fail, so their operands must be in memory.
 const IN_MEMORY: &str = "the processor switches what is in memory";
 
-/// Brings a relinearised bit to memory, where sums and products are computed.
-fn fetched(bit: Ciphertext) -> Result<Ciphertext> {
-    bit.fetch()?;
-    Ok(bit)
-}
-
 /// Bits under one evaluation key, always in memory: a device only relinearises them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Bits<'k>(pub(crate) Evaluator<'k>);
+
+impl Bits<'_> {
+    pub(crate) fn folded(&self) -> FoldedBits<'_, Self> {
+        FoldedBits::new(self, &tower::DEPTH_4)
+    }
+}
 
 impl BitEval for Bits<'_> {
     type Error = Error;
@@ -159,7 +156,9 @@ impl BitEval for Bits<'_> {
 
     fn relinearize(&self, p: Product) -> Result<Ciphertext> {
         self.0.cancel.check()?;
-        fetched(self.0.relinearize(&p)?)
+        let bit = self.0.relinearize(&p)?;
+        bit.fetch()?;
+        Ok(bit)
     }
 
     fn relinearize_all(&self, products: Vec<Product>) -> Result<Vec<Ciphertext>> {
@@ -175,36 +174,5 @@ impl BitEval for Bits<'_> {
     ) -> Result<Vec<T>> {
         let tasks = items.into_par_iter().with_max_len(1);
         tasks.map(&task).collect()
-    }
-}
-
-#[derive(Clone)]
-pub(crate) struct BitsAes<'k>(pub(crate) Bits<'k>);
-
-impl<'k> BitsAes<'k> {
-    pub(crate) fn new(key: &'k EvalKey) -> Self {
-        Self(Bits(Evaluator::new(key)))
-    }
-
-    fn folded(&self) -> FoldedBits<'_, Bits<'k>> {
-        FoldedBits::new(&self.0, &tower::DEPTH_4)
-    }
-}
-
-impl Rounds for BitsAes<'_> {
-    type Error = Error;
-    type State = State;
-    type Key = Vec<Ciphertext>;
-
-    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        Ok(s.with(self.folded().add(&s.ciphertexts, key)?))
-    }
-
-    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        Ok(s.with(self.folded().round(dir, &s.ciphertexts, key)?))
-    }
-
-    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        Ok(s.with(self.folded().last_round(dir, &s.ciphertexts, key)?))
     }
 }

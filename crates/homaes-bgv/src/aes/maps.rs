@@ -1,9 +1,9 @@
 //! The linear layer of AES as sums of automorphic images, for bytes and for packed columns.
 
-use super::linear::LinearLayer;
 use crate::circuit::images::Image;
 use crate::error::Result;
 use crate::keys::{EvalKey, Target};
+use crate::linear::LinearLayer;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 

@@ -2,7 +2,7 @@
 //!
 //! ShiftRows is free: the reading of the slots changes instead of the bytes, and the four bytes of a column stay one
 //! step of an automorphism τ_t apart ([`crate::aes::placement`]; t counts the ShiftRows so far). With c127 = x^127 at
-//! level S2 ([`crate::aes::subbytes`]), a round is two hoisted sums without masks:
+//! level S2 ([`crate::aes::sliced`]), a round is two hoisted sums without masks:
 //!
 //! ```text
 //! encrypting    S   = Σ_k γ_k σ^(k+1)(c127)       S2           seven key switches
@@ -14,16 +14,16 @@
 //! These are the three levels of the byte-sliced circuit: round keys are placed like the state and added before the
 //! switch that ends the round. GHS12 permute bytes by masked rotations, which take a fourth level and add more noise.
 
-use crate::aes::linear::LinearLayer;
 use crate::aes::maps::{byte_map, column_maps};
 use crate::aes::state::{State, check_level};
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
 use crate::circuit::images::Image;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
-use homaes_aes::{Direction, Rounds};
+use crate::linear::LinearLayer;
+use homaes_aes::Direction;
 use homaes_scheme::Cancel;
 
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl<'k> PackedAes<'k> {
 
 impl PackedAes<'_> {
     /// One round or its inverse, with MixColumns if `mix`; the key is added before the division that ends the round.
-    fn fused_round(
+    pub(crate) fn fused_round(
         &self,
         dir: Direction,
         s: &State,
@@ -97,23 +97,5 @@ impl PackedAes<'_> {
             slope,
             ..s.with(ciphertexts)
         })
-    }
-}
-
-impl Rounds for PackedAes<'_> {
-    type Error = Error;
-    type State = State;
-    type Key = Vec<Ciphertext>;
-
-    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        s.plus(&self.eval, key)
-    }
-
-    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        self.fused_round(dir, s, key, true)
-    }
-
-    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        self.fused_round(dir, s, key, false)
     }
 }

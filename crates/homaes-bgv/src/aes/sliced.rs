@@ -1,14 +1,25 @@
 //! Byte-sliced AES (GHS12 §4.2): one round fused from the parts of [`crate::keyswitch`].
 //!
-//! Sixteen ciphertexts hold the state: byte i of block b is in slot b of ciphertext i. With c127 = x^127 of each byte
-//! at level S2 ([`crate::aes::subbytes`]), one round is, encrypting,
+//! Sixteen ciphertexts hold the state: byte i of block b is in slot b of ciphertext i. The inversion of SubBytes, up to
+//! one squaring, is x^127 of each byte by four products at depth three:
+//!
+//! ```text
+//! c'   = switch(c)              S0 -> S1
+//! c3   = c  · σ(c)              S0 -> S1      x^3
+//! c7   = c' · σ(c3)             S1 -> S2      x^7
+//! c15  = c3 · σ²(c3)            S1 -> S2      x^15
+//! c127 = c7 · σ³(c15)           S2            x^127, only P is divided out
+//! ```
+//!
+//! Frobenius images are not relinearised first: x·σ(y) is switched directly from σ(s) and s·σ(s), which saves two key
+//! switches per product. With c127 of all bytes, one round is, encrypting,
 //!
 //! ```text
 //! S    = Σ_k γ_k σ^(k+1)(c127)       S2, times P   seven hoisted key switches, σ^8 = id on bytes
 //! out  = MixColumns(S) + key         S2, times P   -> S0 of the next round in one switch
 //! ```
 //!
-//! and, decrypting, with InvMixColumns first and the affine map of the next inversion last ([`crate::aes::linear`]),
+//! and, decrypting, with InvMixColumns first and the affine map of the next inversion last ([`crate::linear`]),
 //!
 //! ```text
 //! M    = Σ_j c'_j c127_j             S2            four products by constants
@@ -22,18 +33,18 @@
 //! pass over its keys, or a single task where the device prefers that; further threads share the primes of a pass. All
 //! threads go through the steps together, so the keys of a step are read from memory once.
 
-use crate::aes::linear::LinearLayer;
 use crate::aes::maps::byte_map;
 use crate::aes::reuse::Reuse;
 use crate::aes::state::{State, check_level};
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::Evaluator;
 use crate::circuit::images::Image;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
+use crate::linear::LinearLayer;
+use homaes_aes::Direction;
 use homaes_aes::state::shift_source;
-use homaes_aes::{Direction, Rounds};
 use homaes_rns::Poly;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
@@ -117,9 +128,26 @@ impl<'k> SlicedAes<'k> {
     }
 }
 
+impl Evaluator<'_> {
+    /// x^127 of every slot, from level 3r to level 3r - 2; the last product is not switched down.
+    pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
+        if c.is_empty() {
+            return Ok(Vec::new());
+        }
+        let c3 = self.multiply_many(c, c, 1, true)?;
+        let c3: Vec<&Ciphertext> = c3.iter().collect();
+        let copies = self.mod_switch_all(c)?;
+        let copies: Vec<&Ciphertext> = copies.iter().collect();
+        let c7 = self.multiply_many(&copies, &c3, 1, true)?;
+        let c15 = self.multiply_many(&c3, &c3, 2, true)?;
+        let (c7, c15): (Vec<_>, Vec<_>) = (c7.iter().collect(), c15.iter().collect());
+        self.multiply_many(&c7, &c15, 3, false)
+    }
+}
+
 impl SlicedAes<'_> {
     /// One round or its inverse, with MixColumns if `mix`; the key is added before the division that ends the round.
-    fn fused_round(
+    pub(crate) fn fused_round(
         &self,
         dir: Direction,
         s: &State,
@@ -156,23 +184,5 @@ impl SlicedAes<'_> {
             origin,
             ..s.with(ciphertexts)
         })
-    }
-}
-
-impl Rounds for SlicedAes<'_> {
-    type Error = Error;
-    type State = State;
-    type Key = Vec<Ciphertext>;
-
-    fn add(&self, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        s.plus(&self.eval, key)
-    }
-
-    fn round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        self.fused_round(dir, s, key, true)
-    }
-
-    fn last_round(&self, dir: Direction, s: &State, key: &Vec<Ciphertext>) -> Result<State> {
-        self.fused_round(dir, s, key, false)
     }
 }

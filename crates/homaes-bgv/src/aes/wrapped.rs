@@ -287,27 +287,11 @@ pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
     }
 }
 
-impl core::fmt::Debug for WrappedKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("WrappedKey")
-            .field("id", &self.id)
-            .field("size", &self.size)
-            .field("direction", &self.direction)
-            .field("layouts", &self.layouts())
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(Part, plan);
+debug_by!(WrappedKey, id, size, direction, parts);
 
 pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
     (r * layout.ciphertexts() + i) as u64
 }
 
-impl core::fmt::Debug for WrappedKeyFile<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("WrappedKeyFile")
-            .field("id", &self.id())
-            .field("size", &self.size)
-            .field("direction", &self.direction)
-            .finish_non_exhaustive()
-    }
-}
+debug_by!(WrappedKeyFile<'_>, secret, size, direction);

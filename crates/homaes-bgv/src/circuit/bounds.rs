@@ -2,7 +2,7 @@
 
 use crate::noise::bound::{Bound, Form, Fresh, hash, worst_key_switch_spread};
 use crate::params::Params;
-use homaes_rns::{Digit, SwitchPlan};
+use homaes_rns::SwitchPlan;
 
 /// Kinds of operations, which keep their noises apart.
 #[derive(Hash)]
@@ -34,20 +34,17 @@ pub(crate) fn lowered_bound(params: &Params, b: &Bound, drop: f64) -> Bound {
 
 pub(crate) fn cubic_bound(params: &Params, [x, y, z]: [&Bound; 3]) -> Bound {
     let bounds = params.noise().bounds();
-    let product = x.times(y, bounds).times(z, bounds);
-    let size = product.size;
-    product.with_form(
-        Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]),
-        size,
-    )
+    let mut product = x.times(y, bounds).times(z, bounds);
+    product.form = Form::product(&[(x.form, 0), (y.form, 0), (z.form, 0)]);
+    product.named()
 }
 
 /// The bound of x·σ_k(y), before its key switch.
 pub(crate) fn product_bound(params: &Params, x: &Bound, y: &Bound, k: usize) -> Bound {
     let bounds = params.noise().bounds();
-    let product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
-    let size = product.size;
-    product.with_form(Form::product(&[(x.form, 0), (y.form, k)]), size)
+    let mut product = x.times(&y.moved(frobenius(params, k), bounds), bounds);
+    product.form = Form::product(&[(x.form, 0), (y.form, k)]);
+    product.named()
 }
 
 /// 2^k modulo m.
@@ -58,13 +55,8 @@ fn frobenius(params: &Params, k: usize) -> u64 {
 /// log2 of the variance that key switching `pieces` polynomials by `plan` adds at the worst embedding, after division.
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
-    let mean = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
-    let drop = plan.log2_drop();
-    let own = |d: &Digit| params.log2(d.own.iter().map(|&at| plan.from[at]));
-    let digits: Vec<f64> = plan.digits.iter().map(own).collect();
-    let largest = digits.iter().copied().fold(0.0, f64::max);
-    let shares = (0..pieces).flat_map(|_| digits.iter().map(|d| (2.0 * (d - largest)).exp2()));
-    2.0 * (mean - drop) + worst_key_switch_spread(&shares.collect::<Vec<_>>()).log2()
+    let mean = model.key_switch_log2(pieces, plan) - plan.log2_drop();
+    2.0 * mean + worst_key_switch_spread(&plan.shares().repeat(pieces)).log2()
 }
 
 /// The bound after a product's key switch by `plan`.
@@ -84,8 +76,9 @@ pub(crate) fn relinearized_bound(
         rounding: name(Kind::Switch, form),
     };
     let drop = plan.log2_drop();
-    b.divided(drop, &fresh, params.noise().bounds())
-        .with_form(form, 0.0)
+    let mut out = b.divided(drop, &fresh, params.noise().bounds());
+    (out.form, out.size) = (form, 0.0);
+    out
 }
 
 /// The bound of σ_t(x), with its key switch by `plan`.
@@ -98,6 +91,7 @@ pub(crate) fn image_bound(params: &Params, plan: &SwitchPlan, b: &Bound, galois:
         rounding: name(Kind::Switch, form),
     };
     let drop = plan.log2_drop();
-    let image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
-    image.with_form(form, 0.0)
+    let mut image = b.moved(galois, bounds).divided(drop, &fresh, bounds);
+    (image.form, image.size) = (form, 0.0);
+    image
 }

@@ -6,13 +6,14 @@
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
 use crate::device::{Device, Processor};
-use crate::encrypt::{encode, largest_embedding_log2, padded, plain_coefficients, trivial};
+use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients, without_key};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Pass, Post, Products, Shape, Summands, Sums};
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
-use crate::params::{Params, row_constant};
+use crate::params::Params;
+use crate::row_constant::{row_powers, scaled_by_row};
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::{Meter, Poly, Stage, SwitchPlan};
@@ -110,11 +111,13 @@ impl<'k> Evaluator<'k> {
     /// Public bytes, one per slot, as a ciphertext without error at the top level.
     pub fn public(&self, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
-        let bytes = padded(params, bytes)?;
-        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
+        let coefficients = plain_coefficients(params, &padded(params, bytes)?);
+        let bound = Bound::public(largest_embedding_log2(params, &coefficients));
+        let top = params.top_level();
+        let message = Poly::from_signed(params.rns(), params.basis(top), &coefficients);
         Ok(Ciphertext {
-            history: History::known(Bound::public(largest)),
-            ..trivial(params, &bytes, params.top_level())
+            history: History::known(bound),
+            ..without_key(params, message, top)
         })
     }
 
@@ -175,10 +178,11 @@ impl<'k> Evaluator<'k> {
     pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
         let params = self.params();
         let mut out = self.with_bound(a)?;
-        let bytes = padded(params, bytes)?;
-        let largest = largest_embedding_log2(params, &plain_coefficients(params, &bytes));
-        let message = encode(params, &bytes, a.level);
-        out.parts[0].add_assign(params.rns(), params.basis(a.level), &message);
+        let coefficients = plain_coefficients(params, &padded(params, bytes)?);
+        let largest = largest_embedding_log2(params, &coefficients);
+        let (rns, basis) = (params.rns(), params.basis(a.level));
+        let message = Poly::from_signed(rns, basis, &coefficients);
+        out.parts[0].add_assign(rns, basis, &message);
         out.noise = a.noise.plus(Noise::plaintext(params.noise()));
         out.history = out.history.one(|b| b.with_public(largest));
         self.checked("sum with public bytes", out)
@@ -228,8 +232,7 @@ impl<'k> Evaluator<'k> {
         if a.level > level + hop {
             return self.lowered(&self.lowered(a, a.level - hop)?, level);
         }
-        let mut out = self.down(&[a], level)?;
-        Ok(out.pop().expect("one in, one out"))
+        Ok(only(self.down(&[a], level)?))
     }
 
     fn down(&self, all: &[&Ciphertext], level: usize) -> Result<Vec<Ciphertext>> {
@@ -257,9 +260,8 @@ impl<'k> Evaluator<'k> {
     /// Noise: divided by the dropped factor, plus the rounding noise ρ. Cost: one transform per part for every prime
     /// dropped and every prime of the target.
     pub fn mod_switch(&self, a: &Ciphertext) -> Result<Ciphertext> {
-        let mut out = self.mod_switch_all(&[&self.with_bound(a)?])?;
-        let out = out.pop().expect("one in, one out");
-        self.checked("modulus switch", out)
+        let out = self.mod_switch_all(&[&self.with_bound(a)?])?;
+        self.checked("modulus switch", only(out))
     }
 
     /// [`Evaluator::mod_switch`] of several, without a check of the results.
@@ -386,21 +388,13 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         p.check(params, self.key.id)?;
         let plan = params.switching(p.level);
-        let special = self.special_constants(plan, &[0]);
         let targets = match p.frobenius {
             0 => &[Target::Product(0)][..],
             k => &[Target::Frobenius(k), Target::Product(k)],
         };
-        let shape = self.product_shape(targets, plan, p.level, &special)?;
-        let mut pieces: Vec<&Poly> = p.parts.iter().collect();
-        let addends = pieces.drain(..2).collect();
-        let parts = self.sums(plan, &shape, &[Summands { pieces, addends }], Post::None)?;
-        let pieces = shape.uses.len();
-        let mut out = self.finish(plan, parts, &[p.noise], pieces);
-        let mut c = out.pop().expect("one product in, one ciphertext out");
-        c.history = p
-            .history
-            .one(|b| relinearized_bound(params, plan, b, pieces));
+        let mut c = self.switched_product(plan, p.level, targets, &p.parts, p.noise)?;
+        let bound = |b: &Bound| relinearized_bound(params, plan, b, targets.len());
+        c.history = p.history.one(bound);
         match c.history {
             History::Known(_) => self.checked("product", c),
             // for bits of AES the bookkeeping is an estimate
@@ -437,32 +431,46 @@ impl<'k> Evaluator<'k> {
             by_row: &special,
         };
         let parts = self.device.products(&self.pass(plan), &products)?;
-        Ok(self.finish(plan, parts, &noises, products.keys.len()))
+        let all = parts.into_iter().zip(noises);
+        let all = all.map(|(parts, noise)| self.finish(plan, parts, noise, products.keys.len()));
+        Ok(all.collect())
     }
 
-    /// The shape of a product: the last parts are switched from `targets`, the first two added.
-    pub(crate) fn product_shape<'a>(
-        &'a self,
-        targets: &[Target],
+    /// A product of `level` from its `parts`, switched by `plan`: the first two are added, the others switched from
+    /// `targets`.
+    pub(crate) fn switched_product(
+        &self,
         plan: &SwitchPlan,
         level: usize,
-        special: &'a [Vec<u64>],
-    ) -> Result<Shape<'a>> {
-        let map = self.params().frobenius(0);
+        targets: &[Target],
+        parts: &[Poly],
+        noise: Noise,
+    ) -> Result<Ciphertext> {
+        let (map, by_row) = (
+            self.params().frobenius(0),
+            self.special_constants(plan, &[0]),
+        );
         let uses = targets.iter().map(|&target| {
             let key = self.key.key_at(target, plan, level)?;
             Ok(vec![(map, key)])
         });
         let addends = [false, true].map(|second| Addend {
             map,
-            by_row: special,
+            by_row: &by_row,
             second,
         });
-        Ok(Shape {
+        let shape = Shape {
             uses: uses.collect::<Result<_>>()?,
             addends: addends.to_vec(),
             unscaled: false,
-        })
+        };
+        let (addends, pieces) = parts.split_at(2);
+        let output = Summands {
+            pieces: pieces.iter().collect(),
+            addends: addends.iter().collect(),
+        };
+        let parts = self.sums(plan, &shape, &[output], Post::None)?;
+        Ok(self.finish(plan, only(parts), noise, targets.len()))
     }
 
     fn pass<'a>(&'a self, plan: &'a SwitchPlan) -> Pass<'a> {
@@ -495,30 +503,27 @@ impl<'k> Evaluator<'k> {
         let params = self.params();
         let primes = plan.from.iter().zip(&plan.special_products);
         primes
-            .map(|(&i, &special)| row_constant::scaled_by_row(params, i, exponents, special))
+            .map(|(&i, &special)| scaled_by_row(params.transform(i), exponents, special))
             .collect()
     }
 
-    /// The ciphertexts of a pass. `noises` are those before the key switch of `pieces` polynomials.
+    /// A ciphertext of a pass. `noise` is that before the key switch of `pieces` polynomials by `plan`.
     pub(crate) fn finish(
         &self,
         plan: &SwitchPlan,
-        parts: Vec<[Poly; 2]>,
-        noises: &[Noise],
+        parts: [Poly; 2],
+        noise: Noise,
         pieces: usize,
-    ) -> Vec<Ciphertext> {
-        let params = self.params();
-        parts
-            .into_iter()
-            .zip(noises)
-            .map(|(parts, noise)| Ciphertext {
-                owner: Owner::new(self.params().id(), Some(self.key.id)),
-                level: plan.to_level,
-                parts,
-                noise: noise_after(params, plan, *noise, pieces),
-                history: History::AES,
-            })
-            .collect()
+    ) -> Ciphertext {
+        let (params, model) = (self.params(), self.params().noise());
+        let noise = noise.with(model.key_switch_log2(pieces, plan));
+        Ciphertext {
+            owner: Owner::new(params.id(), Some(self.key.id)),
+            level: plan.to_level,
+            parts,
+            noise: noise.switched(plan.log2_drop(), model),
+            history: History::AES,
+        }
     }
 
     /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
@@ -556,22 +561,9 @@ impl<'k> Evaluator<'k> {
     }
 }
 
-/// `noise` after key switching `pieces` polynomials by `plan`, with its division.
-pub(crate) fn noise_after(
-    params: &Params,
-    plan: &SwitchPlan,
-    noise: Noise,
-    pieces: usize,
-) -> Noise {
-    let model = params.noise();
-    let added = model.key_switch_log2(pieces, plan.digits.len(), plan.log2_digit_excess());
-    let drop = plan.log2_drop();
-    noise.with(added).switched(drop, model)
-}
-
-/// |Σ ζ_17^k|² over `exponents`, at each row.
-pub(crate) fn row_powers(exponents: &[u8]) -> [f64; 16] {
-    core::array::from_fn(|row| row_constant::power(exponents, row))
+/// The result for a single input.
+pub(crate) fn only<T>(mut all: Vec<T>) -> T {
+    all.pop().expect("one in, one out")
 }
 
 pub(crate) fn out_of_depth(needed: u32, left: u32) -> Error {

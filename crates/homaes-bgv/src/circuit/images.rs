@@ -5,11 +5,10 @@
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::bounds::image_bound;
-use crate::circuit::evaluate::Evaluator;
+use crate::circuit::evaluate::{Evaluator, only};
 use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, KeyPoly, Post, Shape, Summands, SwitchKey};
-use crate::noise::Noise;
 use crate::params::{KeyPart, Params, Tail};
 use homaes_math::GaloisMap;
 use homaes_rns::SwitchPlan;
@@ -85,8 +84,7 @@ impl Evaluator<'_> {
         let params = self.params();
         self.key().key_at(target, plan, a.level)?;
         let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-        let mut out = self.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
-        let mut out = out.pop().expect("one input, one output");
+        let mut out = only(self.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?);
         let galois = params.ring().exponent(target.map(params).source(0));
         out.history = a.history.one(|b| image_bound(params, plan, b, galois));
         self.checked("automorphism", out)
@@ -133,9 +131,11 @@ impl Evaluator<'_> {
             })
             .collect();
         let parts = self.sums(plan, &shape, &outputs, post)?;
-        let noises: Vec<Noise> = inputs.iter().map(|c| c.noise.scaled(power)).collect();
+        let all = parts.into_iter().zip(inputs);
         // constants multiply the noise of the switched images by `power` in all, as if there were so many pieces
-        Ok(self.finish(plan, parts, &noises, power.ceil() as usize))
+        let pieces = power.ceil() as usize;
+        let all = all.map(|(parts, c)| self.finish(plan, parts, c.noise.scaled(power), pieces));
+        Ok(all.collect())
     }
 }
 

@@ -40,17 +40,18 @@ use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::image_bound;
 use crate::circuit::combined;
-use crate::circuit::evaluate::{Evaluator, out_of_depth, row_powers};
+use crate::circuit::evaluate::{Evaluator, only, out_of_depth};
 use crate::circuit::images::Image;
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
-use crate::keyswitch::{Post, Summands};
+use crate::keyswitch::Post;
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
 use crate::params::Params;
+use crate::row_constant::row_powers;
 use homaes_aes::gf256;
 use homaes_math::{Transform, Words};
-use homaes_rns::{ModSwitch, Poly, SwitchPlan};
+use homaes_rns::{ModSwitch, SwitchPlan};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -115,8 +116,8 @@ impl Evaluator<'_> {
             let target = Target::Frobenius(k);
             self.key().key_at(target, plan, level)?;
             let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let mut out = eval.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
-            Ok(Cow::Owned(out.pop().expect("one input, one output")))
+            let out = eval.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
+            Ok(Cow::Owned(only(out)))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
         let images: Vec<Cow<'_, Ciphertext>> =
@@ -141,10 +142,7 @@ impl Evaluator<'_> {
                 history: History::AES,
             };
             Ok(Lifted {
-                ciphertext: self
-                    .mod_switch_all(&[&sum])?
-                    .pop()
-                    .expect("one in, one out"),
+                ciphertext: only(self.mod_switch_all(&[&sum])?),
                 log2_t: 1,
                 carried_log2,
             })
@@ -189,20 +187,15 @@ impl Evaluator<'_> {
             return Ok(Vec::new());
         };
         let level = first.level();
-        let special = self.special_constants(plan, &[0]);
-        let shape = self.product_shape(&[Target::Product(0)], plan, level, &special)?;
         let eval = self.beside(inputs.len());
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
             let left = self.quarter(x)?;
             let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
-            let mut pieces: Vec<&Poly> = product.parts.iter().collect();
-            let addends = pieces.drain(..2).collect();
-            let output = [Summands { pieces, addends }];
-            let parts = eval.sums(plan, &shape, &output, Post::None)?;
-            let mut out = self.finish(plan, parts, &[product.noise], 1);
+            let (targets, noise) = (&[Target::Product(0)], product.noise);
+            let square = eval.switched_product(plan, level, targets, &product.parts, noise)?;
             Ok(Lifted {
-                ciphertext: out.pop().expect("one product in, one ciphertext out"),
+                ciphertext: square,
                 log2_t: x.log2_t + 1,
                 carried_log2: x.carried_log2,
             })

@@ -13,11 +13,7 @@ impl Evaluator<'_> {
     /// that the noise requires. Noise: a product's. Cost: three products, and one Frobenius map because there is no key
     /// for s·s⁴(s).
     pub fn is_nonzero(&self, x: &Ciphertext) -> Result<Ciphertext> {
-        let left = x.level.saturating_sub(1).min(2);
-        let deep = |e| match e {
-            Error::TooDeep { .. } => self.too_deep(3, left),
-            e => e,
-        };
+        let deep = self.in_all(3, x.level);
         let x3 = self.multiply_frobenius(x, x, 1).map_err(deep)?;
         let x15 = self.multiply_frobenius(&x3, &x3, 2).map_err(deep)?;
         self.multiply_frobenius(&x15, &x15, 4).map_err(deep)
@@ -47,14 +43,9 @@ impl Evaluator<'_> {
             let what = "ciphertexts of a sliced state";
             return Err(Error::field(what, bytes.len(), block.len()));
         }
-        // three levels for the comparisons, four for the products
-        let needed = 7;
         let all: Vec<&Ciphertext> = bytes.iter().collect();
-        let left = (self.common_level(&all)? - 1).min(needed - 1);
-        let deep = |e| match e {
-            Error::TooDeep { .. } => self.too_deep(needed, left),
-            e => e,
-        };
+        // three levels for the comparisons, four for the products
+        let deep = self.in_all(7, self.common_level(&all)?);
         let masks: Vec<Ciphertext> = bytes
             .par_iter()
             .zip(block)
@@ -87,10 +78,7 @@ impl Evaluator<'_> {
         let start = self.common_level(masks)?;
         let needed = masks.len().next_power_of_two().ilog2() as usize;
         while row.len() > 1 {
-            row = self.halved(&row).map_err(|e| match e {
-                Error::TooDeep { .. } => self.too_deep(needed, (start - 1).min(needed - 1)),
-                e => e,
-            })?;
+            row = self.halved(&row).map_err(self.in_all(needed, start))?;
         }
         row.pop().ok_or(Error::NoOperands)
     }

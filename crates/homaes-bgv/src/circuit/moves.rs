@@ -91,14 +91,10 @@ impl Evaluator<'_> {
     fn step(&self, a: &Ciphertext, axis: Axis, step: usize) -> Result<Ciphertext> {
         let mut by = [0; 3];
         by[axis as usize] = step;
+        let params = self.params();
         self.translate(a, by).map_err(|error| match error {
             Error::Cancelled(_) => error,
-            _ => Error::NoKey {
-                what: "rotation",
-                level: a.level,
-                most: self.params().rotation_level(),
-                set: self.params().set().name.as_str(),
-            },
+            _ => params.no_key("rotation", a.level, params.rotation_level()),
         })
     }
 }

@@ -11,9 +11,8 @@
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::{cubic_bound, relinearized_bound};
 use crate::circuit::evaluate::Evaluator;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::Target;
-use crate::keyswitch::{Post, Summands};
 use crate::noise::bound::Bound;
 use crate::params::Params;
 use homaes_math::kernel::{self, Tensor};
@@ -33,28 +32,15 @@ impl Evaluator<'_> {
         let level = x.level.min(y.level).min(z.level);
         let most = params.rotation_level();
         if level > most {
-            return Err(Error::NoKey {
-                what: "three-way product",
-                level,
-                most,
-                set: params.set().name.as_str(),
-            });
+            return Err(params.no_key("three-way product", level, most));
         }
         let down = |c| -> Result<Ciphertext> { self.lowered(&self.with_bound(c)?, level) };
         let [x, y, z] = [down(x)?, down(y)?, down(z)?];
         let plan = three_way_plan(params, level);
-        let [r0, r1, r2, r3] = self.tensor_three([&x, &y, &z], &plan)?;
-        let special = self.special_constants(&plan, &[0]);
+        let parts = self.tensor_three([&x, &y, &z], &plan)?;
         let targets = [Target::Product(0), Target::Cube];
-        let shape = self.product_shape(&targets, &plan, level, &special)?;
-        let output = [Summands {
-            pieces: vec![&r2, &r3],
-            addends: vec![&r0, &r1],
-        }];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let parts = self.sums(&plan, &shape, &output, Post::None)?;
-        let mut out = self.finish(&plan, parts, &[noise], PIECES);
-        let mut out = out.pop().expect("one product in, one ciphertext out");
+        let mut out = self.switched_product(&plan, level, &targets, &parts, noise)?;
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));
         out.history = History::known(three_way_bound(params, &plan, [&x, &y, &z]));
         self.checked("three-way product", out)

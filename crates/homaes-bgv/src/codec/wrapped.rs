@@ -62,6 +62,14 @@ struct Head {
 }
 
 impl Head {
+    fn new(size: KeySize, direction: Direction, parts: Vec<(LevelPlan, Seed)>) -> Self {
+        Self {
+            size,
+            direction,
+            parts,
+        }
+    }
+
     fn contents(&self, params: &Params) -> Contents {
         wrapped_contents(params, self.parts.iter().map(|part| part.0))
     }
@@ -72,14 +80,16 @@ impl Head {
     }
 
     fn describe(&self) -> WrappedKeyInfo {
-        let layouts = self
-            .parts
-            .iter()
-            .map(|(plan, _)| (plan.layout, plan.output_level()));
+        let layouts = self.parts.iter();
+        let layouts = layouts.map(|(plan, _)| (plan.layout, plan.output_level()));
         WrappedKeyInfo::expanded(self.size, self.direction, layouts.collect())
     }
 
-    fn record(&self) -> Record {
+    /// Record `number` of the file; `round_key` makes all but the first.
+    fn record(&self, number: u64, round_key: impl FnOnce(u64) -> Record) -> Record {
+        if let Some(index) = number.checked_sub(1) {
+            return round_key(index);
+        }
         let meta = read::put_cipher(Encoder::new(), self.size, self.direction);
         let meta = meta.u8(self.parts.len() as u8);
         let meta = self.parts.iter().fold(meta, |meta, (plan, seed)| {
@@ -127,11 +137,7 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
         parts.push((plan, input.array::<32>("seed")?));
     }
     input.finish("wrapped key")?;
-    Ok(Head {
-        size,
-        direction,
-        parts,
-    })
+    Ok(Head::new(size, direction, parts))
 }
 
 pub(super) fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
@@ -144,11 +150,7 @@ pub(super) fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
 impl WrappedKey {
     fn head(&self) -> Head {
         let parts = self.parts.iter().map(|part| (part.plan, part.seed));
-        Head {
-            size: self.size,
-            direction: self.direction,
-            parts: parts.collect(),
-        }
+        Head::new(self.size, self.direction, parts.collect())
     }
 }
 
@@ -158,12 +160,11 @@ impl Records for WrappedKey {
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
-        let Some(index) = number.checked_sub(1) else {
-            return Ok(self.head().record());
-        };
-        let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
-        let c = all.nth(index as usize).expect("a record of the file");
-        Ok(round_key(&self.params, index, c))
+        Ok(self.head().record(number, |index| {
+            let mut all = self.parts.iter().flat_map(|p| p.rounds.iter().flatten());
+            let c = all.nth(index as usize).expect("a record of the file");
+            round_key(&self.params, index, c)
+        }))
     }
 }
 
@@ -176,11 +177,7 @@ impl WrappedFile for WrappedKey {
 impl WrappedKeyFile<'_> {
     fn head(&self) -> Head {
         let parts = self.parts.iter().map(|part| (part.plan, part.seed));
-        Head {
-            size: self.size,
-            direction: self.direction,
-            parts: parts.collect(),
-        }
+        Head::new(self.size, self.direction, parts.collect())
     }
 }
 
@@ -190,11 +187,9 @@ impl Records for WrappedKeyFile<'_> {
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
-        let Some(index) = number.checked_sub(1) else {
-            return Ok(self.head().record());
-        };
-        let c = self.ciphertext(index as usize);
-        Ok(round_key(self.params(), index, &c))
+        Ok(self.head().record(number, |index| {
+            round_key(self.params(), index, &self.ciphertext(index as usize))
+        }))
     }
 }
 

@@ -321,14 +321,6 @@ impl Bound {
         }
     }
 
-    /// A rounding noise, identified by `id`, plus an independent noise of the given norms.
-    fn rounded_with(model: &BoundModel, id: u64, carried: Norms) -> Self {
-        Self {
-            rest: carried,
-            ..Self::rounded(model, id, NOTHING)
-        }
-    }
-
     /// A rounding noise, identified by `id`, plus a carried noise with no embedding above 2^`carried_log2`.
     pub(crate) fn rounded(model: &BoundModel, id: u64, carried_log2: f64) -> Self {
         Self {
@@ -359,10 +351,11 @@ impl Bound {
             plus(norm, public)
         });
         Self {
+            rest: carried,
             events: 1.0,
             // finishing a state does not change c1
             form: Form::root(id),
-            ..Self::rounded_with(model, id | WHOLE, carried)
+            ..Self::rounded(model, id | WHOLE, NOTHING)
         }
     }
 
@@ -375,12 +368,8 @@ impl Bound {
         }
     }
 
-    pub(crate) fn with_form(self, form: Form, size: f64) -> Self {
-        Self { form, size, ..self }.named()
-    }
-
     /// Drops a form that is too large to identify noises.
-    fn named(self) -> Self {
+    pub(crate) fn named(self) -> Self {
         match self.size > LARGEST_LOG2 {
             true => Self {
                 form: Form::Unknown,

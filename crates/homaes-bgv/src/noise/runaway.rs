@@ -101,9 +101,9 @@ mod moments;
 mod profile;
 mod recursion;
 
-pub use bits::accepts_bits;
-pub use gains::LinearGains;
-pub use profile::KeyProfile;
+pub(crate) use bits::accepts_bits;
+pub(crate) use gains::LinearGains;
+pub(crate) use profile::KeyProfile;
 
 pub(crate) use ladder::CARRIED_LIMIT;
 pub(crate) use moments::ORDERS;
@@ -124,16 +124,16 @@ pub(crate) fn handed_on_limit(m: u32) -> f64 {
 
 /// One of the ways to evaluate AES that a key must serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AesCircuit {
+pub(crate) struct AesCircuit {
     /// Decrypting direction.
-    pub decrypt: bool,
+    pub(crate) decrypt: bool,
     /// Whole blocks in one ciphertext, instead of one ciphertext per byte of the block.
-    pub packed: bool,
+    pub(crate) packed: bool,
 }
 
 impl AesCircuit {
     /// The four circuits.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::new(false, false),
         Self::new(true, false),
         Self::new(false, true),
@@ -141,58 +141,56 @@ impl AesCircuit {
     ];
 
     /// The circuit of the given direction and layout.
-    #[must_use]
-    pub const fn new(decrypt: bool, packed: bool) -> Self {
+    pub(crate) const fn new(decrypt: bool, packed: bool) -> Self {
         Self { decrypt, packed }
     }
 }
 
 /// Parameters of the evaluation whose failure probability is bounded.
 #[derive(Clone, Debug)]
-pub struct RunawayModel {
+pub(crate) struct RunawayModel {
     /// The evaluated circuit.
-    pub circuit: AesCircuit,
+    pub(crate) circuit: AesCircuit,
     /// Bits dropped by the first switch of a round, under `x^3`.
-    pub d1: f64,
+    pub(crate) d1: f64,
     /// Bits dropped by the second switch, under `x^7` and `x^15`.
-    pub d2: f64,
+    pub(crate) d2: f64,
     /// Bits dropped by the third switch, after the linear layer.
-    pub dl: f64,
+    pub(crate) dl: f64,
     /// Rounds evaluated: 10, 12 or 14.
-    pub rounds: u32,
+    pub(crate) rounds: u32,
     /// log2 of the canonical rms of the first round's input noise.
-    pub fresh_bits: f64,
+    pub(crate) fresh_bits: f64,
     /// Variances, over `ρ²`, of the key-switching noise after the switches under `x^3`, and under `x^7` and `x^15`.
-    pub ks_switched: [f64; 2],
+    pub(crate) ks_switched: [f64; 2],
     /// Variance, over `ρ⁴`, of the key-switching and rounding noise of `x^127` and of the linear layer, before its
     /// switch.
-    pub ks_unswitched: f64,
+    pub(crate) ks_unswitched: f64,
     /// `ks_unswitched` of the last round, whose modulus is the smallest that must hold the output.
-    pub ks_last: f64,
+    pub(crate) ks_last: f64,
     /// `ks_switched` and `ks_unswitched` at the embedding where a key's errors are largest, except for keys of
     /// probability 2^-64 (`bound.rs`).
-    pub ks_worst: ([f64; 2], f64),
+    pub(crate) ks_worst: ([f64; 2], f64),
     /// Gains of the linear layers.
-    pub gains: LinearGains,
+    pub(crate) gains: LinearGains,
 }
 
 /// Outcome of [`RunawayModel::assess`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Assessment {
+pub(crate) struct Assessment {
     /// log2 of the bound on the probability that any embedding runs away in one batch.
-    pub log2_p_runaway: f64,
+    pub(crate) log2_p_runaway: f64,
     /// Bound on the standard deviation of an output noise coefficient, outside the run-away event.
-    pub final_coefficient_std: f64,
+    pub(crate) final_coefficient_std: f64,
     /// Bounds on the norms `E[|Z_j|^{2m}]^{1/2m}`, over `ρ`, of the noise that the last round hands on, at any
     /// embedding and given the good event: the input of circuits on the output.
-    pub handed_on: [f64; ORDERS],
+    pub(crate) handed_on: [f64; ORDERS],
 }
 
 impl RunawayModel {
     /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms
     /// `2^fresh_bits`, key-switching noise of 1 % of the rounding noise's variance.
-    #[must_use]
-    pub fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
+    pub(crate) fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
         let [d1, d2, dl] = drops;
         let (ks_switched, ks_unswitched) = ([0.01; 2], 0.01);
         Self {
@@ -211,8 +209,7 @@ impl RunawayModel {
     }
 
     /// The same for another circuit.
-    #[must_use]
-    pub fn with_circuit(self, circuit: AesCircuit) -> Self {
+    pub(crate) fn with_circuit(self, circuit: AesCircuit) -> Self {
         Self { circuit, ..self }
     }
 
@@ -220,8 +217,7 @@ impl RunawayModel {
     ///
     /// The bound stops at `2^-floor_bits`, which a good key reaches; 80 is ample for a target of 64. If the circuit is
     /// packed and the ring has no such layout, nothing is bounded (`log2_p_runaway` is 0).
-    #[must_use]
-    pub fn assess(&self, key: &KeyProfile, floor_bits: f64) -> Assessment {
+    pub(crate) fn assess(&self, key: &KeyProfile, floor_bits: f64) -> Assessment {
         let count = key.components().len();
         let events = self.events(key, 0);
         let ceiling = floor_bits * LN_2 + (events * count as f64).ln();
@@ -270,8 +266,7 @@ impl RunawayModel {
 
     /// Whether a key may be used: run-away and decryption failure together have a bound of at most `2^-bits`,
     /// decrypting modulo `2^modulus_bits`, and the last round hands on as little noise as circuits assume.
-    #[must_use]
-    pub fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
+    pub(crate) fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
         let found = self.assess(key, bits + 4.0);
         let batch = f64::from(self.ciphertexts()) * key.dimension() as f64;
         let bulk = found.log2_p_bulk(modulus_bits) + batch.log2();
@@ -284,8 +279,7 @@ impl RunawayModel {
 impl Assessment {
     /// log2 of the bound on the probability that one output noise coefficient reaches half of `2^modulus_bits` although
     /// nothing has run away.
-    #[must_use]
-    pub fn log2_p_bulk(&self, modulus_bits: f64) -> f64 {
+    pub(crate) fn log2_p_bulk(&self, modulus_bits: f64) -> f64 {
         let sigmas = (modulus_bits - 1.0).exp2() / self.final_coefficient_std;
         1.0 - 0.5 * sigmas * sigmas / LN_2
     }

@@ -162,7 +162,7 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
         let noise = params.noise();
         for level in (1..=params.top_level()).filter(|l| l % 3 != 1) {
             let plan = params.switching(level);
-            let ks = noise.key_switch_log2(2, plan.digits.len(), plan.log2_digit_excess());
+            let ks = noise.key_switch_log2(2, plan);
             let share = (2.0 * (ks - plan.log2_drop() - noise.rho_log2)).exp2();
             let name = set.name.as_str();
             assert!(share < mean, "{name}, level {level}: {share}");

@@ -190,7 +190,7 @@ fn constants_in_keys_and_sums_before_switching_gain() {
     let x = f.bytes();
     let a = f.at_level(&x, 7);
     let slots = f.params.slots();
-    let linear = crate::aes::linear::LinearLayer::new(slots, Direction::Encrypt);
+    let linear = linear::LinearLayer::new(slots, Direction::Encrypt);
     let once = Evaluator::new(&f.eval);
     let images =
         crate::aes::maps::byte_map(&f.eval, &linear, &homaes_scheme::Cancel::new()).unwrap();

@@ -88,9 +88,8 @@ fn check_embeddings(mut f: Fixture, samples: usize) {
     let top = f.params.top_level();
     let plan = params.staying(top);
     let model = params.noise();
-    let variance = 2.0 * model.key_switch_log2(1, plan.digits.len(), plan.log2_digit_excess());
-    let weights = plan.excesses.iter().map(|bits| (2.0 * bits).exp2());
-    let weights: Vec<f64> = weights.collect();
+    let variance = 2.0 * model.key_switch_log2(1, plan);
+    let weights = plan.shares();
     let spread = quality::key_spread(&weights);
     let (second, ..) = sampled(&mut f, samples, (&[], &[], tail), |f| {
         let bytes = f.bytes();

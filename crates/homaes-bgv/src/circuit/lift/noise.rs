@@ -111,11 +111,7 @@ fn rounding(params: &Params, case: Case) -> f64 {
 fn fresh(params: &Params, plan: &SwitchPlan, case: Case) -> f64 {
     let noise = params.noise();
     let switch = match case {
-        Case::Mean(_) => {
-            let digits = plan.digits.len();
-            let rms = noise.key_switch_log2(1, digits, plan.log2_digit_excess());
-            2.0 * (rms - plan.log2_drop())
-        }
+        Case::Mean(_) => 2.0 * (noise.key_switch_log2(1, plan) - plan.log2_drop()),
         Case::Bound { raise_log2, .. } => key_switch_variance_log2(params, plan, 1) + raise_log2,
     };
     log2::sum(switch, rounding(params, case))

@@ -8,8 +8,12 @@ use std::f64::consts::LN_2;
 ///
 /// Under the good event a coefficient of the result, in the normal basis, is at most `n Π 2/r` times the largest `Z`,
 /// plus rounding noise: 2^17 in the secure set, where half the modulus is 2^23.
-#[must_use]
-pub fn accepts_bits(model: &SwitchedBits, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
+pub(crate) fn accepts_bits(
+    model: &SwitchedBits,
+    key: &KeyProfile,
+    bits: f64,
+    modulus_bits: f64,
+) -> bool {
     // the other half of the probability is for the output's rounding noise
     let embeddings = key.kappa().len() as f64;
     let settled = model.settle(key.peak(), key.unit(), embeddings, bits + 1.0);

@@ -1,10 +1,11 @@
 //! Power of the linear layers' constants at the embeddings.
 
 use super::TAPS;
-use homaes_aes::gf256;
+use crate::linear::LinearLayer;
+use crate::row_constant::power;
+use homaes_aes::Direction;
 use homaes_math::slots::Slots;
 use std::array::from_fn;
-use std::f64::consts::PI;
 
 /// Order of the roots of unity in the constants of the linear layers.
 pub(super) const MODULUS: u32 = 17;
@@ -13,35 +14,9 @@ pub(super) const BYTES: usize = 4;
 /// `|g|²` by input byte of the column and by tap.
 pub(super) type Power = [[f64; TAPS]; BYTES];
 
-/// The constants of both linear layers, each the exponents `e` of a sum `Σ ζ_17^e`.
-pub(super) struct Lifts {
-    /// `γ_k` of the affine map of SubBytes, `Σ_k γ_k x^(2^k)`.
-    pub(super) gamma: [Vec<u8>; TAPS],
-    /// The byte 2 of MixColumns; 3 is lifted as 1 + 2.
-    pub(super) two: Vec<u8>,
-    /// `λ_k` of the inverse affine map.
-    pub(super) lambda: [Vec<u8>; TAPS],
-    /// The square roots of 14, 11, 13 and 9: InvMixColumns comes before the squaring that completes `x^254`.
-    pub(super) unmix: [Vec<u8>; BYTES],
-}
-
-impl Lifts {
-    pub(super) fn new(slots: &Slots) -> Self {
-        let lift = |c: u8| slots.constant(c);
-        // the root is the 128th power
-        let root = |c: u8| (0..TAPS - 1).fold(c, |x, _| gf256::mul(x, x));
-        Self {
-            gamma: gf256::linearised(gf256::affine_linear).map(lift),
-            two: lift(2),
-            lambda: gf256::linearised(gf256::affine_linear_inv).map(lift),
-            unmix: [14, 11, 13, 9].map(|c| lift(root(c))),
-        }
-    }
-}
-
 /// Powers `|g|²` of the linear layers' coefficients at every embedding class.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LinearGains {
+pub(crate) struct LinearGains {
     /// By class, MixColumns ∘ affine map.
     encrypt: Vec<Power>,
     /// By class, inverse affine map ∘ squaring ∘ (InvMixColumns before it).
@@ -52,35 +27,32 @@ pub struct LinearGains {
 
 impl LinearGains {
     /// Gains of the constants for one choice of slots.
-    #[must_use]
-    pub fn of(slots: &Slots) -> Self {
-        let lifts = Lifts::new(slots);
+    pub(crate) fn of(slots: &Slots) -> Self {
+        let [encrypt, decrypt] = Direction::ALL.map(|dir| LinearLayer::new(slots, dir));
         let classes = || 0..MODULUS;
-        let encrypt = |j: u32| {
-            let (re, im) = value(&lifts.two, j);
-            let three = (1.0 + re).powi(2) + im * im;
-            let gamma = lifts.gamma.each_ref().map(|g| norm(value(g, j)));
-            // 3 = 2 + 1
-            [norm((re, im)), three, 1.0, 1.0].map(|b| gamma.map(|g| b * g))
+        let encrypting = |j: u32| {
+            let gamma = encrypt.gamma.each_ref().map(|g| power(g, j));
+            let mix = encrypt.mix.each_ref().map(|c| power(c, j));
+            mix.map(|b| gamma.map(|g| b * g))
         };
-        let decrypt = |j: u32| {
-            lifts.unmix.each_ref().map(|c| {
+        let decrypting = |j: u32| {
+            decrypt.mix.each_ref().map(|c| {
                 // tap k reads σ^{k+1}(m), whose constants stand at j·2^{k+1}
                 let tap = |k: usize| {
-                    let before = norm(value(c, (j << (k + 1)) % MODULUS));
-                    norm(value(&lifts.lambda[k], j)) * before
+                    let before = power(c, (j << (k + 1)) % MODULUS);
+                    power(&decrypt.gamma[k], j) * before
                 };
                 from_fn(tap)
             })
         };
         let last = |p: u32| {
             // 2 has order 8, so tap k of the output at p·2^{7-k} reads p
-            let tap = |k: usize| norm(value(&lifts.gamma[k], (p << (7 - k)) % MODULUS)).sqrt();
+            let tap = |k: usize| power(&encrypt.gamma[k], (p << (7 - k)) % MODULUS).sqrt();
             (0..TAPS).map(tap).sum::<f64>().powi(2)
         };
         Self {
-            encrypt: classes().map(encrypt).collect(),
-            decrypt: classes().map(decrypt).collect(),
+            encrypt: classes().map(encrypting).collect(),
+            decrypt: classes().map(decrypting).collect(),
             last: classes().map(last).collect(),
         }
     }
@@ -118,16 +90,4 @@ impl LinearGains {
             self.last[(class % MODULUS) as usize]
         }
     }
-}
-
-fn norm((re, im): (f64, f64)) -> f64 {
-    re * re + im * im
-}
-
-/// `Σ ζ^{ej}` over the exponents `e`.
-pub(super) fn value(exponents: &[u8], j: u32) -> (f64, f64) {
-    exponents.iter().fold((0.0, 0.0), |(re, im), &e| {
-        let angle = 2.0 * PI * f64::from(u32::from(e) * j % MODULUS) / f64::from(MODULUS);
-        (re + angle.cos(), im + angle.sin())
-    })
 }

@@ -17,7 +17,7 @@ pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 /// The rounding variances `κ_j = 1 + |s_j|²` of one key, by orbit. They reveal the key and are overwritten when
 /// dropped.
 #[derive(Clone)]
-pub struct KeyProfile {
+pub(crate) struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
     pub(super) dual: f64,
     dimension: usize,
@@ -35,23 +35,15 @@ pub struct KeyProfile {
     pub(super) covariance: f64,
 }
 
-/// Omits the variances, which reveal the key.
-impl core::fmt::Debug for KeyProfile {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("KeyProfile")
-            .field("dimension", &self.dimension)
-            .field("weight", &self.weight)
-            .finish_non_exhaustive()
-    }
-}
+// the variances reveal the key
+debug_by!(KeyProfile, dimension, weight);
 
 impl KeyProfile {
     /// Profile of the secret with the given coefficients in the normal basis of `ring`.
     ///
     /// `None` unless there is one coefficient per basis element, 17 divides `m` (the constants of the linear layer live
     /// over `ζ_17`; it follows that 2 has order at least 8) and −1 is not a power of 2 modulo `m` (the orbits pair up).
-    #[must_use]
-    pub fn from_secret(ring: &Ring, coefficients: &[i64]) -> Option<Self> {
+    pub(crate) fn from_secret(ring: &Ring, coefficients: &[i64]) -> Option<Self> {
         if ring.rows() + 1 != MODULUS as usize || coefficients.len() != ring.n() {
             return None;
         }
@@ -137,8 +129,7 @@ impl KeyProfile {
     ///
     /// `kappa[i]` and `class[i]` (the embedding modulo the gains' modulus) come `orbit_len` to an orbit in the order
     /// `j, 2j, 4j, …`, one orbit of each conjugate pair; `None` if the lengths do not fit or are below 8.
-    #[must_use]
-    pub fn from_kappa(
+    pub(crate) fn from_kappa(
         axes: &[u32],
         weight: usize,
         orbit_len: usize,
@@ -167,14 +158,12 @@ impl KeyProfile {
     }
 
     /// Whether the ring offers the packed layout.
-    #[must_use]
-    pub fn packs(&self) -> bool {
+    pub(crate) fn packs(&self) -> bool {
         !self.links.is_empty()
     }
 
     /// Groups of orbits that exchange noise in the packed layout; without that layout, every orbit is its own group.
-    #[must_use]
-    pub fn components(&self) -> &[Vec<usize>] {
+    pub(crate) fn components(&self) -> &[Vec<usize>] {
         &self.components
     }
 
@@ -183,38 +172,32 @@ impl KeyProfile {
     }
 
     /// Number of embeddings, `n = φ(m)`.
-    #[must_use]
-    pub fn dimension(&self) -> usize {
+    pub(crate) fn dimension(&self) -> usize {
         self.dimension
     }
 
     /// Length of a Frobenius orbit.
-    #[must_use]
-    pub fn orbit_len(&self) -> usize {
+    pub(crate) fn orbit_len(&self) -> usize {
         self.orbit_len
     }
 
     /// The variances, one orbit of each conjugate pair.
-    #[must_use]
-    pub fn kappa(&self) -> &[f64] {
+    pub(crate) fn kappa(&self) -> &[f64] {
         &self.kappa
     }
 
     /// The embeddings modulo the gains' modulus, in the order of [`Self::kappa`].
-    #[must_use]
-    pub fn class(&self) -> &[u32] {
+    pub(crate) fn class(&self) -> &[u32] {
         &self.class
     }
 
     /// The largest `κ_j` over its typical value `1 + h`.
-    #[must_use]
-    pub fn peak(&self) -> f64 {
+    pub(crate) fn peak(&self) -> f64 {
         self.kappa.iter().copied().fold(0.0, f64::max) / (1.0 + self.weight as f64)
     }
 
     /// Canonical rms of the rounding noise of a typical embedding, `ρ = √(n(1+h)/3)`.
-    #[must_use]
-    pub fn unit(&self) -> f64 {
+    pub(crate) fn unit(&self) -> f64 {
         (self.dimension as f64 * (1.0 + self.weight as f64) / 3.0).sqrt()
     }
 }

@@ -1,9 +1,12 @@
 //! The recursion with random numbers instead of bounds.
 
-use super::super::gains::{BYTES, Lifts, value};
+use super::super::gains::BYTES;
 use super::super::recursion::Recursion;
 use super::super::{KeyProfile, RunawayModel, TAPS};
 use super::slots;
+use crate::linear::LinearLayer;
+use crate::row_constant::value;
+use homaes_aes::Direction;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use std::array::from_fn;
@@ -190,18 +193,13 @@ impl Simulated {
 
 /// The coefficients of the linear layer, as in the circuits.
 fn gains(decrypt: bool, j: u32) -> [[Complex; TAPS]; BYTES] {
-    let lifts = Lifts::new(&slots());
-    let two = value(&lifts.two, j);
-    let mix = [two, (1.0 + two.0, two.1), (1.0, 0.0), (1.0, 0.0)];
+    let layers = Direction::ALL.map(|dir| LinearLayer::new(&slots(), dir));
+    let LinearLayer { gamma, mix, .. } = &layers[usize::from(decrypt)];
     from_fn(|l| {
         from_fn(|k| {
-            if decrypt {
-                let place = (0..=k).fold(j, |p, _| 2 * p % 17);
-                let place = if k == TAPS - 1 { j } else { place };
-                mul(value(&lifts.lambda[k], j), value(&lifts.unmix[l], place))
-            } else {
-                mul(value(&lifts.gamma[k], j), mix[l])
-            }
+            // the constants of InvMixColumns move with the tap; 2^8 is the identity on them
+            let place = if decrypt { j << (k + 1) } else { j } % 17;
+            mul(value(&gamma[k], j), value(&mix[l], place))
         })
     })
 }

@@ -19,7 +19,7 @@
 //! Encrypting, 2S is "2"·S and 3S is 2S + S, so MixColumns needs no second set of inner products. This costs 0.4 bits
 //! of noise against separate sums.
 
-use crate::params::row_constant;
+use crate::row_constant::row_powers;
 use homaes_aes::state::circulant;
 use homaes_aes::{Direction, gf256};
 use homaes_math::slots::Slots;
@@ -66,10 +66,11 @@ impl LinearLayer {
 }
 
 fn mean_powers(direction: Direction, gamma: &[Vec<u8>], mix: &[Vec<u8>]) -> [f64; 3] {
-    let sum = |e: &[Vec<u8>], row| e.iter().map(|e| row_constant::power(e, row)).sum::<f64>();
+    let powers = |e: &[Vec<u8>]| e.iter().map(|e| row_powers(e)).collect::<Vec<_>>();
+    let (gamma, mix) = (powers(gamma), powers(mix));
     let mut out = [0.0; 3];
     for row in 0..16 {
-        let (gamma, mix) = (sum(gamma, row), sum(mix, row));
+        let [gamma, mix] = [&gamma, &mix].map(|all| all.iter().map(|p| p[row]).sum::<f64>());
         for (o, x) in out.iter_mut().zip([gamma, mix, gamma * mix]) {
             *o += x / 16.0;
         }
