@@ -58,7 +58,7 @@ pub const fn frobenius(x: u8, k: u32) -> u8 {
     x
 }
 
-/// The inverse of `x`, and 0 for 0: x^254 by the chain of [`Bytewise`](crate::Bytewise).
+/// The inverse of `x`, and 0 for 0: x^254 by four products that are not squarings.
 pub const fn inv(x: u8) -> u8 {
     let x3 = mul(x, frobenius(x, 1));
     let x7 = mul(x, frobenius(x3, 1));

@@ -1,10 +1,10 @@
-//! The laws of the views ([`view`](crate::view)) as checks, for the tests of a scheme.
+//! The laws of the view ([`BitEval`]) as checks, for the tests of a scheme.
 //!
-//! Each takes an evaluator with its encryption and decryption, uses every operation of a view on varied slot values,
-//! and panics with the first broken law. The evaluator must have room for two products in sequence.
+//! [`bits`] takes an evaluator with its encryption and decryption, uses every operation on varied slot values, and panics
+//! with the first broken law. The evaluator must have room for two products in sequence.
 
 use crate::gf256;
-use crate::view::{BitEval, ByteEval, PackedEval};
+use crate::view::BitEval;
 
 /// A law, as the view states it.
 struct Law(&'static str);
@@ -17,7 +17,7 @@ impl Law {
     }
 }
 
-fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
+fn zip(a: &[bool], b: &[bool], f: impl Fn(bool, bool) -> bool) -> Vec<bool> {
     a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
 }
 
@@ -25,113 +25,6 @@ fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
 fn value(item: usize, slot: usize) -> u8 {
     let x = (slot * (2 * item + 1) + 91 * item) as u8;
     gf256::mul(x, 0x53) ^ (slot >> 8) as u8
-}
-
-/// Checks every law of [`ByteEval`].
-///
-/// # Errors
-/// That of an operation.
-///
-/// # Panics
-/// With the first broken law.
-pub fn bytes<B: ByteEval>(
-    eval: &B,
-    mut encrypt: impl FnMut(&[u8]) -> B::Byte,
-    decrypt: impl Fn(&B::Byte) -> Vec<u8>,
-) -> Result<(), B::Error> {
-    let slots = eval.slots();
-    let [a, b, c]: [Vec<u8>; 3] =
-        core::array::from_fn(|item| (0..slots).map(|slot| value(item, slot)).collect());
-    let [x, y, z] = [&a, &b, &c].map(|v| encrypt(v));
-    let mul = |a: &[u8], b: &[u8]| zip(a, b, gf256::mul);
-    let add = |a: &[u8], b: &[u8]| zip(a, b, |a, b| a ^ b);
-
-    let law = Law("D(public(v)) = v, padded with zeros");
-    law.holds(&decrypt(&eval.public(&a)), &a);
-    let mut short = vec![0; slots];
-    short[0] = 0xb7;
-    law.holds(&decrypt(&eval.public(&short[..1])), &short);
-    law.holds(&decrypt(&eval.public(&[])), &vec![0; slots]);
-    law.holds(&decrypt(&eval.add(&x, &eval.public(&b))), &add(&a, &b));
-
-    let law = Law("D(add(a, b)) = D(a) + D(b)");
-    law.holds(&decrypt(&eval.add(&x, &y)), &add(&a, &b));
-    law.holds(&decrypt(&eval.add(&x, &x)), &vec![0; slots]);
-
-    let law = Law("D(scale(a, c)) = c·D(a)");
-    for factor in [0, 1, 2, 0x1b, 0xff] {
-        let expected: Vec<u8> = a.iter().map(|&a| gf256::mul(a, factor)).collect();
-        law.holds(&decrypt(&eval.scale(&x, factor)), &expected);
-    }
-
-    let law = Law("D(frobenius(a, k)) = D(a)^(2^k)");
-    for k in 0..=8 {
-        let expected: Vec<u8> = a.iter().map(|&a| gf256::frobenius(a, k)).collect();
-        let found = eval.frobenius(&x, k)?;
-        law.holds(&decrypt(&found), &expected);
-    }
-
-    let law = Law("D(relinearize(mul(a, b))) = D(a)·D(b)");
-    let product = |a: &B::Byte, b: &B::Byte| eval.mul(a, b);
-    let relinearized = |p: B::Product| eval.relinearize(p);
-    let once = relinearized(product(&x, &y)?)?;
-    law.holds(&decrypt(&once), &mul(&a, &b));
-    let square = relinearized(product(&x, &x)?)?;
-    law.holds(&decrypt(&square), &mul(&a, &a));
-    // items at different levels, and a product of a product
-    let twice = relinearized(product(&once, &z)?)?;
-    law.holds(&decrypt(&twice), &mul(&mul(&a, &b), &c));
-    let raised = eval.frobenius(&once, 3)?;
-    let expected: Vec<u8> = mul(&a, &b)
-        .iter()
-        .map(|&p| gf256::frobenius(p, 3))
-        .collect();
-    law.holds(&decrypt(&raised), &expected);
-
-    let law = Law("D(relinearize(add_product(p, q))) = D(relinearize(p)) + D(relinearize(q))");
-    let sum = eval.add_product(product(&x, &y)?, &product(&y, &z)?);
-    let expected = add(&mul(&a, &b), &mul(&b, &c));
-    law.holds(&decrypt(&relinearized(sum)?), &expected);
-
-    let law = Law("refresh changes no value");
-    let mut items = [x, twice];
-    eval.refresh(&mut items, 1)?;
-    law.holds(&decrypt(&items[0]), &a);
-    law.holds(&decrypt(&items[1]), &mul(&mul(&a, &b), &c));
-    Ok(())
-}
-
-/// Checks every law of [`PackedEval`] beyond those of [`ByteEval`].
-///
-/// # Errors
-/// That of an operation.
-///
-/// # Panics
-/// With the first broken law.
-pub fn packed<B: PackedEval>(
-    eval: &B,
-    mut encrypt: impl FnMut(&[u8]) -> B::Byte,
-    decrypt: impl Fn(&B::Byte) -> Vec<u8>,
-) -> Result<(), B::Error> {
-    let law = Law("slots() is a multiple of 16");
-    law.holds(&[eval.slots() % 16], &[0]);
-    let a: Vec<u8> = (0..eval.slots()).map(|slot| value(1, slot)).collect();
-    let x = encrypt(&a);
-    let permuted = |a: &[u8], p: &[usize; 16]| -> Vec<u8> {
-        let blocks = a.as_chunks::<16>().0.iter();
-        blocks.flat_map(|block| p.map(|from| block[from])).collect()
-    };
-    let law = Law("D(permute(a, p))[16b + i] = D(a)[16b + p[i]]");
-    let rows = core::array::from_fn(|i| (5 * i) % 16);
-    let reversed = core::array::from_fn(|i| 15 - i);
-    let many = core::array::from_fn(|i| i * i % 7);
-    for p in [core::array::from_fn(|i| i), rows, reversed, many] {
-        let found = eval.permute(&x, &p)?;
-        law.holds(&decrypt(&found), &permuted(&a, &p));
-        let again = eval.permute(&found, &rows)?;
-        law.holds(&decrypt(&again), &permuted(&permuted(&a, &p), &rows));
-    }
-    Ok(())
 }
 
 /// Checks every law of [`BitEval`].
@@ -231,17 +124,11 @@ pub fn bits<B: BitEval>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::clear::{ClearBits, ClearBytes};
+    use crate::interp::ClearBits;
 
     #[test]
     fn clear_evaluators_obey_the_laws() {
-        for slots in [16, 48, 1024] {
-            let eval = ClearBytes::new(slots);
-            bytes(&eval, <[u8]>::to_vec, Vec::clone).unwrap();
-            packed(&eval, <[u8]>::to_vec, Vec::clone).unwrap();
-        }
         for slots in [1, 2, 100] {
-            bytes(&ClearBytes::new(slots), <[u8]>::to_vec, Vec::clone).unwrap();
             bits(&ClearBits::new(slots), <[bool]>::to_vec, Vec::clone).unwrap();
         }
     }

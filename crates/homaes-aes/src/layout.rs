@@ -11,12 +11,12 @@ use core::fmt;
 /// | [`Bits`](Self::Bits) | 128 | slots |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// The 16 bytes of a block in 16 slots of one ciphertext: [`Packed`](crate::Packed)
+    /// The 16 bytes of a block in 16 slots of one ciphertext
     Packed,
-    /// Byte i of every block in ciphertext i: [`Sliced`](crate::Sliced) over bytes
+    /// Byte i of every block in ciphertext i
     Sliced,
     /// Bit j of byte i of every block in ciphertext 8i + j, bit 0 the least significant:
-    /// [`FoldedBits`](crate::FoldedBits), or [`Sliced`](crate::Sliced) over [`Bitwise`](crate::Bitwise)
+    /// [`FoldedBits`](crate::FoldedBits)
     Bits,
 }
 

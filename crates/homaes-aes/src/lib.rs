@@ -1,4 +1,4 @@
-//! AES as circuits over encrypted bytes and bits, independent of any encryption scheme.
+//! AES in the clear, and as a circuit over encrypted bits, independent of any encryption scheme.
 //!
 //! # AES on one page
 //!
@@ -16,58 +16,49 @@
 //! Decryption is the same loop with the inverse S-box, shift and circulant (14 11 13 9), on the round keys of the
 //! equivalent inverse cipher (FIPS-197 section 5.3.5). So [`cipher`] is AES in both directions and for all key sizes.
 //!
-//! # From a backend to AES
+//! # From a scheme to AES
 //!
-//! ```text
-//!   PackedEval ─────────► Bytewise ──────────► Packed ─┐
-//!   ByteEval   ─────────► Bytewise ─┐                  ├─ Rounds ─► cipher()
-//!   BitEval    ─┬───────► Bitwise  ─┼ AesByte► Sliced ─┤
-//!               └───────────────────└──────► FoldedBits ┘
-//!   views                 adapters             layouts
-//! ```
-//!
-//! A scheme implements the views that suit it ([`view`]). An adapter builds the S-box from a view, a layout builds
-//! rounds from S-boxes. The evaluators of [`interp`] implement the same views without keys.
+//! A scheme on bits implements the view [`BitEval`], and [`FoldedBits`] builds rounds from it. A scheme on bytes
+//! implements [`Rounds`] itself, as BGV does. [`interp`] implements the view without keys.
 //!
 //! ```
-//! use homaes_aes::clear::RoundKeys;
-//! use homaes_aes::interp::clear::ClearBytes;
-//! use homaes_aes::{Bytewise, Direction, Packed, cipher};
+//! use homaes_aes::clear::{RoundKeys, encrypt_block};
+//! use homaes_aes::interp::ClearBits;
+//! use homaes_aes::slp::tower::DEPTH_4;
+//! use homaes_aes::{BitEval, Direction, FoldedBits, cipher};
 //!
-//! let backend = ClearBytes::new(32); // two blocks of 16 slots
-//! let rounds = Packed(Bytewise::new(&backend));
-//! let keys = RoundKeys::expand(&[0; 16])?.schedule(Direction::Encrypt);
-//! let keys: Vec<_> = keys.as_slice().iter().map(|&k| rounds.public(&[k, k])).collect();
+//! let (eval, key) = (ClearBits::new(1), RoundKeys::expand(&[0; 16])?); // one block
+//! let rounds = FoldedBits::new(&eval, &DEPTH_4);
+//! let bits = |block: [u8; 16]| -> Vec<_> {
+//!     (0..128).map(|i| eval.public(&[block[i / 8] >> (i % 8) & 1 == 1])).collect()
+//! };
+//! let folding = rounds.folding();
+//! let keys = folding.keys(&key.schedule(Direction::Encrypt));
+//! let keys: Vec<_> = keys.iter().map(|&k| bits(k)).collect();
 //!
-//! let state = rounds.public(&[[0; 16], [1; 16]]);
+//! let state = bits([1; 16].map(|x| folding.input(Direction::Encrypt, x)));
 //! let result = cipher(&rounds, Direction::Encrypt, state, &keys)?;
-//! assert_eq!(result[..4], [0x66, 0xe9, 0x4b, 0xd4]);
+//! assert_eq!(result, bits(encrypt_block([1; 16], &key)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Cost
 //!
-//! One batch of AES-128 in either direction, counted by [`interp::count`]. `tests/cost.rs` checks the table.
+//! One batch of AES-128 in either direction. `tests/cost.rs` checks the table.
 //!
-//! | layout | blocks | products | relin. | Frobenius | permutations | depth |
-//! |---|---|---|---|---|---|---|
-//! | byte-sliced | slots | 640 | 640 | 1760 | 0 | 30 |
-//! | packed | slots / 16 | 40 | 40 | 110 | 37 | 30 |
-//! | bit-sliced | slots | 5440 | 3040 | 0 | 0 | 40 |
-//! | bit-sliced, folded, depth 4 | slots | 5760 | 2880 | 0 | 0 | 40 |
-//! | bit-sliced, folded, depth 3 | slots | 6720 | 3520 | 0 | 0 | 30 |
+//! | [`FoldedBits`] over | products | relinearisations | depth |
+//! |---|---|---|---|
+//! | [`DEPTH_4`](slp::tower::DEPTH_4) | 5760 | 2880 | 40 |
+//! | [`DEPTH_3`](slp::tower::DEPTH_3) | 6720 | 3520 | 30 |
 //!
 //! # References
 //!
 //! FIPS-197, *Advanced Encryption Standard*, NIST 2001. SP 800-38A, *Recommendation for Block Cipher Modes of
 //! Operation*, NIST 2001. GHS12: Gentry, Halevi, Smart, *Homomorphic Evaluation of the AES Circuit*, CRYPTO 2012
-//! (section 4: the layouts and the byte circuit). Boyar, Peralta, *A depth-16 circuit for the AES S-box*, eprint
-//! 2011/332 (the bit circuits).
+//! (section 4: the layouts).
 
 #![forbid(unsafe_code)]
 
-pub mod bitwise;
-pub mod bytewise;
 pub mod clear;
 pub mod error;
 pub mod folded;
@@ -76,22 +67,16 @@ pub mod interp;
 pub mod laws;
 pub mod layout;
 pub mod mode;
-pub mod packed;
 pub mod rounds;
-pub mod sliced;
 pub mod slp;
 pub mod state;
 pub mod view;
 
-pub use bitwise::Bitwise;
-pub use bytewise::Bytewise;
 pub use clear::{KeySize, RoundKeys, Schedule};
 pub use error::{Depth, Error, EvalError, Result};
 pub use folded::{FoldedBits, Folding};
 pub use layout::Layout;
 pub use mode::{Counter, Mode};
-pub use packed::Packed;
 pub use rounds::{Rounds, cipher, cipher_observed};
-pub use sliced::{AesByte, Sliced};
 pub use state::{Block, Direction};
-pub use view::{BitEval, ByteEval, PackedEval};
+pub use view::BitEval;

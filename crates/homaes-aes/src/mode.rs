@@ -316,42 +316,24 @@ mod tests {
         }
     }
 
-    /// SP 800-38A, F.3.13, F.3.15 and F.3.17.
     #[test]
     fn published_examples_of_cfb() {
         let hex = |text: &str| -> Vec<u8> {
             let byte = |i| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
             (0..text.len()).step_by(2).map(byte).collect()
         };
-        let message = hex(
-            "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
-             30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710",
-        );
-        let iv = core::array::from_fn(|i| i as u8);
-        let mode = Mode::Cfb { iv };
-        for (key, text) in [
-            (
-                "2b7e151628aed2a6abf7158809cf4f3c",
-                "3b3fd92eb72dad20333449f8e83cfb4ac8a64537a0b3a93fcde3cdad9f1ce58b\
-                 26751f67a3cbb140b1808cf187a4f4dfc04b05357c5d1c0eeac4c66f9ff7f2e6",
-            ),
-            (
-                "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
-                "cdc80d6fddf18cab34c25909c99a417467ce7f7f81173621961a2b70171d3d7a\
-                 2e1e8a1dd59b88b1c8e60fed1efac4c9c05f9f9ca9834fa042ae8fba584b09ff",
-            ),
-            (
-                "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
-                "dc7e84bfda79164b7ecd8486985d386039ffed143b28b1c832113c6331e5407b\
-                 df10132415e54b92a13ed0a8267ae2f975a385741ab9cef82031623d55b1e471",
-            ),
-        ] {
+        let lines = include_str!("../tests/vectors/sp800-38a-cfb.txt").lines();
+        let values: Vec<_> = lines.filter_map(|line| line.split_once(" = ")).collect();
+        let examples = values.as_chunks::<5>().0;
+        assert_eq!(examples.len(), 3);
+        for [_, (_, key), (_, iv), (_, text), (_, message)] in examples {
             let keys = RoundKeys::expand(&hex(key)).unwrap();
             let text = state::to_blocks(&hex(text));
+            let mode = Mode::with_vector("cfb", &hex(iv)).unwrap();
             let (input, mask) = (mode.input(0, None, &text), mode.mask(None, &text));
             let found = input.iter().zip(mask.iter());
             let found = found.flat_map(|(x, m)| xor(&encrypt_block(*x, &keys), m));
-            assert!(found.eq(message.iter().copied()));
+            assert!(found.eq(hex(message)));
         }
     }
 

@@ -1,15 +1,14 @@
 //! Straight-line programs on bits as data, evaluated with lazy relinearisation, many copies in lockstep.
 //!
 //! A [`Program`] is a list of gates. Wires 0 to I − 1 are the inputs; wire I + k is the result of gate k, which reads
-//! wires of smaller number. [`evaluate`] runs it over any [`BitEval`]. The program decides the form of a wire:
+//! wires of smaller number. [`begin`] runs it over any [`BitEval`]. The program decides the form of a wire:
 //!
 //! ```text
 //!   a x b       product                              reads bits
 //!   a + b       product if a and b are products      reads products
 //!               bit otherwise                        reads bits
 //!   a plus b    bit, of the same value               reads bits
-//!   a xnor b    bit                                  reads what a + b would read
-//!   output      bit (evaluate) or product (begin)    reads the same
+//!   output      product                              reads the same
 //! ```
 //!
 //! A product that is read as a bit is relinearised once, whatever the number of readers; all others never are. So the
@@ -23,19 +22,17 @@
 //!
 //! **Memory.** An item takes megabytes. A gate runs in the last stage that its readers allow, a wire is dropped after
 //! its last reader, a sum overwrites an operand that has no other reader, inputs are borrowed, and gates that no
-//! output needs do not run. [`begin`] stops before the last stage of a program that ends in products, so that not all
-//! copies hold their last products at once.
+//! output needs do not run. [`begin`] stops before the last stage, so that not all copies hold their last products at
+//! once.
 
 #[macro_use]
 mod macros;
-pub mod sbox;
 pub mod tower;
 
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::error::Depth;
-use crate::state::exactly;
 use crate::view::BitEval;
 
 /// A gate of two wires, given by their numbers.
@@ -45,8 +42,6 @@ pub enum Gate {
     Xor(u8, u8),
     /// a ⊕ b of bits: relinearises products first, for operands that are relinearised anyway
     Plus(u8, u8),
-    /// 1 ⊕ a ⊕ b
-    Xnor(u8, u8),
     /// a ∧ b
     And(u8, u8),
 }
@@ -55,7 +50,7 @@ impl Gate {
     /// The two wires read.
     pub const fn operands(self) -> [u8; 2] {
         match self {
-            Self::Xor(a, b) | Self::Plus(a, b) | Self::Xnor(a, b) | Self::And(a, b) => [a, b],
+            Self::Xor(a, b) | Self::Plus(a, b) | Self::And(a, b) => [a, b],
         }
     }
 }
@@ -94,11 +89,6 @@ impl<const I: usize, const O: usize> Program<I, O> {
         Self { gates, outputs }
     }
 
-    /// The gates, in the order of evaluation.
-    pub const fn gates(&self) -> &'static [Gate] {
-        self.gates
-    }
-
     /// ANDs in sequence on the longest way to an output.
     pub fn depth(&self) -> Depth {
         let mut depth = vec![0; I];
@@ -109,42 +99,13 @@ impl<const I: usize, const O: usize> Program<I, O> {
         let outputs = self.outputs.iter().map(|&w| depth[usize::from(w)]);
         outputs.max().unwrap_or(0)
     }
-
-    /// The wires of the outputs.
-    pub const fn outputs(&self) -> [u8; O] {
-        self.outputs
-    }
-}
-
-/// Evaluates one copy of `program` per entry of `inputs`, slot by slot, to bits.
-///
-/// Cost per copy: one `and` per [`Gate::And`], one sum per other gate, one `not` per [`Gate::Xnor`], and one
-/// relinearisation per product that is read as a bit.
-///
-/// # Errors
-/// If a level or a key is missing.
-pub fn evaluate<E: BitEval, const I: usize, const O: usize>(
-    view: &E,
-    program: &Program<I, O>,
-    inputs: Vec<[&E::Bit; I]>,
-) -> Result<Vec<[E::Bit; O]>, E::Error> {
-    let plan = Plan::new(program, Form::Bit);
-    let mut copies = run(view, program, &plan, inputs, plan.stages)?;
-    let outputs = copies.iter_mut().map(|copy| {
-        let bits = program
-            .outputs
-            .iter()
-            .map(|&wire| copy.bit(wire).into_owned());
-        exactly(bits.collect())
-    });
-    Ok(outputs.collect())
 }
 
 /// Runs one copy of `program` per entry of `inputs` up to the stage after the last pass. All outputs must be
 /// products.
 ///
 /// # Panics
-/// If an output is a bit: an input, a complement, or a sum with a bit.
+/// If an output is a bit: an input, or a sum with a bit.
 ///
 /// # Errors
 /// If a level or a key is missing.
@@ -153,8 +114,32 @@ pub fn begin<'a, E: BitEval, const I: usize, const O: usize>(
     program: &'a Program<I, O>,
     inputs: Vec<[&'a E::Bit; I]>,
 ) -> Result<Vec<Begun<'a, E, I, O>>, E::Error> {
-    let plan = Arc::new(Plan::new(program, Form::Product));
-    let copies = run(view, program, &plan, inputs, plan.stages - 1)?;
+    let plan = Arc::new(Plan::new(program));
+    let wires = inputs.iter().map(|inputs| Wires::new(view, &plan, inputs));
+    let mut copies: Vec<_> = wires.collect();
+    // each stage with the pass that follows it
+    for stage in 0..plan.stages - 1 {
+        copies = view.each(copies, |mut wires| {
+            wires.stage(program.gates, &plan, stage)?;
+            Ok(wires)
+        })?;
+        let due: Vec<usize> = plan.due(stage).collect();
+        let products = copies.iter_mut().flat_map(|wires| {
+            let take = |&wire: &usize| wires.take_for_pass(wire);
+            due.iter().map(take).collect::<Vec<_>>()
+        });
+        let products: Vec<E::Product> = products.collect();
+        if products.is_empty() {
+            continue;
+        }
+        let mut bits = view.relinearize_all(products)?.into_iter();
+        for wires in &mut copies {
+            for &wire in &due {
+                let bit = bits.next().expect("a pass returns a bit for each product");
+                wires.wires[wire].bit = Some(Shared::Wire(Arc::new(bit)));
+            }
+        }
+    }
     let begun = copies.into_iter().map(|wires| Begun {
         program,
         plan: Arc::clone(&plan),
@@ -178,47 +163,9 @@ impl<E: BitEval, const I: usize, const O: usize> Begun<'_, E, I, O> {
     pub fn finish(mut self) -> Result<[E::Product; O], E::Error> {
         self.wires
             .stage(self.program.gates, &self.plan, self.plan.stages - 1)?;
-        let products = self.program.outputs.iter().map(|&wire| {
-            let product = self.wires.product(wire);
-            Arc::unwrap_or_clone(product)
-        });
-        Ok(exactly(products.collect()))
+        let outputs = self.program.outputs;
+        Ok(outputs.map(|wire| Arc::unwrap_or_clone(self.wires.product(wire))))
     }
-}
-
-/// The first `stages` stages of all copies, each with the pass that follows it.
-fn run<'a, E: BitEval, const I: usize, const O: usize>(
-    view: &'a E,
-    program: &Program<I, O>,
-    plan: &Plan,
-    inputs: Vec<[&'a E::Bit; I]>,
-    stages: usize,
-) -> Result<Vec<Wires<'a, E>>, E::Error> {
-    let wires = inputs.iter().map(|inputs| Wires::new(view, plan, inputs));
-    let mut copies: Vec<_> = wires.collect();
-    for stage in 0..stages {
-        copies = view.each(copies, |mut wires| {
-            wires.stage(program.gates, plan, stage)?;
-            Ok(wires)
-        })?;
-        let due: Vec<usize> = plan.due(stage).collect();
-        let products = copies.iter_mut().flat_map(|wires| {
-            let take = |&wire: &usize| wires.take_for_pass(wire);
-            due.iter().map(take).collect::<Vec<_>>()
-        });
-        let products: Vec<E::Product> = products.collect();
-        if products.is_empty() {
-            continue;
-        }
-        let mut bits = view.relinearize_all(products)?.into_iter();
-        for wires in &mut copies {
-            for &wire in &due {
-                let bit = bits.next().expect("a pass returns a bit for each product");
-                wires.put(wire, bit, plan);
-            }
-        }
-    }
-    Ok(copies)
 }
 
 /// The form in which a wire is computed or read.
@@ -239,12 +186,8 @@ struct Plan {
 struct WirePlan {
     /// what its gate computes
     held: Form,
-    /// what readers see: a bit, if products are complemented
-    form: Form,
     /// the form in which its gate reads its operands
     reads: Form,
-    /// whether the bit is complemented, after any relinearisation
-    complement: bool,
     /// when its gate runs; `None` if no output needs it
     stage: Option<usize>,
     /// the stage whose pass relinearises it
@@ -254,12 +197,10 @@ struct WirePlan {
 }
 
 impl Plan {
-    fn new<const I: usize, const O: usize>(program: &Program<I, O>, outputs: Form) -> Self {
+    fn new<const I: usize, const O: usize>(program: &Program<I, O>) -> Self {
         let input = WirePlan {
             held: Form::Bit,
-            form: Form::Bit,
             reads: Form::Bit,
-            complement: false,
             stage: None,
             pass: None,
             bit_readers: 0,
@@ -270,9 +211,9 @@ impl Plan {
         let mut earliest = vec![0; I];
         for &gate in program.gates {
             let operands = gate.operands().map(usize::from);
-            let products = operands.iter().all(|&w| wires[w].form == Form::Product);
+            let products = operands.iter().all(|&w| wires[w].held == Form::Product);
             let reads = match gate {
-                Gate::Xor(..) | Gate::Xnor(..) if products => Form::Product,
+                Gate::Xor(..) if products => Form::Product,
                 _ => Form::Bit,
             };
             let ready = operands.map(|w| earliest[w] + after(&wires[w], reads));
@@ -281,12 +222,9 @@ impl Plan {
                 Gate::And(..) => Form::Product,
                 _ => reads,
             };
-            let complement = matches!(gate, Gate::Xnor(..));
             wires.push(WirePlan {
                 held,
-                form: if complement { Form::Bit } else { held },
                 reads,
-                complement,
                 ..input
             });
         }
@@ -294,10 +232,10 @@ impl Plan {
         let last = outs().map(|w| earliest[w]).max().unwrap_or(0);
         for w in outs() {
             assert!(
-                outputs == Form::Bit || wires[w].form == Form::Product,
+                wires[w].held == Form::Product,
                 "an output is a bit, expected a product"
             );
-            wires[w].read(outputs, last, last);
+            wires[w].read(Form::Product, last, last);
         }
         for (k, gate) in program.gates.iter().enumerate().rev() {
             let WirePlan { stage, reads, .. } = wires[I + k];
@@ -371,17 +309,13 @@ impl<B> Deref for Shared<'_, B> {
     }
 }
 
-impl<B: Clone> Shared<'_, B> {
+impl<B> Shared<'_, B> {
     /// The bit itself, unless it has other readers.
     fn take(self) -> Result<B, Self> {
         match self {
             Self::Input(_) => Err(self),
             Self::Wire(bit) => Arc::try_unwrap(bit).map_err(Self::Wire),
         }
-    }
-
-    fn into_owned(self) -> B {
-        self.take().unwrap_or_else(|shared| B::clone(&shared))
     }
 }
 
@@ -447,16 +381,6 @@ impl<'a, E: BitEval> Wires<'a, E> {
         Arc::unwrap_or_clone(product.expect("a product is computed before its pass"))
     }
 
-    /// The bit of a wire, relinearised.
-    fn put(&mut self, wire: usize, bit: E::Bit, plan: &Plan) {
-        let bit = if plan.wires[wire].complement {
-            self.view.not(bit)
-        } else {
-            bit
-        };
-        self.wires[wire].bit = Some(Shared::Wire(Arc::new(bit)));
-    }
-
     /// a ⊕ b of two bits, in place of one without other readers.
     fn xor_bits(&mut self, a: u8, b: u8) -> E::Bit {
         let (a, b) = (self.bit(a), self.bit(b));
@@ -500,24 +424,18 @@ impl<'a, E: BitEval> Wires<'a, E> {
     }
 
     fn step(&mut self, gate: Gate, at: usize, plan: &WirePlan) -> Result<(), E::Error> {
-        let (mut bit, mut product) = (None, None);
-        match (gate, plan.reads) {
+        let wire = match (gate, plan.reads) {
             (Gate::And(a, b), _) => {
                 let (a, b) = (self.bit(a), self.bit(b));
-                product = Some(self.view.and(&a, &b)?);
+                let product = self.view.and(&a, &b)?;
+                (None, Some(product))
             }
-            (Gate::Xor(a, b) | Gate::Plus(a, b) | Gate::Xnor(a, b), Form::Product) => {
-                product = Some(self.xor_products(a, b));
+            (Gate::Xor(a, b) | Gate::Plus(a, b), Form::Product) => {
+                (None, Some(self.xor_products(a, b)))
             }
-            (Gate::Xor(a, b) | Gate::Plus(a, b) | Gate::Xnor(a, b), Form::Bit) => {
-                let sum = self.xor_bits(a, b);
-                bit = Some(if plan.complement {
-                    self.view.not(sum)
-                } else {
-                    sum
-                });
-            }
-        }
+            (Gate::Xor(a, b) | Gate::Plus(a, b), Form::Bit) => (Some(self.xor_bits(a, b)), None),
+        };
+        let (bit, product) = wire;
         let wire = &mut self.wires[at];
         wire.bit = bit.map(|bit| Shared::Wire(Arc::new(bit)));
         wire.product = product.map(Arc::new);

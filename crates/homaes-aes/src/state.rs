@@ -1,4 +1,4 @@
-//! The AES state: byte order, ShiftRows, MixColumns, and how blocks become slots.
+//! The AES state: byte order, ShiftRows and MixColumns.
 //!
 //! Byte i of a block is row i mod 4, column i div 4 of the state (FIPS-197 section 3.4). Directions differ in
 //! constants only, because decryption runs as the equivalent inverse cipher (FIPS-197 section 5.3.5):
@@ -7,15 +7,6 @@
 //!   ShiftRows    out[i]   = in[source(dir, i)]
 //!   MixColumns   out[r,c] = Σ_j circulant(dir)[j] · in[(r + j) mod 4, c]
 //! ```
-//!
-//! Blocks enter the slots byte-sliced or packed:
-//!
-//! ```text
-//!   byte-sliced  16 items, item i  = byte i of blocks 0, 1, 2, …
-//!   packed        1 item, slot 16b + i = byte i of block b
-//! ```
-//!
-//! A backend may place packed bytes to suit its automorphisms, as BGV does.
 
 use crate::gf256;
 
@@ -87,92 +78,12 @@ pub fn to_blocks(bytes: &[u8]) -> Vec<Block> {
         .collect()
 }
 
-/// Byte-sliced: vector i holds byte i of every block.
-pub fn to_sliced(blocks: &[Block]) -> [Vec<u8>; 16] {
-    core::array::from_fn(|i| blocks.iter().map(|block| block[i]).collect())
-}
-
-/// Inverse of [`to_sliced`].
-///
-/// # Panics
-/// If the 16 vectors have different lengths.
-pub fn from_sliced(bytes: &[Vec<u8>; 16]) -> Vec<Block> {
-    let blocks = bytes[0].len();
-    assert!(
-        bytes.iter().all(|v| v.len() == blocks),
-        "the 16 byte vectors differ in length"
-    );
-    (0..blocks)
-        .map(|b| core::array::from_fn(|i| bytes[i][b]))
-        .collect()
-}
-
-/// Packed: one vector, block after block.
-pub fn to_packed(blocks: &[Block]) -> Vec<u8> {
-    blocks.as_flattened().to_vec()
-}
-
-/// Inverse of [`to_packed`].
-///
-/// # Panics
-/// If the length is not a multiple of 16.
-pub fn from_packed(bytes: &[u8]) -> Vec<Block> {
-    let (blocks, rest) = bytes.as_chunks();
-    assert!(rest.is_empty(), "a packed vector must hold whole blocks");
-    blocks.to_vec()
-}
-
-/// Bits of bytes: vector i holds bit i (of value 2^i) of every byte.
-pub fn to_bits(bytes: &[u8]) -> [Vec<bool>; 8] {
-    core::array::from_fn(|i| bytes.iter().map(|b| b >> i & 1 == 1).collect())
-}
-
-/// Inverse of [`to_bits`].
-///
-/// # Panics
-/// If the eight vectors have different lengths.
-pub fn from_bits(bits: &[Vec<bool>; 8]) -> Vec<u8> {
-    let bytes = bits[0].len();
-    assert!(
-        bits.iter().all(|v| v.len() == bytes),
-        "the eight bit vectors differ in length"
-    );
-    (0..bytes)
-        .map(|b| (0..8).fold(0, |byte, i| byte | u8::from(bits[i][b]) << i))
-        .collect()
-}
-
-/// `[f(0)?, …, f(N-1)?]`, stopping at the first error.
-pub(crate) fn try_array<T, E, const N: usize>(
-    mut f: impl FnMut(usize) -> Result<T, E>,
-) -> Result<[T; N], E> {
-    let mut items = [const { None }; N];
-    for (i, item) in items.iter_mut().enumerate() {
-        *item = Some(f(i)?);
-    }
-    Ok(items.map(|item| item.expect("the loop has filled every place")))
-}
-
-/// The items of a vector that has exactly `N` of them.
-pub(crate) fn exactly<T, const N: usize>(items: Vec<T>) -> [T; N] {
-    items
-        .try_into()
-        .unwrap_or_else(|items: Vec<T>| unreachable!("{} items for {N} places", items.len()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn layouts_have_inverses(blocks: Vec<Block>) {
-            prop_assert_eq!(&from_sliced(&to_sliced(&blocks)), &blocks);
-            prop_assert_eq!(&from_packed(&to_packed(&blocks)), &blocks);
-            prop_assert_eq!(from_bits(&to_bits(blocks.as_flattened())), blocks.as_flattened());
-        }
-
         #[test]
         fn last_block_is_padded_with_zeros(bytes: Vec<u8>) {
             let blocks = to_blocks(&bytes);

@@ -1,15 +1,7 @@
-//! The three views of a backend: encrypted bytes, encrypted bytes that can move, and encrypted bits.
+//! The view of a scheme on bits: what AES asks of it. An item holds `slots` encrypted bits; an XOR is cheap and an AND
+//! expensive.
 //!
-//! A backend implements only the views that suit its scheme. Schemes differ in their operations, and emulating the
-//! missing ones would cost an order of magnitude:
-//!
-//! | view | an item holds | cheap | expensive |
-//! |---|---|---|---|
-//! | [`ByteEval`] | `slots` elements of GF(2^8) | sum, public factor | product, then Frobenius |
-//! | [`PackedEval`] | the same, and slots can move | | permutation |
-//! | [`BitEval`] | `slots` bits | XOR | AND |
-//!
-//! **Lazy products.** `mul` and `and` return a `Product`. Products add; `relinearize` turns a sum of products into an
+//! **Lazy products.** `and` returns a `Product`. Products add; `relinearize` turns a sum of products into an
 //! item that can be multiplied again. A product is a three-part ciphertext in BGV, a ciphertext under f² in NTRU, a
 //! type II ciphertext in DGHV, and the item itself where nothing is deferred. A product does not add to an item: in
 //! some schemes the two are under different keys.
@@ -25,69 +17,7 @@
 
 use crate::error::{Depth, EvalError};
 
-/// The byte view: an item is `slots()` elements of GF(2^8), as in [`gf256`](crate::gf256).
-///
-/// Laws:
-/// - `D(public(v)) = v`, padded with zeros
-/// - `D(add(a, b)) = D(a) + D(b)`
-/// - `D(scale(a, c)) = c·D(a)`; `scale(a, 1)` is `a`
-/// - `D(frobenius(a, k)) = D(a)^(2^k)`; in particular `D(frobenius(a, 8)) = D(a)`
-/// - `D(relinearize(mul(a, b))) = D(a)·D(b)`
-/// - `D(relinearize(add_product(p, q))) = D(relinearize(p)) + D(relinearize(q))`
-/// - `refresh` changes no value
-pub trait ByteEval {
-    /// Why an evaluation stopped.
-    type Error: From<EvalError>;
-    /// Encrypted bytes, one per slot.
-    type Byte: Clone;
-    /// A sum of products of two `Byte`s before relinearisation.
-    type Product;
-
-    /// Number of independent slots, at least 1.
-    fn slots(&self) -> usize;
-
-    /// Public bytes as an item, one per slot; slots beyond `v` hold zeros. Needs no secret key.
-    ///
-    /// # Panics
-    /// If `v` is longer than `slots()`.
-    fn public(&self, v: &[u8]) -> Self::Byte;
-
-    /// Slot-wise sum (XOR).
-    fn add(&self, a: &Self::Byte, b: &Self::Byte) -> Self::Byte;
-
-    /// Slot-wise product by one public constant.
-    fn scale(&self, a: &Self::Byte, c: u8) -> Self::Byte;
-
-    /// Slot-wise x ↦ x^(2^k). Uses no depth.
-    fn frobenius(&self, a: &Self::Byte, k: u32) -> Result<Self::Byte, Self::Error>;
-
-    /// Slot-wise product, not relinearised. Uses depth 1.
-    fn mul(&self, a: &Self::Byte, b: &Self::Byte) -> Result<Self::Product, Self::Error>;
-
-    /// Slot-wise sum of two products.
-    fn add_product(&self, a: Self::Product, b: &Self::Product) -> Self::Product;
-
-    /// Turns a product into an item that can be multiplied again.
-    fn relinearize(&self, p: Self::Product) -> Result<Self::Byte, Self::Error>;
-
-    /// Makes room for a layer of depth `depth` on all `items`. Default: does nothing.
-    fn refresh(&self, _items: &mut [Self::Byte], _depth: Depth) -> Result<(), Self::Error> {
-        Ok(())
-    }
-}
-
-/// The packed view: the slots form `slots() / 16` blocks of 16 consecutive slots, and bytes can move within a block.
-///
-/// Laws, with (p∘q)\[i\] = p\[q\[i\]\]:
-/// - `D(permute(a, p))[16b + i] = D(a)[16b + p[i]]` for every block b and every i < 16
-/// - hence `permute(permute(a, p), q)` and `permute(a, p∘q)` hold the same values
-/// - `slots()` is a multiple of 16
-pub trait PackedEval: ByteEval {
-    /// In each block, slot i of the result is slot `p[i]` of `a`; `p` may be any permutation. Uses no depth.
-    fn permute(&self, a: &Self::Byte, p: &[usize; 16]) -> Result<Self::Byte, Self::Error>;
-}
-
-/// The bit view: an item is `slots()` bits.
+/// An item is `slots()` bits.
 ///
 /// Laws:
 /// - `D(public(v)) = v`, padded with `false`
@@ -98,7 +28,7 @@ pub trait PackedEval: ByteEval {
 /// - `relinearize_all(ps)`, `sums(ps, rows)` and `each(items, f)` give what their default bodies give
 /// - `refresh` changes no value
 ///
-/// A circuit has many bits where it has few bytes, so this view is shared between threads.
+/// The view is shared between threads.
 pub trait BitEval: Sync {
     /// Why an evaluation stopped.
     type Error: From<EvalError> + Send;

@@ -4,8 +4,8 @@
 
 mod common;
 mod cost;
+mod counted;
 mod fips197;
-mod folded;
 mod gcm;
 mod known_answers;
 mod oracle;

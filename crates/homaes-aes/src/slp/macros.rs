@@ -2,7 +2,7 @@
 
 /// A [`Program`](super::Program) from a listing in which every wire has a name.
 ///
-/// Gates are `x` (AND), `+`, `plus` and `xnor`. Inputs and outputs are listed least significant first. An unread name
+/// Gates are `x` (AND), `+` and `plus`. Inputs and outputs are listed least significant first. An unread name
 /// is a warning, an undefined one an error.
 macro_rules! program {
     (
@@ -30,8 +30,5 @@ macro_rules! gate {
     };
     (plus, $a:expr, $b:expr) => {
         $crate::slp::Gate::Plus($a, $b)
-    };
-    (xnor, $a:expr, $b:expr) => {
-        $crate::slp::Gate::Xnor($a, $b)
     };
 }

@@ -13,7 +13,7 @@
 )]
 
 use homaes_aes::{Block, Direction, KeySize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The mode of operation of a [`Vector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,38 +55,29 @@ impl Vector {
     /// The calls of the block cipher, in the order of the message. In CBC encryption, inputs use the known previous
     /// answer.
     pub fn calls(&self) -> Vec<Call> {
-        let (input, output) = (self.input.chunks(16), self.output.chunks(16));
         // CBC chains the ciphertext, one block late.
         let text = match self.direction {
             Direction::Encrypt => &self.output,
             Direction::Decrypt => &self.input,
         };
         let before = std::iter::once(&self.iv[..]).chain(text.chunks(16));
-        let calls = input.zip(output).zip(before).enumerate();
-        calls
-            .map(|(i, ((input, output), before))| {
-                let counter = u128::from_be_bytes(self.iv).wrapping_add(i as u128);
-                let (direction, input, output) = match (self.mode, self.direction) {
-                    (Mode::Ecb, dir) => (dir, input.to_vec(), output.to_vec()),
-                    (Mode::Cbc, dir @ Direction::Encrypt) => {
-                        (dir, xor(input, before), output.to_vec())
-                    }
-                    (Mode::Cbc, dir @ Direction::Decrypt) => {
-                        (dir, input.to_vec(), xor(output, before))
-                    }
-                    (Mode::Ctr, _) => {
-                        let stream = xor(input, output);
-                        (Direction::Encrypt, counter.to_be_bytes().to_vec(), stream)
-                    }
-                };
-                let input = input.try_into().expect("whole blocks enter the cipher");
-                Call {
-                    direction,
-                    input,
-                    output,
-                }
-            })
-            .collect()
+        let blocks = self.input.chunks(16).zip(self.output.chunks(16));
+        let call = |(i, ((x, y), before)): (_, ((&[u8], &[u8]), &[u8]))| {
+            let counter = u128::from_be_bytes(self.iv).wrapping_add(i);
+            let (direction, input, output) = match (self.mode, self.direction) {
+                (Mode::Ecb, dir) => (dir, x.to_vec(), y.to_vec()),
+                (Mode::Cbc, dir @ Direction::Encrypt) => (dir, xor(x, before), y.to_vec()),
+                (Mode::Cbc, dir @ Direction::Decrypt) => (dir, x.to_vec(), xor(y, before)),
+                (Mode::Ctr, _) => (Direction::Encrypt, counter.to_be_bytes().into(), xor(x, y)),
+            };
+            let input = input.try_into().expect("whole blocks enter the cipher");
+            Call {
+                direction,
+                input,
+                output,
+            }
+        };
+        (0..).zip(blocks.zip(before)).map(call).collect()
     }
 }
 
@@ -123,19 +114,18 @@ macro_rules! files {
 /// The NIST AESAVS known-answer and multi-block tests under ECB and CBC.
 pub fn aesavs() -> Vec<Vector> {
     macro_rules! sizes {
-        ($($name:literal)+) => {
+        ($mode:ident $($name:literal)+) => {
             [$(
-                (concat!($name, "128.rsp"), include_str!(concat!($name, "128.rsp"))),
-                (concat!($name, "192.rsp"), include_str!(concat!($name, "192.rsp"))),
-                (concat!($name, "256.rsp"), include_str!(concat!($name, "256.rsp"))),
+                (Mode::$mode, (concat!($name, "128.rsp"), include_str!(concat!($name, "128.rsp")))),
+                (Mode::$mode, (concat!($name, "192.rsp"), include_str!(concat!($name, "192.rsp")))),
+                (Mode::$mode, (concat!($name, "256.rsp"), include_str!(concat!($name, "256.rsp")))),
             )+]
         };
     }
-    let ecb = sizes!("ECBGFSbox" "ECBKeySbox" "ECBVarTxt" "ECBVarKey" "ECBMMT");
-    let cbc = sizes!("CBCGFSbox" "CBCKeySbox" "CBCVarTxt" "CBCVarKey" "CBCMMT");
-    let ecb = ecb.into_iter().flat_map(|file| vectors(Mode::Ecb, file));
-    let cbc = cbc.into_iter().flat_map(|file| vectors(Mode::Cbc, file));
-    ecb.chain(cbc).collect()
+    let ecb = sizes!(Ecb "ECBGFSbox" "ECBKeySbox" "ECBVarTxt" "ECBVarKey" "ECBMMT").into_iter();
+    let cbc = sizes!(Cbc "CBCGFSbox" "CBCKeySbox" "CBCVarTxt" "CBCVarKey" "CBCMMT");
+    let files = ecb.chain(cbc);
+    files.flat_map(|(mode, file)| vectors(mode, file)).collect()
 }
 
 /// The examples of SP 800-38A under ECB, CBC and CTR, both directions.
@@ -243,47 +233,46 @@ fn vectors(mode: Mode, (file, text): (&'static str, &'static str)) -> impl Itera
 }
 
 /// The lines `NAME = value` from one `COUNT` to the next, with their section and verdict.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Record {
     section: &'static str,
-    fields: Vec<(String, &'static str)>,
+    fields: HashMap<String, &'static str>,
     fails: bool,
 }
 
 impl Record {
-    fn field(&self, name: &str) -> &'static str {
-        let field = self.fields.iter().find(|(n, _)| n == name);
-        field.expect("a record has all the fields of its file").1
-    }
-
     fn count(&self) -> usize {
-        self.field("COUNT").parse().expect("a number")
+        self.fields["COUNT"].parse().expect("a number")
     }
 
     fn bytes(&self, name: &str) -> Vec<u8> {
-        let (digits, rest) = self.field(name).as_bytes().as_chunks::<2>();
-        assert!(rest.is_empty(), "{name}: an odd number of digits");
-        let number = |d: &[u8; 2]| u8::from_str_radix(str::from_utf8(d).ok()?, 16).ok();
-        let byte = |d| number(d).expect("hexadecimal digits");
-        digits.iter().map(byte).collect()
+        hex(self.fields[name])
     }
 }
 
+/// Bytes of a hexadecimal string.
+pub fn hex(digits: &str) -> Vec<u8> {
+    assert!(digits.len().is_multiple_of(2), "odd length: {digits}");
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16);
+    let bytes = (0..digits.len()).step_by(2).map(byte);
+    bytes.collect::<Result<_, _>>().expect("hexadecimal digits")
+}
+
 fn records(text: &'static str) -> impl Iterator<Item = Record> {
-    let (mut records, mut section): (Vec<Record>, _) = (Vec::new(), "");
+    let (mut records, mut section) = (Vec::<Record>::new(), "");
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {
             section = line;
         } else if line == "FAIL" {
             records.last_mut().expect("a record").fails = true;
         } else if let Some((name, value)) = line.split_once('=') {
-            let (name, value) = (name.trim().to_uppercase(), value.trim());
+            let name = name.trim().to_uppercase();
             if name == "COUNT" {
                 let new = Record::default();
                 records.push(Record { section, ..new });
             }
             let record = records.last_mut().expect("COUNT comes first");
-            record.fields.push((name, value));
+            record.fields.insert(name, value.trim());
         }
     }
     records.into_iter()
