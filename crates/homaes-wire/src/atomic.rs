@@ -8,7 +8,6 @@
 
 use crate::WireError;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -277,15 +276,7 @@ impl AtomicFile {
     }
 }
 
-/// Without the content, which may be secret.
-impl fmt::Debug for AtomicFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AtomicFile")
-            .field("target", &self.target)
-            .field("temporary", &self.temporary)
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(AtomicFile: target temporary);
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -13,7 +13,6 @@ use crate::header::fill;
 use crate::{
     CHECKSUM_BYTES, Header, KeyId, Kind, RECORD_HEAD_BYTES, RECORD_OVERHEAD, RecordHead, WireError,
 };
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -44,13 +43,7 @@ struct OpenRecord {
     hash: RecordHash,
 }
 
-impl core::fmt::Debug for OpenRecord {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("OpenRecord")
-            .field("head", &self.head)
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(OpenRecord: head);
 
 impl Reader<File> {
     /// Opens a file of the expected kind.
@@ -178,15 +171,7 @@ impl<'r, R: Read + Send + 'r> Reader<R> {
     }
 }
 
-/// Without the content, which may be secret.
-impl<R> fmt::Debug for Reader<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader")
-            .field("path", &self.path)
-            .field("header", &self.header)
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(Reader<R>: path header);
 
 impl<R: Read> Reader<R> {
     fn new(

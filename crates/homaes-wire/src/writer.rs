@@ -184,15 +184,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W> core::fmt::Debug for Writer<W> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Writer")
-            .field("path", &self.path)
-            .field("header", &self.header)
-            .field("records", &self.records)
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(Writer<W>: path header records);
 
 /// One record written in parts. Without [`finish`](Self::finish) the file stays damaged and will not be read.
 #[must_use = "a record without its checksum makes the file unreadable"]
@@ -241,11 +233,4 @@ impl<W: Write> RecordWriter<'_, W> {
     }
 }
 
-impl<W> core::fmt::Debug for RecordWriter<'_, W> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("RecordWriter")
-            .field("len", &self.len)
-            .field("left", &self.left)
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(RecordWriter<'w, W>: len left);

@@ -3,14 +3,25 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
-const PLAIN: OutputOptions = OutputOptions {
-    force: false,
-    private: false,
-};
-const FORCE: OutputOptions = OutputOptions {
-    force: true,
-    private: false,
-};
+const fn options(force: bool, private: bool) -> OutputOptions {
+    OutputOptions { force, private }
+}
+
+const PLAIN: OutputOptions = options(false, false);
+const FORCE: OutputOptions = options(true, false);
+
+/// An empty folder, and the path of a file in it.
+fn place(name: &str) -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(name);
+    (folder, path)
+}
+
+#[track_caller]
+fn is_taken<T>(result: Result<T, WireError>) {
+    let error = result.err().expect("an error");
+    assert!(matches!(error, WireError::AlreadyExists { .. }), "{error}");
+}
 
 fn names(folder: &TempDir) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(folder.path())
@@ -38,8 +49,7 @@ fn write(path: &Path, options: OutputOptions, bytes: &[u8]) -> Result<(), WireEr
 
 #[test]
 fn the_name_appears_at_the_end() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("out.hct");
+    let (folder, path) = place("out.hct");
     let begun = || {
         let mut file = AtomicFile::create(&path, PLAIN).unwrap();
         assert_eq!(file.target(), path);
@@ -83,8 +93,7 @@ fn files_that_need_a_name_have_a_temporary_one() {
     drop(b);
     let file = named(&path("a"), PLAIN);
     fs::write(path("a"), b"other").unwrap();
-    let taken = file.commit();
-    assert!(matches!(taken, Err(WireError::AlreadyExists { .. })));
+    is_taken(file.commit());
     let mut file = named(&path("a"), FORCE);
     file.write_all(b"new").unwrap();
     file.commit().unwrap();
@@ -121,8 +130,8 @@ fn temporary_names_are_told_from_others() {
 
 #[test]
 fn long_and_mixed_writes_keep_their_order() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("out");
+    // and under a long name
+    let (_folder, path) = place(&"n".repeat(250));
     let mut file = AtomicFile::create(&path, PLAIN).unwrap();
     let mut expected = Vec::new();
     const B: usize = BUFFER_BYTES;
@@ -137,25 +146,15 @@ fn long_and_mixed_writes_keep_their_order() {
 
 #[test]
 fn existing_files_need_force() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("out");
+    let (folder, path) = place("out");
+    // there before, and since the file was begun
+    let begun = AtomicFile::create(&path, PLAIN).unwrap();
     fs::write(&path, b"old").unwrap();
-    let found = AtomicFile::create(&path, PLAIN);
-    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
+    is_taken(AtomicFile::create(&path, PLAIN));
+    is_taken(begun.commit());
+    assert_eq!(fs::read(&path).unwrap(), b"old");
     write(&path, FORCE, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
-    assert_eq!(names(&folder), ["out"]);
-}
-
-#[test]
-fn a_name_taken_meanwhile_is_kept() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("out");
-    let file = AtomicFile::create(&path, PLAIN).unwrap();
-    fs::write(&path, b"other").unwrap();
-    let found = file.commit();
-    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
-    assert_eq!(fs::read(&path).unwrap(), b"other");
     assert_eq!(names(&folder), ["out"]);
 }
 
@@ -174,24 +173,11 @@ fn folders_and_missing_parents_are_refused() {
     }
 }
 
-#[test]
-fn long_names_work() {
-    let folder = TempDir::new().unwrap();
-    let name = "n".repeat(250);
-    write(&folder.path().join(&name), PLAIN, b"abc").unwrap();
-    assert_eq!(names(&folder), [name]);
-}
-
 #[cfg(unix)]
 #[test]
 fn private_files_are_private_from_the_start() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("secret.hsk");
-    let private = OutputOptions {
-        private: true,
-        ..PLAIN
-    };
-    let file = AtomicFile::create(&path, private).unwrap();
+    let (_folder, path) = place("secret.hsk");
+    let file = AtomicFile::create(&path, options(false, true)).unwrap();
     let first = file.file.metadata().unwrap();
     assert_eq!(first.permissions().mode() & 0o777, 0o600);
     file.commit().unwrap();
@@ -206,8 +192,7 @@ fn links_are_followed_and_devices_spared() {
     let (link, real) = (folder.path().join("link"), folder.path().join("real"));
     fs::write(&real, b"old").unwrap();
     symlink(&real, &link).unwrap();
-    let found = AtomicFile::create(&link, PLAIN);
-    assert!(matches!(found, Err(WireError::AlreadyExists { .. })));
+    is_taken(AtomicFile::create(&link, PLAIN));
     write(&link, FORCE, b"new").unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&real).unwrap(), b"new");
@@ -219,8 +204,7 @@ fn links_are_followed_and_devices_spared() {
 #[cfg(unix)]
 #[test]
 fn an_unfinished_file_has_one_name() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("eval.hek");
+    let (folder, path) = place("eval.hek");
     fs::write(unfinished_path(&path), b"abc").unwrap();
     fs::hard_link(unfinished_path(&path), folder.path().join("other")).unwrap();
     let error = resume(&path, FORCE).unwrap_err().to_string();
@@ -230,8 +214,7 @@ fn an_unfinished_file_has_one_name() {
 #[cfg(unix)]
 #[test]
 fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("eval.hek");
+    let (_folder, path) = place("eval.hek");
     for (path, mode) in [(&path, 0o600), (&unfinished_path(&path), 0o666)] {
         fs::write(path, b"old").unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -246,8 +229,7 @@ fn an_unfinished_file_allows_no_more_than_the_one_it_replaces() {
 #[test]
 fn a_file_that_is_complete_meanwhile_is_not_written_into() {
     const BYTES: usize = 70_000;
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x");
+    let (folder, path) = place("x");
     let run = |who: u8| {
         let mut done = 0;
         while done < 50 {
@@ -275,8 +257,7 @@ fn a_file_that_is_complete_meanwhile_is_not_written_into() {
 /// What is read back is the file that was found in order, not what is at its path by then.
 #[test]
 fn what_was_written_is_read_from_the_file_itself() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x");
+    let (folder, path) = place("x");
     fs::write(unfinished_path(&path), b"own").unwrap();
     let file = resume(&path, PLAIN).unwrap();
     fs::rename(unfinished_path(&path), folder.path().join("away")).unwrap();
@@ -289,8 +270,7 @@ fn what_was_written_is_read_from_the_file_itself() {
 /// What is committed is what was written, not what somebody else has put under the temporary name.
 #[test]
 fn another_file_under_the_temporary_name_is_not_published() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x");
+    let (_folder, path) = place("x");
     for force in [PLAIN, FORCE] {
         let mut first = resume(&path, force).unwrap();
         first.write_all(b"whole").unwrap();
@@ -313,14 +293,10 @@ fn another_file_under_the_temporary_name_is_not_published() {
 #[cfg(unix)]
 #[test]
 fn an_unfinished_file_can_be_opened_again_whatever_it_replaces() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("secret.hsk");
+    let (_folder, path) = place("secret.hsk");
     fs::write(&path, b"old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-    let private = OutputOptions {
-        private: true,
-        ..FORCE
-    };
+    let private = options(true, true);
     let mut file = resume(&path, private).unwrap();
     file.write_all(b"new").unwrap();
     drop(file);

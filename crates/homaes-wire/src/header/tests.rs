@@ -83,30 +83,14 @@ fn versions_are_those_of_the_kind() {
 }
 
 #[test]
-fn a_header_comes_back() {
-    let bytes = resealed(|_| {});
-    for kind in [Some(Kind::EvalKey), None] {
-        let reader = Reader::from_slice(&bytes, kind).unwrap();
-        assert_eq!(reader.header(), &header("bgv/toy"));
-    }
-}
-
-#[test]
 fn names_and_lengths_are_checked() {
     let make =
         |set: &str, contents| Header::new(Kind::EvalKey, set, [0; 32], KeyId([0; 16]), contents);
     let none = Contents::default();
     assert!(make(&"a".repeat(64), none).is_ok());
     for bad in ["", "A", "a b", "ä", "a\n", &"a".repeat(65)] {
-        let error = make(bad, none).unwrap_err();
-        let named = matches!(
-            error,
-            WireError::Malformed {
-                what: "set name",
-                ..
-            }
-        );
-        assert!(named, "{bad:?}");
+        let error = make(bad, none).unwrap_err().to_string();
+        assert!(error.starts_with("set name is malformed"), "{bad:?}");
     }
     for absurd in [none.record(u64::MAX), none.records(u64::MAX, 1)] {
         let error = make("a", absurd).unwrap_err();
@@ -128,9 +112,6 @@ fn nonsense_under_a_right_checksum_is_refused() {
     ] {
         let bytes = resealed(|bytes| bytes[at..at + nonsense.len()].copy_from_slice(nonsense));
         let error = Reader::from_slice(&bytes, Kind::EvalKey).unwrap_err();
-        assert!(
-            matches!(error, WireError::HeaderCorrupted),
-            "{at}: {nonsense:?}"
-        );
+        assert_eq!(error.to_string(), "header is corrupted", "{at}");
     }
 }

@@ -3,7 +3,6 @@
 use super::Reader;
 use crate::hash::{Checksum, RecordHash};
 use crate::{CHECKSUM_BYTES, RECORD_HEAD_BYTES, RecordHead, WireError};
-use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -116,14 +115,7 @@ impl Stored {
     }
 }
 
-impl fmt::Debug for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored")
-            .field("path", &self.path)
-            .field("records", &self.places.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_of!(Stored: path before);
 
 #[cfg(test)]
 mod tests {
