@@ -41,6 +41,10 @@ pub(crate) trait Lanes:
 {
     type Word: Copy;
 
+    /// Whether kernels call their larger parts: inlined everywhere, these would be most of the program. Vectors need
+    /// them inlined.
+    const CALLS: bool = false;
+
     fn load(from: &[f64; LANES]) -> Self;
     fn store(self, to: &mut [f64; LANES]);
     fn splat(x: f64) -> Self;
@@ -107,6 +111,8 @@ op!(Mul, mul);
 
 impl Lanes for Portable {
     type Word = [u64; LANES];
+
+    const CALLS: bool = true;
 
     inlined! {
         load(from: &[f64; LANES]) -> Self = Self(*from);

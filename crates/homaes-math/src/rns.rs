@@ -39,8 +39,8 @@ impl Conversion {
         };
         let scale = sources.iter().enumerate().map(|(i, x)| {
             // sources arrive in stored form: the factor R leaves here
-            let c = m_mul3(x, f(x), x.inv(product(x, i)), x.inv(x.r()));
-            x.shoup(c)
+            let inverse = x.inv(x.mul(product(x, i), x.r()));
+            x.shoup(x.mul(f(x), inverse))
         });
         let targets = targets.iter().map(|t| {
             let g = g(t);
@@ -89,10 +89,6 @@ impl Conversion {
         let (modulus, constants) = &self.targets[j];
         Combination { modulus, constants }
     }
-}
-
-fn m_mul3(m: &Modulus, a: u64, b: u64, c: u64) -> u64 {
-    m.mul(m.mul(a, b), c)
 }
 
 #[cfg(test)]

@@ -291,13 +291,13 @@ fn axis_kernels(ring: &Ring, axis: usize) -> [Vec<u8>; 2] {
         return [kernel.clone(), kernel];
     }
     let eta = (2..=255u8)
-        .map(|x| pow(x, 255 / r))
+        .map(|x| gf256::pow(x, (255 / r) as u32))
         .find(|&x| x != 1)
         .expect("r divides the order of GF(2^8)^*");
     let mut k = 1;
     let values: Vec<u8> = (1..r)
         .map(|_| {
-            let v = pow(eta, k);
+            let v = gf256::pow(eta, k as u32);
             k = k * g % r;
             v
         })
@@ -325,44 +325,32 @@ fn traces_257() -> Vec<u8> {
         .expect("elements of order 257 exist")
 }
 
-fn pow(x: u8, e: u64) -> u8 {
-    (0..e).fold(1, |acc, _| gf256::mul(acc, x))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Transform;
+    use crate::tests::SPECIAL;
 
     fn bytes(n: usize, seed: u64) -> Vec<u8> {
         let byte = |i: u64| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8;
         (0..n as u64).map(byte).collect()
     }
 
-    /// Product of two polynomials modulo 2 and Φ_m, through exponents modulo m.
+    /// Product of two polynomials modulo 2 and Φ_m: of integers below a large prime.
     fn multiply(ring: &Ring, a: &[u64], b: &[u64]) -> Vec<u64> {
-        let m = ring.m() as usize;
-        let mut full = vec![0u64; m];
-        let exps: Vec<usize> = (0..ring.n()).map(|i| ring.exponent(i) as usize).collect();
-        for (i, &x) in a.iter().enumerate().filter(|(_, x)| **x == 1) {
-            for (j, &y) in b.iter().enumerate() {
-                full[(exps[i] + exps[j]) % m] ^= x & y;
-            }
+        let t = Transform::new(ring, SPECIAL).unwrap();
+        let m = t.modulus();
+        let [a, mut product] = [a, b].map(|x| {
+            let mut values = x.to_vec();
+            t.forward(&mut values);
+            values
+        });
+        for (x, &y) in product.iter_mut().zip(&a) {
+            *x = m.mul(m.canonical(*x), m.canonical(y));
         }
-        // an exponent not coprime to m is, on each shared prime r, minus the sum of all others
-        for (_, r, _) in ring.factors() {
-            let r = r as usize;
-            for k in (0..m).step_by(r) {
-                if full[k] == 1 {
-                    full[k] = 0;
-                    // k + multiples of the idempotent of r: same residues elsewhere
-                    let unit = (1..).map(|i| i * (m / r)).find(|x| x % r == 1).unwrap_or(0);
-                    for c in 1..r {
-                        full[(k + c * unit) % m] ^= 1;
-                    }
-                }
-            }
-        }
-        exps.iter().map(|&e| full[e]).collect()
+        t.inverse(&mut product);
+        let centred = product.into_iter().map(|x| m.canonical(x));
+        centred.map(|x| x.min(m.p() - x) % 2).collect()
     }
 
     #[test]
@@ -381,7 +369,7 @@ mod tests {
             let map = ring.frobenius(3);
             let moved = (0..ring.n()).map(|i| a[map.coefficient_source(&ring, i)]);
             let moved = slots.decode(&moved.collect::<Vec<u64>>()).unwrap();
-            assert!(x.iter().map(|&x| pow(x, 8)).eq(moved), "m = {m}");
+            assert!(x.iter().map(|&x| gf256::pow(x, 8)).eq(moved), "m = {m}");
         }
     }
 

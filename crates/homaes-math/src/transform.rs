@@ -113,10 +113,8 @@ impl Transform {
     /// Coefficients (lazy) to values (lazy), in place.
     pub fn forward(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.ring.n());
-        match &self.fast {
-            Some((fwd, _)) => simd::transform(&self.modulus, fwd, a),
-            None => self.portable(&self.forward, a),
-        }
+        self.forward_rows(a);
+        self.forward_columns(a);
     }
 
     /// The first half of [`forward`](Self::forward), on some whole rows ([`Ring::row_len`]) while they are in the
@@ -175,7 +173,10 @@ impl Transform {
     pub fn inverse(&self, a: &mut [u64]) {
         assert_eq!(a.len(), self.ring.n());
         match &self.fast {
-            Some((_, inv)) => simd::transform(&self.modulus, inv, a),
+            Some((_, inv)) => {
+                simd::rows(&self.modulus, inv, a);
+                simd::columns(&self.modulus, inv, a);
+            }
             None => self.portable(&self.inverse, a),
         }
     }
@@ -221,7 +222,8 @@ impl Transform {
             inner /= len;
             match len {
                 1 => {}
-                2 | 4 => self.direct(axis, a, inner),
+                2 => self.direct::<2>(axis, a, inner),
+                4 => self.direct::<4>(axis, a, inner),
                 _ => {
                     for block in a.chunks_exact_mut(len * inner) {
                         self.dft_frequency(axis, block, inner);
@@ -237,34 +239,19 @@ impl Transform {
         }
     }
 
-    /// The short axes by definition.
-    fn direct(&self, axis: &Axis, a: &mut [u64], inner: usize) {
-        let m = &self.modulus;
-        match *axis.short.as_slice() {
-            [k0, k1] => {
-                for block in a.chunks_exact_mut(2 * inner) {
-                    let (x, y) = block.split_at_mut(inner);
-                    for (x, y) in x.iter_mut().zip(y) {
-                        let (a, b) = (*x, *y);
-                        *x = self.lazy_sum([m.mul_shoup(a, k0), m.mul_shoup(b, k1)]);
-                        *y = self.lazy_sum([m.mul_shoup(a, k1), m.mul_shoup(b, k0)]);
-                    }
+    /// A short axis by definition.
+    fn direct<const N: usize>(&self, axis: &Axis, a: &mut [u64], inner: usize) {
+        let k: &[Shoup; N] = axis.short.first_chunk().expect("one constant per element");
+        for block in a.chunks_exact_mut(N * inner) {
+            let mut rows = block.chunks_exact_mut(inner);
+            let mut rows: [_; N] = core::array::from_fn(|_| rows.next().expect("N rows"));
+            for i in 0..inner {
+                let x = rows.each_ref().map(|row| row[i]);
+                for (f, row) in rows.iter_mut().enumerate() {
+                    let term = |e: usize| self.modulus.mul_shoup(x[e], k[(e + f) % N]);
+                    row[i] = self.lazy_sum::<N>(core::array::from_fn(term));
                 }
             }
-            [k0, k1, k2, k3] => {
-                let k = [k0, k1, k2, k3];
-                for block in a.chunks_exact_mut(4 * inner) {
-                    for i in 0..inner {
-                        let x: [u64; 4] = core::array::from_fn(|e| block[e * inner + i]);
-                        for f in 0..4 {
-                            let term = |e: usize| m.mul_shoup(x[e], k[(e + f) % 4]);
-                            block[f * inner + i] =
-                                self.lazy_sum([term(0), term(1), term(2), term(3)]);
-                        }
-                    }
-                }
-            }
-            _ => {}
         }
     }
 
@@ -283,35 +270,17 @@ impl Transform {
 
     /// Natural order in, bit-reversed order out.
     fn dft_frequency(&self, axis: &Axis, block: &mut [u64], inner: usize) {
-        let n = axis.roots.len();
-        let mut half = n / 2;
-        while half > 0 {
-            for pair in block.chunks_exact_mut(2 * half * inner) {
-                let (lo, hi) = pair.split_at_mut(half * inner);
-                let rows = lo.chunks_exact_mut(inner).zip(hi.chunks_exact_mut(inner));
-                let roots = axis.roots.iter().step_by(n / (2 * half));
-                for ((lo, hi), &w) in rows.zip(roots) {
-                    by_eights(lo, hi, |x, y| self.butterfly_frequency(x, y, w));
-                }
-            }
-            half /= 2;
+        for level in (0..axis.roots.len().trailing_zeros()).rev() {
+            let apply = |x: &mut u64, y: &mut u64, w| self.butterfly_frequency(x, y, w);
+            butterflies(axis, 1 << level, block, inner, apply);
         }
     }
 
     /// Bit-reversed order in, natural order out.
     fn dft_time(&self, axis: &Axis, block: &mut [u64], inner: usize) {
-        let n = axis.roots.len();
-        let mut half = 1;
-        while half < n {
-            for pair in block.chunks_exact_mut(2 * half * inner) {
-                let (lo, hi) = pair.split_at_mut(half * inner);
-                let rows = lo.chunks_exact_mut(inner).zip(hi.chunks_exact_mut(inner));
-                let roots = axis.roots.iter().step_by(n / (2 * half));
-                for ((lo, hi), &w) in rows.zip(roots) {
-                    by_eights(lo, hi, |x, y| self.butterfly_time(x, y, w));
-                }
-            }
-            half *= 2;
+        for level in 0..axis.roots.len().trailing_zeros() {
+            let apply = |x: &mut u64, y: &mut u64, w| self.butterfly_time(x, y, w);
+            butterflies(axis, 1 << level, block, inner, apply);
         }
     }
 
@@ -329,6 +298,25 @@ impl Transform {
         let (a, b) = (*x, self.modulus.mul_shoup(*y, w));
         *x = Modulus::sub_if_ge(a + b, p2);
         *y = Modulus::sub_if_ge(a + p2 - b, p2);
+    }
+}
+
+/// A level of butterflies on rows that are `half` apart.
+#[inline(always)]
+fn butterflies(
+    axis: &Axis,
+    half: usize,
+    block: &mut [u64],
+    inner: usize,
+    butterfly: impl Fn(&mut u64, &mut u64, Shoup),
+) {
+    let step = axis.roots.len() / (2 * half);
+    for pair in block.chunks_exact_mut(2 * half * inner) {
+        let (lo, hi) = pair.split_at_mut(half * inner);
+        let rows = lo.chunks_exact_mut(inner).zip(hi.chunks_exact_mut(inner));
+        for ((lo, hi), &w) in rows.zip(axis.roots.iter().step_by(step)) {
+            by_eights(lo, hi, |x, y| butterfly(x, y, w));
+        }
     }
 }
 
@@ -476,28 +464,20 @@ mod tests {
         out
     }
 
-    /// ω^0 … ω^(m-1).
-    fn powers(ring: &Ring, m: &Modulus) -> Vec<u64> {
-        let mut omega = 1;
-        for (_, r, _) in ring.factors() {
-            // ζ = ∏ ζ_r, and x_r = ζ_r: exponent k acts on each factor separately
-            omega = m.mul(omega, root_of_unity(m, r, &[3, 5, 17, 257]));
-        }
-        let powers = successors(Some(1), |&x| Some(m.mul(x, omega)));
-        powers.take(ring.m() as usize).collect()
-    }
-
-    /// a(ω^f), summed over the normal basis.
-    fn naive(ring: &Ring, m: &Modulus, powers: &[u64], a: &[u64], f: usize) -> u64 {
-        a.iter().enumerate().fold(0, |s, (i, &c)| {
-            let k = ring.exponent(i) * ring.exponent(f) % ring.m();
-            m.add(s, m.mul(c, powers[k as usize]))
-        })
+    /// a(ω^f), summed over the normal basis, for the `exponents` of all positions and the `powers` of ω.
+    fn naive(m: &Modulus, exponents: &[u64], powers: &[u64], a: &[u64], f: usize) -> u64 {
+        let terms = a.iter().zip(exponents).map(|(&c, exponent)| {
+            let k = exponent * exponents[f] % powers.len() as u64;
+            m.mul(c, powers[k as usize])
+        });
+        terms.fold(0, |sum, term| m.add(sum, term))
     }
 
     #[test]
     fn equals_naive_evaluation_and_inverts() {
         for m in [3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535] {
+            let ring = Ring::new(m).unwrap();
+            let exponents: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
             for &p in &PRIMES[1..] {
                 on_all(m, p, |ring, t| {
                     let a = limb(ring.n(), p, 1);
@@ -506,9 +486,14 @@ mod tests {
                     t.forward_columns(&mut halves);
                     assert!(b == halves);
                     let out = canonical(t, &b);
-                    let powers = powers(ring, t.modulus());
+                    // ζ = ∏ ζ_r, and x_r = ζ_r: exponent k acts on each factor separately
+                    let modulus = t.modulus();
+                    let omega = ring.factors().fold(1, |omega, (_, r, _)| {
+                        modulus.mul(omega, root_of_unity(modulus, r, &[3, 5, 17, 257]))
+                    });
+                    let powers: Vec<u64> = modulus.powers(omega).take(m as usize).collect();
                     for f in [0, 1, ring.n() / 3, ring.n() - 1] {
-                        let want = naive(ring, t.modulus(), &powers, &a, f);
+                        let want = naive(modulus, &exponents, &powers, &a, f);
                         assert_eq!(out[f], want, "m {m} p {p} at {f}");
                     }
                     t.inverse(&mut b);

@@ -163,17 +163,37 @@ pub(crate) fn inverse<V: Lanes>(m: &Modulus, t: &Tables, scale: Shoup, a: &mut [
 
 type Columns<V> = [[V; WIDTH / LANES]; MAX_ROWS];
 
-macro_rules! radices {
+macro_rules! powers_of_two {
     ($radix:expr, $apply:ident ! ($($arg:tt)*)) => {
         match $radix {
             2 => $apply!(2, two, $($arg)*),
-            3 => $apply!(3, three, $($arg)*),
             4 => $apply!(4, four, $($arg)*),
-            5 => $apply!(5, five, $($arg)*),
             _ => $apply!(8, eight, $($arg)*),
         }
     };
 }
+
+macro_rules! radices {
+    ($radix:expr, $apply:ident ! ($($arg:tt)*)) => {
+        match $radix {
+            3 => $apply!(3, three, $($arg)*),
+            5 => $apply!(5, five, $($arg)*),
+            radix => powers_of_two!(radix, $apply!($($arg)*)),
+        }
+    };
+}
+
+#[inline(always)]
+fn load_at<V: Lanes>(words: &[u64], at: usize) -> V {
+    V::load(words[at..].first_chunk().expect(WHOLE))
+}
+
+#[inline(always)]
+fn store_at<V: Lanes>(x: V, words: &mut [u64], at: usize) {
+    x.store(words[at..].first_chunk_mut().expect(WHOLE));
+}
+
+const WHOLE: &str = "rows are whole vectors";
 
 macro_rules! stage_forward {
     ($r:literal, $dft_r:ident, $dft:ident, $stage:ident, $x:ident, $rows:ident, $last:ident) => {
@@ -276,10 +296,7 @@ fn columns_forward<V: Lanes>(
         for (r, twist) in twists.iter_mut().enumerate() {
             for v in 0..WIDTH / LANES {
                 let at = r * row + column + v * LANES;
-                let y = k.product(x[r][v], twist.now);
-                if let Some(to) = out[at..].first_chunk_mut() {
-                    y.store(to);
-                }
+                store_at(k.product(x[r][v], twist.now), out, at);
                 twist.now = k.times(twist.now, twist.step);
             }
         }
@@ -297,9 +314,7 @@ fn columns_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: V::Factor, a: &mut
         for (r, twist) in twists.iter_mut().enumerate() {
             for v in 0..WIDTH / LANES {
                 let at = r * row + column + v * LANES;
-                if let Some(from) = a[at..].first_chunk() {
-                    x[r][v] = k.product(V::load(from), twist.now);
-                }
+                x[r][v] = k.product(load_at(a, at), twist.now);
                 twist.now = k.times(twist.now, twist.step);
             }
         }
@@ -310,10 +325,7 @@ fn columns_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: V::Factor, a: &mut
         for r in 0..rows {
             for v in 0..WIDTH / LANES {
                 let at = r * row + column + v * LANES;
-                let y = k.canonical(k.times(x[r][v], scale));
-                if let Some(to) = a[at..].first_chunk_mut() {
-                    y.store(to);
-                }
+                store_at(k.canonical(k.times(x[r][v], scale)), a, at);
             }
         }
     }
@@ -324,16 +336,12 @@ macro_rules! pass_forward {
         for (i, c) in $pass.twiddles.as_chunks::<$r>().0.iter().enumerate() {
             let mut y = [V::splat(0); $r];
             for j in 0..$r {
-                if let Some(from) = $block[j * $pass.apart + LANES * i..].first_chunk() {
-                    y[j] = V::load(from);
-                }
+                y[j] = load_at($block, j * $pass.apart + LANES * i);
             }
             let y = $dft.$dft_r(y);
             for j in 0..$r {
                 let z = $dft.consts().times(y[j], V::load_factor(&c[j]));
-                if let Some(to) = $block[j * $pass.apart + LANES * i..].first_chunk_mut() {
-                    z.store(to);
-                }
+                store_at(z, $block, j * $pass.apart + LANES * i);
             }
         }
     };
@@ -344,15 +352,12 @@ macro_rules! pass_inverse {
         for (i, c) in $pass.twiddles.as_chunks::<$r>().0.iter().enumerate() {
             let mut y = [V::splat(0); $r];
             for j in 0..$r {
-                if let Some(from) = $block[j * $pass.apart + LANES * i..].first_chunk() {
-                    y[j] = $dft.consts().times(V::load(from), V::load_factor(&c[j]));
-                }
+                let x = load_at($block, j * $pass.apart + LANES * i);
+                y[j] = $dft.consts().times(x, V::load_factor(&c[j]));
             }
             let y = $dft.$dft_r(y);
             for j in 0..$r {
-                if let Some(to) = $block[j * $pass.apart + LANES * i..].first_chunk_mut() {
-                    y[j].store(to);
-                }
+                store_at(y[j], $block, j * $pass.apart + LANES * i);
             }
         }
     };
@@ -362,7 +367,7 @@ macro_rules! pass_inverse {
 fn row_forward<V: Lanes>(dft: &Dft<V>, t: &Tables, scale: V::Factor, row: &mut [u64]) {
     for pass in &t.passes {
         for block in row.chunks_exact_mut(pass.radix * pass.apart) {
-            radices!(pass.radix, pass_forward!(dft, pass, block));
+            powers_of_two!(pass.radix, pass_forward!(dft, pass, block));
         }
     }
     let base = base_factors::<V>(t);
@@ -379,7 +384,7 @@ fn row_inverse<V: Lanes>(dft: &Dft<V>, t: &Tables, row: &mut [u64]) {
     }
     for pass in t.passes.iter().rev() {
         for block in row.chunks_exact_mut(pass.radix * pass.apart) {
-            radices!(pass.radix, pass_inverse!(dft, pass, block));
+            powers_of_two!(pass.radix, pass_inverse!(dft, pass, block));
         }
     }
 }
@@ -506,13 +511,8 @@ pub(crate) fn combine<V: Lanes>(
     let groups = residues[0].len() / LANES;
     for i in 0..groups {
         let at = LANES * i;
-        let mut r = [zero; 3];
-        for (r, from) in r.iter_mut().zip(residues) {
-            if let Some(from) = from[at..].first_chunk() {
-                *r = V::load(from);
-            }
-        }
-        let [r0, r1, r2] = r;
+        let [x0, x1, x2] = residues;
+        let [r0, r1, r2]: [V; 3] = [load_at(x0, at), load_at(x1, at), load_at(x2, at)];
         let v1 = k1.canonical(k1.times(r1.minus(r0).plus(k1.p2), i0));
         let t = k2.times(r2.minus(r0).plus(k2.p2), i1);
         let v2 = k2.canonical(k2.times(t.minus(v1).plus(k2.p2), i2));
@@ -528,9 +528,7 @@ pub(crate) fn combine<V: Lanes>(
             t2.shr(last),
         ];
         for (digit, to) in digits.into_iter().zip([&mut *d0, &mut *d1, &mut *d2]) {
-            if let Some(to) = to[at..].first_chunk_mut() {
-                digit.store(to);
-            }
+            store_at(digit, to, at);
         }
     }
 }

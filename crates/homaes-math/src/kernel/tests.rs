@@ -63,17 +63,6 @@ fn sums_are_the_sums() {
 }
 
 #[test]
-fn sums_of_two() {
-    on_all(|ring, m, n, p| {
-        let [a, b] = [3, 4].map(|k| limb(n, 2 * p, k));
-        let mut out = vec![0; n];
-        add(ring, m, &a, &b, &mut out);
-        assert!((0..n).all(|i| out[i] % p == (a[i] + b[i]) % p));
-        vec![out]
-    });
-}
-
-#[test]
 fn dot_adds_products() {
     for count in [0, 1, 3, 24] {
         on_all(|ring, m, n, p| {
@@ -150,46 +139,59 @@ fn limb_sums_are_those_of_integers() {
     }
 }
 
+/// Few terms, and as many as a reduction takes, of the largest words.
 #[test]
 fn inner_products() {
-    for outputs in [1, 2, 3, 4, 7] {
+    let some = [1, 2, 3, 4, 7].map(|outputs| (outputs, 15, 9, false));
+    let largest = [(1, 48, 0, true), (1, 39, 9, true), (1, 0, 48, true)];
+    for (outputs, terms, rows, largest) in some.into_iter().chain(largest) {
         on_all(|ring, m, n, p| {
+            let words = |n: usize, bound, seed| match largest {
+                true => vec![bound - 1; n],
+                false => limb(n, bound, seed),
+            };
             let maps = [
                 ring.frobenius(0),
                 ring.frobenius(3),
                 ring.galois(7).unwrap(),
             ];
-            let limbs = limbs(15 + outputs, n, 2 * p, 0);
+            let limbs = (0..15 + outputs as u64).map(|i| words(n, 2 * p, i));
+            let limbs: Vec<_> = limbs.collect();
             let limbs = refs(&limbs);
-            let keys = (0..30).map(|i| KeyLimb::new(&limb(n, p, 100 + i)));
+            let keys = (0..30).map(|i| KeyLimb::new(&words(n, p, 100 + i)));
             let keys: Vec<KeyLimb> = keys.collect();
-            let by_row = limb(ring.rows(), p, 500);
+            let by_row = words(ring.rows(), p, 500);
+            let sources = |i: usize| &limbs[i % 15..][..outputs];
             let term = |i: usize| Term {
-                sources: &limbs[i..i + outputs],
+                sources: sources(i),
                 map: &maps[i % 3],
-                key: [&keys[2 * i], &keys[2 * i + 1]],
+                key: [&keys[2 * i % 30], &keys[2 * i % 30 + 1]],
             };
             let row = |i: usize| RowTerm {
-                sources: &limbs[i..i + outputs],
+                sources: sources(i),
                 map: &maps[i % 3],
                 by_row: &by_row,
-                second: i == 8,
+                second: i % 4 == 3,
             };
-            let terms: Vec<_> = (0..15).map(term).collect();
-            let rows: Vec<_> = (0..9).map(row).collect();
+            let terms: Vec<_> = (0..terms).map(term).collect();
+            let rows: Vec<_> = (0..rows).map(row).collect();
             let mut out = vec![vec![0; n]; 2 * outputs];
             inner_product(ring, m, &terms, &rows, &mut pairs(&mut out));
             let last = outputs - 1;
-            for i in [0, 5, n - 1] {
+            for (i, part) in [0, 5, n - 1].map(|i| [(i, 0), (i, 1)]).concat() {
                 let product = |sources: &[&[u64]], map: &GaloisMap, factor: u64| {
                     m.mul_stored(sources[last][map.source(i)] % p, factor)
                 };
-                let products = terms
-                    .iter()
-                    .map(|t| product(t.sources, t.map, t.key[1].words()[i]));
-                let start = product(rows[8].sources, rows[8].map, by_row[i / ring.row_len()]);
-                let want = products.fold(start, |sum, x| m.add(sum, x));
-                assert_eq!(m.canonical(out[2 * last + 1][i]), want);
+                let terms = terms.iter();
+                let terms = terms.map(|t| {
+                    let mut word = [0];
+                    t.key[part].copy_to(i, &mut word);
+                    product(t.sources, t.map, word[0])
+                });
+                let rows = rows.iter().filter(|row| usize::from(row.second) == part);
+                let rows = rows.map(|r| product(r.sources, r.map, by_row[i / ring.row_len()]));
+                let want = terms.chain(rows).fold(0, |sum, x| m.add(sum, x));
+                assert_eq!(m.canonical(out[2 * last + part][i]), want);
             }
             out
         });
@@ -244,38 +246,6 @@ fn mix_column_twins() {
         let rest = m.add(before[3], m.add(before[0], before[1]));
         assert_eq!(s[2][n - 1] % p, m.add(doubled, rest));
         s
-    });
-}
-
-#[test]
-fn inner_product_of_forty_largest_terms() {
-    on_all(|ring, m, n, p| {
-        let (lazy, key) = (vec![2 * p - 1; n], KeyLimb::new(&vec![p - 1; n]));
-        let by_row = vec![p - 1; ring.rows()];
-        let (sources, map) = (&[&lazy[..]][..], &ring.frobenius(1));
-        let term = Term {
-            sources,
-            map,
-            key: [&key, &key],
-        };
-        let row = RowTerm {
-            sources,
-            map,
-            by_row: &by_row,
-            second: true,
-        };
-        let run = |rows: usize| {
-            let mut out = vec![vec![0; n]; 2];
-            let (terms, row_terms) = (vec![term; 48 - rows], vec![row; rows]);
-            inner_product(ring, m, &terms, &row_terms, &mut pairs(&mut out));
-            for (out, count) in out.iter().zip([48 - rows, 48]) {
-                let total = count as u128 * u128::from(2 * p - 1) * u128::from(p - 1);
-                let want = m.from_stored((total % u128::from(p)) as u64);
-                assert!(out.iter().all(|&x| m.canonical(x) == want));
-            }
-            out
-        };
-        [run(0), run(9), run(48)].concat()
     });
 }
 
@@ -336,6 +306,8 @@ fn conversions_agree_with_wide_arithmetic() {
             let (mut scaled, mut added) = (any.clone(), before.clone());
             scale_canonical(ring, m, factor, &mut scaled);
             scale_add(ring, m, &lazy, factor, &mut added);
+            let mut both = vec![0; n];
+            add(ring, m, &lazy, &before, &mut both);
             for i in 0..n {
                 let terms = inputs.iter().zip(&constants);
                 let terms = terms.map(|(s, &c)| u128::from(s[i]) * u128::from(c) % wide);
@@ -346,8 +318,9 @@ fn conversions_agree_with_wide_arithmetic() {
                 assert_eq!(u128::from(scaled[i]), product, "scale at {i}");
                 let sum = m.add(before[i] % p, m.mul(lazy[i] % p, c));
                 assert_eq!(added[i] % p, sum, "scale and add at {i}");
+                assert_eq!(both[i] % p, (lazy[i] + before[i]) % p, "add at {i}");
             }
-            outs.extend([combined, scaled, added]);
+            outs.extend([combined, scaled, added, both]);
         }
         outs
     });

@@ -190,6 +190,8 @@ impl VectorMap {
     }
 }
 
+crate::simd::double::compiled::twins!("avx512f,avx512dq,avx512ifma");
+
 /// Prefetch distance in words, for limbs read from one end to the other.
 pub(super) const AHEAD: usize = 8 * 8;
 
@@ -447,16 +449,6 @@ pub(super) unsafe fn product(
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn sums(
-    m: &Modulus,
-    sources: &[&[u64]],
-    rows: &[Vec<u16>],
-    out: &mut [&mut [u64]],
-) {
-    kernel::sums_of_rows(m, sources, rows, out);
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
     let n = out.len();
     assert!(n.is_multiple_of(8) && terms.iter().flatten().all(|s| s.len() == n));
@@ -557,11 +549,6 @@ unsafe fn dots_of<const E: usize, const V: usize>(
             }
         }
     }
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(super) unsafe fn add(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-    kernel::add_words(m, a, b, out);
 }
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]

@@ -45,7 +45,7 @@ use core::ops::{Add, Mul, Sub};
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
-/// Methods of [`Doubles`] of one expression each.
+/// Methods of [`Number`] and [`Doubles`] of one expression each.
 macro_rules! methods {
     ($($f:ident($($args:tt)*) $(-> $out:ty)? = $body:expr;)*) => {$(
         #[inline(always)]
@@ -73,13 +73,27 @@ macro_rules! operators {
 }
 pub(super) use operators;
 
+/// What the arithmetic of [`Consts`] asks of a register of doubles.
+///
+/// # Safety
+/// The processor must have the instructions.
+pub(super) trait Number:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+    unsafe fn splat(x: f64) -> Self;
+    /// self · b + c
+    unsafe fn mul_add(self, b: Self, c: Self) -> Self;
+    /// c - self · b
+    unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self;
+    /// self · b - c
+    unsafe fn mul_sub(self, b: Self, c: Self) -> Self;
+}
+
 /// A register of doubles; H of them hold eight lanes.
 ///
 /// # Safety
 /// The processor must have the instructions, and pointers must be to as many words as a register holds.
-pub(super) trait Doubles<const H: usize>:
-    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
+pub(super) trait Doubles<const H: usize>: Number {
     /// The source lanes of one register out of eight.
     type Map: Copy;
     /// The map to register `h` for the translation of the axes of 3 and 5 with source lanes `source`.
@@ -88,17 +102,10 @@ pub(super) trait Doubles<const H: usize>:
     unsafe fn load_mapped(from: *const f64, map: Self::Map) -> Self;
     /// Prefetches a cache line; any address will do.
     unsafe fn prefetch(at: *const u64);
-    unsafe fn splat(x: f64) -> Self;
     unsafe fn load(from: *const f64) -> Self;
     /// Loads words of six bytes from `from` on; sixteen bytes behind them must be readable.
     unsafe fn load_key(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut f64);
-    /// self · b + c
-    unsafe fn mul_add(self, b: Self, c: Self) -> Self;
-    /// c - self · b
-    unsafe fn neg_mul_add(self, b: Self, c: Self) -> Self;
-    /// self · b - c
-    unsafe fn mul_sub(self, b: Self, c: Self) -> Self;
     unsafe fn or(self, b: Self) -> Self;
     unsafe fn xor(self, b: Self) -> Self;
     /// The low and the high 32 bits of each word.
@@ -146,12 +153,9 @@ pub(super) struct Consts<V> {
     wide: V,
 }
 
-impl<V> Consts<V> {
+impl<V: Number> Consts<V> {
     #[inline(always)]
-    pub(super) unsafe fn new<const H: usize>(m: &Modulus) -> Self
-    where
-        V: Doubles<H>,
-    {
+    pub(super) unsafe fn new(m: &Modulus) -> Self {
         let p = m.p() as f64;
         // SAFETY: as the caller vouches; so in all functions here.
         unsafe {
@@ -169,10 +173,7 @@ impl<V> Consts<V> {
 
     /// x·w mod p for |x| ≤ 2^52.
     #[inline(always)]
-    pub(super) unsafe fn mul<const H: usize>(&self, x: V, w: V, q: V) -> V
-    where
-        V: Doubles<H>,
-    {
+    pub(super) unsafe fn mul(&self, x: V, w: V, q: V) -> V {
         // SAFETY: see `new`.
         unsafe {
             let h = x * w;
@@ -183,20 +184,14 @@ impl<V> Consts<V> {
     }
 
     #[inline(always)]
-    pub(super) unsafe fn mul_const<const H: usize>(&self, x: V, c: &Factor) -> V
-    where
-        V: Doubles<H>,
-    {
+    pub(super) unsafe fn mul_const(&self, x: V, c: &Factor) -> V {
         // SAFETY: see `new`.
         unsafe { self.mul(x, V::splat(c.w), V::splat(c.q)) }
     }
 
     /// Σ x·w mod p over two pairs, of constants with their quotients, for Σ |x| ≤ 2^52: within 5p/4.
     #[inline(always)]
-    pub(super) unsafe fn sum<const H: usize>(&self, terms: [(V, [V; 2]); 2]) -> V
-    where
-        V: Doubles<H>,
-    {
+    pub(super) unsafe fn sum(&self, terms: [(V, [V; 2]); 2]) -> V {
         // SAFETY: see `new`.
         unsafe {
             let [(x, [a, a_q]), (y, [b, b_q])] = terms;
@@ -210,10 +205,7 @@ impl<V> Consts<V> {
 
     /// x mod p for |x| ≤ 2^53: within 5p/8, as x/p is off by little.
     #[inline(always)]
-    pub(super) unsafe fn reduce<const H: usize>(&self, x: V) -> V
-    where
-        V: Doubles<H>,
-    {
+    pub(super) unsafe fn reduce(&self, x: V) -> V {
         // SAFETY: see `new`.
         unsafe { (x.mul_add(self.inverse, self.magic) - self.magic).neg_mul_add(self.p, x) }
     }
@@ -271,17 +263,7 @@ mod tests {
 
     op! { Add add; Sub sub; Mul mul; }
 
-    macro_rules! without {
-        ($([$($own:tt)?] $f:ident($($ty:ty),*) $(-> $out:ty)?;)*) => {$(
-            unsafe fn $f($($own,)? $(_: $ty),*) $(-> $out)? {
-                unreachable!("arithmetic alone")
-            }
-        )*};
-    }
-
-    impl Doubles<8> for One {
-        type Map = ();
-
+    impl Number for One {
         unsafe fn splat(x: f64) -> Self {
             Self(x)
         }
@@ -296,23 +278,6 @@ mod tests {
 
         unsafe fn mul_sub(self, b: Self, c: Self) -> Self {
             Self(self.0.mul_add(b.0, -c.0))
-        }
-
-        without! {
-            [self] store(*mut f64);
-            [self] or(Self) -> Self;
-            [self] xor(Self) -> Self;
-            [self] halves() -> [Self; 2];
-            [self] floor() -> Self;
-            [self] add_if_negative(Self) -> Self;
-            [self] next() -> Self;
-            [] map(&[u64; 8], usize);
-            [] load_mapped(*const f64, ()) -> Self;
-            [] prefetch(*const u64);
-            [] load(*const f64) -> Self;
-            [] load_key(*const u8) -> Self;
-            [] three([Self; 8]) -> [Self; 8];
-            [] five([Self; 8]) -> [Self; 8];
         }
     }
 

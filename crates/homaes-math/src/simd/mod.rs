@@ -309,12 +309,6 @@ impl VectorTables {
     }
 }
 
-/// In-place transform with the tables of either direction.
-pub(crate) fn transform(m: &Modulus, t: &VectorTables, a: &mut [u64]) {
-    rows(m, t, a);
-    columns(m, t, a);
-}
-
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         $(#[$doc])*
@@ -351,15 +345,15 @@ dispatch! {
     avx512::dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     avx512::dots(m: &Modulus, x: &[&[&[u64]]], y: [&[&[u64]]; 2], add: bool, out: &mut [&mut [u64]]);
     conversion::limb_sums(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
-    packed_limbs::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
-    packed_limbs::unpack(halves: &[u64], out: &mut [u64]);
+    avx512::pack(m: &Modulus, words: &[u64], out: &mut [u64]);
+    avx512::unpack(halves: &[u64], out: &mut [u64]);
     /// See [`crate::packed_limbs::add`].
-    packed_limbs::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+    avx512::add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
     packed_limbs::centred(m: &Modulus, source: &Modulus, halves: &[u64], out: &mut [u64]);
     /// See [`crate::packed_limbs::dot`].
     packed_limbs::dot_halves(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]);
     /// See [`crate::packed_limbs::sums`].
-    packed_limbs::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
+    avx512::sums_of_halves(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     conversion::combine(combinations: &[Combination<'_>], sources: &[&[u64]], out: &mut [&mut [u64]]);
     avx512::sums(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
     conversion::quotient(sources: &[&[u64]], inverses: &[f64], out: &mut [u64]);

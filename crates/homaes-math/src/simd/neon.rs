@@ -2,7 +2,7 @@
 
 pub(super) mod lanes;
 
-use super::double::{Doubles, methods, operators};
+use super::double::{Doubles, Number, methods, operators};
 use core::arch::aarch64::*;
 use core::arch::asm;
 
@@ -20,20 +20,25 @@ macro_rules! bitwise {
     };
 }
 
+impl Number for Neon {
+    methods! {
+        splat(x: f64) -> Self = Self(vdupq_n_f64(x));
+        mul_add(self, b: Self, c: Self) -> Self = Self(vfmaq_f64(c.0, self.0, b.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(vfmsq_f64(c.0, self.0, b.0));
+        // rounding is symmetric, and a following sum absorbs the sign
+        mul_sub(self, b: Self, c: Self) -> Self = Self(vnegq_f64(vfmsq_f64(c.0, self.0, b.0)));
+    }
+}
+
 impl Doubles<4> for Neon {
     /// source of either lane
     type Map = [usize; 2];
 
     methods! {
-        splat(x: f64) -> Self = Self(vdupq_n_f64(x));
         load(from: *const f64) -> Self = Self(vld1q_f64(from));
         store(self, to: *mut f64) = vst1q_f64(to, self.0);
-        mul_add(self, b: Self, c: Self) -> Self = Self(vfmaq_f64(c.0, self.0, b.0));
-        neg_mul_add(self, b: Self, c: Self) -> Self = Self(vfmsq_f64(c.0, self.0, b.0));
         load_mapped(from: *const f64, [low, high]: Self::Map) -> Self =
             Self(vld1q_lane_f64::<1>(from.add(high), vld1q_dup_f64(from.add(low))));
-        // rounding is symmetric, and a following sum absorbs the sign
-        mul_sub(self, b: Self, c: Self) -> Self = Self(vnegq_f64(vfmsq_f64(c.0, self.0, b.0)));
         or(self, b: Self) -> Self = bitwise!(vorrq_u64, self.0, b.0);
         xor(self, b: Self) -> Self = bitwise!(veorq_u64, self.0, b.0);
         floor(self) -> Self = Self(vrndmq_f64(self.0));

@@ -9,6 +9,24 @@ use core::f64::consts::FRAC_1_SQRT_2;
 /// that.
 #[inline(always)]
 pub(super) fn dft<V: Lanes, const R: usize>(
+    x: [Complex<V>; R],
+    w: &[Complex<V>; R],
+) -> [Complex<V>; R] {
+    #[inline(never)]
+    fn called<V: Lanes, const R: usize>(
+        x: [Complex<V>; R],
+        w: &[Complex<V>; R],
+    ) -> [Complex<V>; R] {
+        inlined_dft(x, w)
+    }
+    match V::CALLS {
+        true => called(x, w),
+        false => inlined_dft(x, w),
+    }
+}
+
+#[inline(always)]
+fn inlined_dft<V: Lanes, const R: usize>(
     mut x: [Complex<V>; R],
     w: &[Complex<V>; R],
 ) -> [Complex<V>; R] {
@@ -83,7 +101,19 @@ fn dft4<V: Lanes>(x: [Complex<V>; 4]) -> [Complex<V>; 4] {
 
 /// r-point transform of negative sign, not divided by r.
 #[inline(always)]
-pub(super) fn inverse_dft<V: Lanes, const R: usize>(mut x: [Complex<V>; R]) -> [Complex<V>; R] {
+pub(super) fn inverse_dft<V: Lanes, const R: usize>(x: [Complex<V>; R]) -> [Complex<V>; R] {
+    #[inline(never)]
+    fn called<V: Lanes, const R: usize>(x: [Complex<V>; R]) -> [Complex<V>; R] {
+        inlined_inverse_dft(x)
+    }
+    match V::CALLS {
+        true => called(x),
+        false => inlined_inverse_dft(x),
+    }
+}
+
+#[inline(always)]
+fn inlined_inverse_dft<V: Lanes, const R: usize>(mut x: [Complex<V>; R]) -> [Complex<V>; R] {
     match R {
         2 => {
             let (a, b) = (x[0], x[1]);

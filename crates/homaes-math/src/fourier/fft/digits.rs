@@ -15,9 +15,7 @@ pub(super) trait Source<V: Lanes>: Copy {
     type Stored;
 
     /// Real parts, then imaginary ones.
-    fn stored<'a>(self) -> &'a [Self::Stored]
-    where
-        Self: 'a;
+    fn stored(&self) -> &[Self::Stored];
 
     fn vector(self, x: &Self::Stored) -> V;
 }
@@ -32,10 +30,7 @@ impl<V: Lanes> Source<V> for Torus<'_> {
     type Stored = [u64; LANES];
 
     #[inline(always)]
-    fn stored<'a>(self) -> &'a [[u64; LANES]]
-    where
-        Self: 'a,
-    {
+    fn stored(&self) -> &[[u64; LANES]] {
         self.words
     }
 
@@ -80,10 +75,7 @@ impl<V: Lanes> Source<V> for RoughDigit<'_, V> {
     type Stored = [u64; LANES];
 
     #[inline(always)]
-    fn stored<'a>(self) -> &'a [[u64; LANES]]
-    where
-        Self: 'a,
-    {
+    fn stored(&self) -> &[[u64; LANES]] {
         self.words
     }
 
@@ -106,10 +98,7 @@ impl<V: Lanes> Source<V> for Plain<'_> {
     type Stored = [f64; LANES];
 
     #[inline(always)]
-    fn stored<'a>(self) -> &'a [[f64; LANES]]
-    where
-        Self: 'a,
-    {
+    fn stored(&self) -> &[[f64; LANES]] {
         self.numbers
     }
 

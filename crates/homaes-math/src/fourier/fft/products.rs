@@ -83,27 +83,21 @@ pub(crate) fn rotation_step<V: Lanes>(
             }
         }
     }
-    match (step.keys, step.columns) {
-        (1, 1) => rotate_columns::<V, 1, 1>(f, step, monomials, out),
-        (1, 2) => rotate_columns::<V, 1, 2>(f, step, monomials, out),
-        (1, 3) => rotate_columns::<V, 1, 3>(f, step, monomials, out),
-        (1, 4) => rotate_columns::<V, 1, 4>(f, step, monomials, out),
-        (3, 1) => rotate_columns::<V, 3, 1>(f, step, monomials, out),
-        (3, 2) => rotate_columns::<V, 3, 2>(f, step, monomials, out),
-        (3, 3) => rotate_columns::<V, 3, 3>(f, step, monomials, out),
-        (3, 4) => rotate_columns::<V, 3, 4>(f, step, monomials, out),
+    match step.keys {
+        1 => rotate::<V, 1>(f, step, monomials, out),
+        3 => rotate::<V, 3>(f, step, monomials, out),
         _ => unreachable!("checked by the caller"),
     }
 }
 
 #[inline(always)]
-fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
+fn rotate<V: Lanes, const K: usize>(
     f: &Fourier,
     step: &Step<'_>,
     monomials: &[[f64; GROUP]],
     out: &mut [f64],
 ) {
-    let (count, rows) = (step.exponents.len() / K, step.rows);
+    let (count, rows, columns) = (step.exponents.len() / K, step.rows, step.columns);
     let (exponents, _) = step.exponents.as_chunks::<K>();
     let (digits, _) = step.digits.as_chunks::<GROUP>();
     let (key, _) = step.key.as_chunks::<GROUP>();
@@ -113,20 +107,20 @@ fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
     let mut next = next.iter();
     let parts = digits
         .chunks_exact(count * rows)
-        .zip(key.chunks_exact(K * rows * C))
-        .zip(out.chunks_exact_mut(count * C));
+        .zip(key.chunks_exact(K * rows * columns))
+        .zip(out.chunks_exact_mut(count * columns));
     for (g, ((digits, key), out)) in parts.enumerate() {
         next.by_ref().take(ahead).for_each(V::prefetch);
         let tiles = f.groups() / 8;
         let mut done = 0;
         while done < count {
             let left = (&exponents[done..], &monomials[K * tiles * done..]);
-            let (digits, out) = (&digits[done * rows..], &mut out[done * C..]);
+            let (digits, out) = (&digits[done * rows..], &mut out[done * columns..]);
             if count - done >= 2 {
-                rotate_some::<V, K, C, 2>(g, tiles, left, digits, key, out);
+                rotate_some::<V, K, 2>((g, tiles), left, digits, (key, columns), out);
                 done += 2;
             } else {
-                rotate_some::<V, K, C, 1>(g, tiles, left, digits, key, out);
+                rotate_some::<V, K, 1>((g, tiles), left, digits, (key, columns), out);
                 done += 1;
             }
         }
@@ -135,16 +129,14 @@ fn rotate_columns<V: Lanes, const K: usize, const C: usize>(
 
 /// One group of `B` accumulators, which share loads of the key. `key` is ordered by key, row and column.
 #[inline(always)]
-fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
-    g: usize,
-    tiles: usize,
+fn rotate_some<V: Lanes, const K: usize, const B: usize>(
+    (g, tiles): (usize, usize),
     (exponents, monomials): (&[[usize; K]], &[[f64; GROUP]]),
     digits: &[[f64; GROUP]],
-    key: &[[f64; GROUP]],
+    (key, columns): (&[[f64; GROUP]], usize),
     out: &mut [[f64; GROUP]],
 ) {
-    let rows = key.len() / (K * C);
-    let (key, _) = key.as_chunks::<C>();
+    let rows = key.len() / (K * columns);
     let mut factors = [[Complex::<V>::zero(); K]; B];
     for i in 0..B {
         let tile = &monomials[K * (tiles * i + g / 8)..][..K];
@@ -153,12 +145,12 @@ fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
         }
     }
     let digits = array!(B, &digits[..0], |i| &digits[i * rows..][..rows]);
-    for c in 0..C {
+    for c in 0..columns {
         let mut sums = [[Complex::<V>::zero(); K]; B];
         for j in 0..rows {
             let d = array!(B, Complex::<V>::zero(), |i| Complex::load(&digits[i][j]));
             for which in 0..K {
-                let k = Complex::load(&key[which * rows + j][c]);
+                let k = Complex::load(&key[(which * rows + j) * columns + c]);
                 for i in 0..B {
                     sums[i][which] = sums[i][which].plus_product(d[i], k);
                 }
@@ -169,7 +161,7 @@ fn rotate_some<V: Lanes, const K: usize, const C: usize, const B: usize>(
             for which in 1..K {
                 all = all.plus_product(sums[i][which], factors[i][which]);
             }
-            all.store(&mut out[i * C + c]);
+            all.store(&mut out[i * columns + c]);
         }
     }
 }

@@ -2,23 +2,8 @@
 
 use super::{Consts, load, set1, store, sub_if_ge};
 use crate::modulus::Modulus;
-use crate::packed_limbs::{self as portable, Centring};
+use crate::packed_limbs::Centring;
 use core::arch::x86_64::*;
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(in crate::simd) unsafe fn pack(m: &Modulus, words: &[u64], out: &mut [u64]) {
-    portable::pack_words(m, words, out);
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(in crate::simd) unsafe fn unpack(halves: &[u64], out: &mut [u64]) {
-    portable::unpack_words(halves, out);
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(in crate::simd) unsafe fn add_halves(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-    portable::add_words(m, a, b, out);
-}
 
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn centred(
@@ -90,14 +75,4 @@ pub(in crate::simd) unsafe fn dot_halves(
             }
         }
     }
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
-pub(in crate::simd) unsafe fn sums_of_halves(
-    m: &Modulus,
-    sources: &[&[u64]],
-    rows: &[Vec<u16>],
-    out: &mut [&mut [u64]],
-) {
-    portable::sums_of_rows(m, sources, rows, out);
 }

@@ -1,6 +1,6 @@
 //! The kernels in double precision for AVX2 with FMA.
 
-use super::{Doubles, methods, operators};
+use super::{Doubles, Number, methods, operators};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -16,17 +16,22 @@ struct Map {
     lanes: __m256i,
 }
 
+impl Number for Avx2 {
+    methods! {
+        splat(x: f64) -> Self = Self(_mm256_set1_pd(x));
+        mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fnmadd_pd(self.0, b.0, c.0));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm256_fmsub_pd(self.0, b.0, c.0));
+    }
+}
+
 impl Doubles<2> for Avx2 {
     type Map = Map;
 
     methods! {
         prefetch(at: *const u64) = _mm_prefetch::<_MM_HINT_T0>(at.cast());
-        splat(x: f64) -> Self = Self(_mm256_set1_pd(x));
         load(from: *const f64) -> Self = Self(_mm256_loadu_pd(from));
         store(self, to: *mut f64) = _mm256_storeu_pd(to, self.0);
-        mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fmadd_pd(self.0, b.0, c.0));
-        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm256_fnmadd_pd(self.0, b.0, c.0));
-        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm256_fmsub_pd(self.0, b.0, c.0));
         or(self, b: Self) -> Self = Self(_mm256_or_pd(self.0, b.0));
         xor(self, b: Self) -> Self = Self(_mm256_xor_pd(self.0, b.0));
         floor(self) -> Self = Self(_mm256_floor_pd(self.0));

@@ -1,6 +1,6 @@
 //! The kernels in double precision for AVX-512 F, where there are no 52-bit integer products.
 
-use super::{Doubles, methods, operators};
+use super::{Doubles, Number, methods, operators};
 use core::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -18,6 +18,15 @@ macro_rules! bitwise {
     };
 }
 
+impl Number for Avx512 {
+    methods! {
+        splat(x: f64) -> Self = Self(_mm512_set1_pd(x));
+        mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fmadd_pd(self.0, b.0, c.0));
+        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fnmadd_pd(self.0, b.0, c.0));
+        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm512_fmsub_pd(self.0, b.0, c.0));
+    }
+}
+
 impl Doubles<1> for Avx512 {
     /// the place of each lane
     type Map = __m512i;
@@ -25,12 +34,8 @@ impl Doubles<1> for Avx512 {
     methods! {
         load_mapped(from: *const f64, map: __m512i) -> Self = Self(_mm512_permutexvar_pd(map, _mm512_loadu_pd(from)));
         prefetch(at: *const u64) = _mm_prefetch::<_MM_HINT_T0>(at.cast());
-        splat(x: f64) -> Self = Self(_mm512_set1_pd(x));
         load(from: *const f64) -> Self = Self(_mm512_loadu_pd(from));
         store(self, to: *mut f64) = _mm512_storeu_pd(to, self.0);
-        mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fmadd_pd(self.0, b.0, c.0));
-        neg_mul_add(self, b: Self, c: Self) -> Self = Self(_mm512_fnmadd_pd(self.0, b.0, c.0));
-        mul_sub(self, b: Self, c: Self) -> Self = Self(_mm512_fmsub_pd(self.0, b.0, c.0));
         or(self, b: Self) -> Self = bitwise!(_mm512_or_si512, self.0, b.0);
         xor(self, b: Self) -> Self = bitwise!(_mm512_xor_si512, self.0, b.0);
         floor(self) -> Self = Self(_mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(self.0));

@@ -5,8 +5,7 @@ macro_rules! kernels {
     ($vector:ident, $h:literal, $features:literal) => {
         use crate::simd::double::ntt::Tables;
         use crate::simd::double::{ntt, products, words};
-        use crate::packed_limbs;
-        use crate::kernel::{self, Combination, RowTerm, Tensor, Term};
+        use crate::kernel::{Combination, RowTerm, Tensor, Term};
         use crate::modulus::{Modulus, Shoup};
         use crate::ring::{GaloisMap, Ring};
 
@@ -32,18 +31,29 @@ macro_rules! kernels {
 
         crate::simd::double::compiled::compiled! {
             $features;
-            to_torus = kernel::to_torus_words(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
-            limb_sums = kernel::limb_sums_words(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
-            pack = packed_limbs::pack_words(m: &Modulus, words: &[u64], out: &mut [u64]);
-            unpack = packed_limbs::unpack_words(packed: &[u64], out: &mut [u64]);
-            add_halves = packed_limbs::add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
-            sums_of_halves = packed_limbs::sums_of_rows(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
-            sums = kernel::sums_of_rows(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
-            add = kernel::add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+            to_torus = crate::kernel::to_torus_words(m: &Modulus, x: &[u64], constants: [u64; 2], out: &mut [u64]);
+            limb_sums = crate::kernel::limb_sums_words(y: &[&[u64]], constants: &[Vec<u64>], out: &mut [&mut [u64]]);
         }
+        crate::simd::double::compiled::twins!($features);
     };
 }
 pub(in crate::simd) use kernels;
+
+/// Kernels that the compiler makes of their portable twins, for all processors.
+macro_rules! twins {
+    ($features:literal) => {
+        crate::simd::double::compiled::compiled! {
+            $features;
+            pack = crate::packed_limbs::pack_words(m: &Modulus, words: &[u64], out: &mut [u64]);
+            unpack = crate::packed_limbs::unpack_words(packed: &[u64], out: &mut [u64]);
+            add_halves = crate::packed_limbs::add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+            sums_of_halves = crate::packed_limbs::sums_of_rows(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
+            sums = crate::kernel::sums_of_rows(m: &Modulus, sources: &[&[u64]], rows: &[Vec<u16>], out: &mut [&mut [u64]]);
+            add = crate::kernel::add_words(m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]);
+        }
+    };
+}
+pub(in crate::simd) use twins;
 
 macro_rules! generic {
     ($vector:ident, $h:literal, $features:literal; $($path:ident :: $name:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
@@ -57,11 +67,11 @@ macro_rules! generic {
 pub(in crate::simd) use generic;
 
 macro_rules! compiled {
-    ($features:literal; $($name:ident = $path:ident :: $of:ident ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
+    ($features:literal; $($name:ident = $($of:ident)::+ ( $($arg:ident : $ty:ty),* $(,)? );)*) => {$(
         /// The portable twin, compiled for this processor.
         #[target_feature(enable = $features)]
         pub(in crate::simd) unsafe fn $name($($arg: $ty),*) {
-            $path::$of($($arg),*);
+            $($of)::+($($arg),*);
         }
     )*};
 }

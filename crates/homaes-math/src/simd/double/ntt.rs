@@ -10,7 +10,7 @@
 //! have two of these. Sums are within 5/4, and within 5 after both butterflies. The second DFT reduces one entry and
 //! leaves at most 61: below 2^53, so exact and ready for a reduction.
 
-use super::{Consts, Doubles, Factor, centred_words};
+use super::{Consts, Doubles, Factor, Number, centred_words};
 use crate::float_lanes::array;
 use crate::modulus::{Modulus, Shoup};
 use crate::transform::Kernels;
@@ -58,21 +58,19 @@ trait Arithmetic {
     unsafe fn reduce(&self, x: Self::Word) -> Self::Word;
 }
 
-struct Vectors<V, const H: usize>(Consts<V>);
-
-impl<V: Doubles<H>, const H: usize> Arithmetic for Vectors<V, H> {
+impl<V: Number> Arithmetic for Consts<V> {
     type Word = V;
 
     #[inline(always)]
     unsafe fn product(&self, x: V, c: &Factor) -> V {
         // SAFETY: see `Consts::new`.
-        unsafe { self.0.mul_const(x, c) }
+        unsafe { self.mul_const(x, c) }
     }
 
     #[inline(always)]
     unsafe fn reduce(&self, x: V) -> V {
         // SAFETY: see `Consts::new`.
-        unsafe { self.0.reduce(x) }
+        unsafe { Self::reduce(self, x) }
     }
 }
 
@@ -163,7 +161,7 @@ pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
     if t.cols == 256 {
         // SAFETY: see `Consts::new`; a row has 256 vectors of eight, the tables 256 entries.
         unsafe {
-            let k = Vectors(Consts::<V>::new(m));
+            let k = Consts::<V>::new(m);
             for row in rows.chunks_exact_mut(256 * 8) {
                 for h in 0..H {
                     axis257(&k, t, row, h * (8 / H));
@@ -176,7 +174,7 @@ pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
 /// The axis of 257 of some lanes of one row.
 #[inline(always)]
 unsafe fn axis257<V: Doubles<H>, const H: usize>(
-    k: &Vectors<V, H>,
+    k: &Consts<V>,
     t: &Tables,
     row: &mut [u64],
     lane: usize,
@@ -199,7 +197,7 @@ unsafe fn axis257<V: Doubles<H>, const H: usize>(
                 k,
                 w,
                 |i| {
-                    let [a, b] = [i, i + 8].map(|i| centred_words(&k.0, at(16 * i + j)));
+                    let [a, b] = [i, i + 8].map(|i| centred_words(k, at(16 * i + j)));
                     [a + b, a - b]
                 },
                 |i, x| k.product(x, &*tw.add(i)).store(values(16 * i + j)),
@@ -226,7 +224,7 @@ unsafe fn axis257<V: Doubles<H>, const H: usize>(
                 k,
                 w,
                 |i| pair(16 * i + j, 16 * i + j + 128),
-                |i, x| k.0.store(k.reduce(x), at(16 * i + j)),
+                |i, x| k.store(k.reduce(x), at(16 * i + j)),
             );
         }
     }
@@ -254,11 +252,11 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
     // SAFETY: see `Consts::new`; vector index i·cols + c with i < rows and c < cols is below rows·cols = a.len()/8,
     // and 16 · WIDTH vectors are in `Columns`. One exclusive borrow underlies all accesses.
     unsafe {
-        let k = Vectors(Consts::<V>::new(m));
+        let k = Consts::<V>::new(m);
         let step = 8 / H;
         let words = |v: usize| {
             let at = base.add(8 * v);
-            V::three(array!(H, k.0.p, |h| centred_words(&k.0, at.add(h * step))))
+            V::three(array!(H, k.p, |h| centred_words(&k, at.add(h * step))))
         };
         let [single] = &t.lanes[..] else {
             let (matrices, _) = t.lanes.as_chunks::<16>();
@@ -287,8 +285,8 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
                 }
                 for (i, matrix) in matrices[0].iter().enumerate() {
                     for c in 0..width {
-                        let x = array!(H, k.0.p, |h| V::load(at(i, c * H + h)));
-                        let y = lanes(&k.0, matrix, x);
+                        let x = array!(H, k.p, |h| V::load(at(i, c * H + h)));
+                        let y = lanes(&k, matrix, x);
                         for (h, y) in y.into_iter().enumerate() {
                             y.store(at(i, c * H + h));
                         }
@@ -300,16 +298,16 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
                 for i in 0..16 {
                     for part in 0..H * width {
                         let to = base.add((i * t.cols + first) * 8 + part * step);
-                        k.0.store(k.reduce(V::load(at(i, part))), to);
+                        k.store(k.reduce(V::load(at(i, part))), to);
                     }
                 }
             }
             return;
         };
         for c in 0..t.cols {
-            let y = lanes(&k.0, single, words(c));
+            let y = lanes(&k, single, words(c));
             for (h, y) in y.into_iter().enumerate() {
-                k.0.store(k.reduce(y), base.add(8 * c + h * step));
+                k.store(k.reduce(y), base.add(8 * c + h * step));
             }
         }
     }

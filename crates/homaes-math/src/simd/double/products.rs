@@ -23,7 +23,7 @@
     reason = "iterators would push sums to memory"
 )]
 
-use super::{Consts, Doubles, Factor, centred_words};
+use super::{Consts, Doubles, Factor, Number, centred_words};
 use crate::float_lanes::array;
 use crate::kernel::{self, Combination, MAX_SOURCES, RowTerm, Tensor, Term};
 use crate::key_limb::{self, KeyLimb};
@@ -45,12 +45,9 @@ struct Sum<V> {
     low: V,
 }
 
-impl<V> Sum<V> {
+impl<V: Number> Sum<V> {
     #[inline(always)]
-    unsafe fn new<const H: usize>() -> Self
-    where
-        V: Doubles<H>,
-    {
+    unsafe fn new() -> Self {
         // SAFETY: as the caller vouches; so in all functions here.
         unsafe {
             Self {
@@ -61,10 +58,7 @@ impl<V> Sum<V> {
     }
 
     #[inline(always)]
-    unsafe fn add<const H: usize>(&mut self, x: V, y: V)
-    where
-        V: Doubles<H>,
-    {
+    unsafe fn add(&mut self, x: V, y: V) {
         // SAFETY: see `new`.
         unsafe {
             let high = x.mul_add(y, self.high);
@@ -75,10 +69,7 @@ impl<V> Sum<V> {
 
     /// The sum mod p, within 2^52.
     #[inline(always)]
-    unsafe fn reduce<const H: usize>(self, k: &Consts<V>) -> V
-    where
-        V: Doubles<H>,
-    {
+    unsafe fn reduce(self, k: &Consts<V>) -> V {
         // SAFETY: see `new`.
         unsafe {
             let high = self.high - V::splat(WIDE);
@@ -91,7 +82,7 @@ impl<V> Sum<V> {
 
 /// x·y mod p, within 5p/8.
 #[inline(always)]
-unsafe fn mul<V: Doubles<H>, const H: usize>(k: &Consts<V>, x: V, y: V) -> V {
+unsafe fn mul<V: Number>(k: &Consts<V>, x: V, y: V) -> V {
     // SAFETY: see `Sum::new`.
     unsafe {
         let h = x * y;
