@@ -1,6 +1,6 @@
 //! Errors that a user's key or choice of parameters can cause. Bugs panic.
 
-/// Multiplicative depth: products in the byte views, ANDs in the bit view.
+/// Multiplicative depth, in ANDs or products of bytes.
 pub type Depth = u32;
 
 /// An invalid AES input.

@@ -138,7 +138,7 @@ impl Folding {
     }
 }
 
-/// AES on 128 items of the bit view: item 8i + j holds coordinate j of byte i. The core ends in `P` products.
+/// AES on 128 items of the view: item 8i + j holds coordinate j of byte i. The core ends in `P` products.
 ///
 /// States and keys are in the coordinates of [`Folding`]; the last round returns plain bits.
 pub struct FoldedBits<'e, E: BitEval, const P: usize = 18> {

@@ -3,11 +3,11 @@
 use crate::error::{EvalError, Result};
 use crate::view::BitEval;
 
-fn zip(a: &[bool], b: &[bool], f: impl Fn(bool, bool) -> bool) -> Vec<bool> {
+pub(crate) fn zip(a: &[bool], b: &[bool], f: impl Fn(bool, bool) -> bool) -> Vec<bool> {
     a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
 }
 
-/// The bit view in the clear.
+/// The view in the clear.
 #[derive(Clone, Debug)]
 pub struct ClearBits {
     slots: usize,

@@ -4,6 +4,7 @@
 //! with the first broken law. The evaluator must have room for two products in sequence.
 
 use crate::gf256;
+use crate::interp::zip;
 use crate::view::BitEval;
 
 /// A law, as the view states it.
@@ -15,10 +16,6 @@ impl Law {
         let same = slot.is_none() && found.len() == expected.len();
         assert!(same, "{} does not hold in slot {slot:?}", self.0);
     }
-}
-
-fn zip(a: &[bool], b: &[bool], f: impl Fn(bool, bool) -> bool) -> Vec<bool> {
-    a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect()
 }
 
 /// Values that depend on slot and item; all bytes occur if there are enough slots.

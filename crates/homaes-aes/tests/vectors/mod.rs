@@ -62,7 +62,7 @@ impl Vector {
         };
         let before = std::iter::once(&self.iv[..]).chain(text.chunks(16));
         let blocks = self.input.chunks(16).zip(self.output.chunks(16));
-        let call = |(i, ((x, y), before)): (_, ((&[u8], &[u8]), &[u8]))| {
+        let calls = (0..).zip(blocks.zip(before)).map(|(i, ((x, y), before))| {
             let counter = u128::from_be_bytes(self.iv).wrapping_add(i);
             let (direction, input, output) = match (self.mode, self.direction) {
                 (Mode::Ecb, dir) => (dir, x.to_vec(), y.to_vec()),
@@ -76,8 +76,8 @@ impl Vector {
                 input,
                 output,
             }
-        };
-        (0..).zip(blocks.zip(before)).map(call).collect()
+        });
+        calls.collect()
     }
 }
 
