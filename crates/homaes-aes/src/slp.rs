@@ -1,4 +1,4 @@
-//! Straight-line programs on bits as data, evaluated with lazy relinearisation, many copies in lockstep.
+//! Straight-line programs on bits, held as data, run with lazy relinearisation, many copies in lockstep.
 //!
 //! A [`Program`] is a list of gates. Wires 0 to I − 1 are the inputs; wire I + k is the result of gate k, which reads
 //! wires of smaller number. [`begin`] runs it over any [`BitEval`]. The program decides the form of a wire:

@@ -12,9 +12,9 @@
 //! Every key-switching key comes in two parts, three in a set for bits alone. Each part is a separate encryption for
 //! one tail: levels S1 have another tail prime than S0 and S2, and a key with both would be published modulo their
 //! product. At S1, AES only multiplies by the keys of k = 1 and 2 ([`crate::aes::sliced`]). Except for s², the other
-//! keys hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. Sets with parts in one
-//! digit ([`OneDigit`](crate::params::OneDigit)) have one more for each of the two that reaches levels at which it has
-//! several digits.
+//! keys hold S1 only at the low levels of users' circuits, unless the set offers the bit layout. In sets with parts in
+//! one digit ([`OneDigit`](crate::params::OneDigit)), a part that needs several digits has a second one, for the last
+//! rounds.
 //!
 //! A set for bits alone has one key, that for s².
 //!
@@ -25,7 +25,7 @@
 //! [`Evaluator::rotate`]: crate::Evaluator::rotate
 //!
 //! The second half of every pair is uniform and is a seed in files. Keys encrypt functions of the secret that they are
-//! under: circular security is assumed, as everywhere in levelled FHE.
+//! under: circular security is assumed.
 
 use crate::chain::PRODUCT_KEYS;
 use crate::error::{Error, Result};

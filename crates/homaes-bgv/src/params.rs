@@ -8,11 +8,11 @@
 //! S2 = b_1 … b_{r-1} · last            level 3r - 2
 //! ```
 //!
-//! by default ([`Steps::Three`]). One base prime is dropped per round, and the tail takes the fine steps; a switch
+//! by default ([`Steps::Three`]). Each round drops one base prime; the rest (*tail*) takes fine steps; a switch
 //! drops some primes and adds others in one operation. If a chain carries more rounds than a cipher has, the others are
 //! levels for users' circuits. A multiplication consumes one level. At level 1, a single prime, one last product fits
-//! without a switch in AES and in small rings; users' circuits are refused it unless it is provably right, which it is
-//! not at n = 32768 ([`crate::noise::bound`]).
+//! without a switch in AES and in small rings. Users' circuits may use it only if it is provably right, and it is not
+//! at n = 32768 ([`crate::noise::bound`]).
 //!
 //! No level, and so no key, needs the middle prime together with last or low. A key-switching key comes in two parts:
 //! one for S0 and S2 modulo last, low, base and special primes, one for S1 modulo middle, base and special primes

@@ -11,8 +11,8 @@
 //!
 //! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
 //! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
-//! where all digits do so, because their noise stays behind x^127. Decrypting multiplies noise by 2^4.54 in the linear
-//! layer, encrypting by 2^4.03.
+//! where all digits do so, as the switch of S2 follows the linear layer. AES decryption multiplies noise by 2^4.54
+//! there, encryption by 2^4.03.
 //!
 //! A set with T base primes has 3(T + 1) levels. A cipher of R rounds that starts at 3t ends at 3(t - R), or at 1 for
 //! t = R. The largest published modulus QP consists of last, low, base and special primes; the middle prime is in keys
@@ -42,7 +42,7 @@
 //! **Bits.** The chain of `bits128` has the four levels of a bit-sliced round ([`crate::Steps::Four`]): last 24.00,
 //! middle 41.13, low 44.63, base primes of 38.5 and 35.76 bits in turn. The switches behind the four levels of
 //! conjunctions drop 18.61, 17.13, 17.86 and 20.63 bits: D = 2^7.24, 2^5.76, 2^6.49 and 2^9.26. The last is behind sums
-//! of up to 40 products, the first behind sums of state bits. Together they exceed four times ρ by 28.75 bits a round;
+//! of up to 40 products, the first behind sums of state bits. Together these four D have 28.75 bits a round;
 //! [`SwitchedBits`](homaes_rns::noise::SwitchedBits) bounds the failure probability by 2^-64 from 26.25 bits on, for a
 //! key whose largest embedding is 11 times the usual one (`nightly_splits_of_the_drops`), so 2.5 bits a round are
 //! spare. The weight 640 costs 0.65 bits a level over 256, 26 in all, and raises the modulus at which 128 bits end from

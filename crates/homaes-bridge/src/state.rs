@@ -1,4 +1,4 @@
-//! Bytes that cross: AES results block by block, or every slot of other ciphertexts.
+//! Bytes to bridge: AES results block by block, or every slot of other ciphertexts.
 
 use crate::error::{Error, Result};
 use crate::noise::{BATCH, KEY_LOG2};

@@ -26,19 +26,19 @@
 //! # Departures
 //!
 //! - Conversion computes modulo 2^η' with η' < η and digits of hundreds of bits, with signs. The key and its
-//!   distribution stay those of the paper for n = ⌈η'/ω⌉ digits. A conversion adds more noise, 2^(ρ+ω), and then a
-//!   round costs half as many bits: in Toy 532 bits and 26 a round, with the paper's digits 137 and 46. The key is six
+//!   distribution stay those of the paper for n = ⌈η'/ω⌉ digits. A conversion leaves more noise, 2^(ρ+ω), but each
+//!   round adds fewer bits: Toy has 532, then 26 a round; with the paper's digits 137, then 46 a round. The key is six
 //!   (Toy) to eight times (Medium) smaller. The sets `dghv/…-paper` have the paper's digits, ω = 64 without signs and
 //!   η' = η.
 //! - σ is x0·τ for a random real τ in [0, 1) with Θ·D + γ bits. So ⌊σ·2^(iD)⌋ modulo x0 is x0 times the fraction of
 //!   τ·2^(iD), and the result of a conversion comes out modulo x0.
 //! - Products are reduced modulo x0 before they are converted, and z has κ = γ + η' bits and a few limbs after the
-//!   point, for the paper's 2γ + 2.
-//! - q0 has prime factors of 1024 bits, for the paper's λ² (Definition 3).
+//!   point, not 2γ + 2.
+//! - q0 has prime factors of 1024 bits, not λ² (Definition 3).
 //! - The order of indices: z_0 … z_(ℓ-1) are solved for, and exponents of σ begin at 0.
 //! - Corrections have 2ηℓ + 128 bits. §5.1 says ηℓ, but residues modulo p_j² need 2η bits each; the rest hides π.
-//! - A public key has as many encryptions of 0 as factors of [`Params::factor_bits`] bits ask for. With the table's τ =
-//!   Θ they would have more bits than a prime.
+//! - A public key has enough encryptions of 0 for factors of [`Params::factor_bits`] bits. With the table's τ = Θ, the
+//!   factors would have more bits than a prime.
 //! - Linear layers act on type II ciphertexts, so that an S-box takes 18 conversions wherever its outputs go.
 //!
 //! # Example

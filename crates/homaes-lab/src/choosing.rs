@@ -149,7 +149,7 @@ pub fn readme(lab: &Lab) -> String {
         processor, cores, ..
     } = &lab.machine;
     let head = format!(
-        "you want|take|blocks per batch|ms per block, one thread|{cores} threads|ms per batch, {cores} threads|\
+        "you want|take|blocks measured|ms per block, 1 thread|{cores} threads|ms for all, {cores} threads|\
          evaluation key|results per byte"
     );
     let (secure, papers) = (&CHOICES[..5], &COMPARISONS[..1]);

@@ -8,7 +8,7 @@
 //! ([`Slots::constant`]).
 //!
 //! Slot order: `slot = (class · lanes + lane) · C + e257`, C = 128, or 1 without the prime 257. The automorphism that
-//! adds 1 to e257 rotates every run of C slots by one place: at -1 = 128 steps the representative changes sign, which
+//! adds 1 to e257 rotates every run of C slots by one place: after 128 steps the representative changes sign, which
 //! is σ^8 and the identity on bytes. Adding to e3 or e5 moves whole runs ([`Slots::slot`]).
 //!
 //! ζ_257 lives in GF(2^16), but only sums η^k + η^{-k} ∈ GF(2^8) occur, since values at ±e257 agree.

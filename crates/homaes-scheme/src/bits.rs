@@ -1,4 +1,4 @@
-//! The frame of schemes on bits, NTRU and DGHV: AES on 128 ciphertexts, one for each bit of a block, by
+//! The common part of NTRU and DGHV: AES on bits in 128 ciphertexts, one for each bit of a block, by
 //! [`homaes_aes::FoldedBits`].
 //!
 //! A scheme implements [`BitScheme`], [`BitSecret`] and [`BitEvalKey`] for its parameters and keys. The frame adds

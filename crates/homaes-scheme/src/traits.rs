@@ -1,6 +1,6 @@
 //! The interface of a scheme to the library: its crate implements these traits, and `homaes` uses trait objects.
 //!
-//! A [`SchemeEntry`] has its name, its parameter sets, and words for them.
+//! A [`SchemeEntry`] names a scheme, its sets and its noise figures.
 //!
 //! | trait | of | |
 //! |---|---|---|

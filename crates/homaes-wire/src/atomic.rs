@@ -3,8 +3,8 @@
 //! On Linux a file has no name until it is complete (`O_TMPFILE`), so a killed process leaves nothing. Other systems,
 //! and file systems without such files, use `.NAME.homaes-tmp-NUMBER` in the target folder.
 //!
-//! Unless it may overwrite, the last step is a hard link or a rename that does not replace: it fails if the name was
-//! taken meanwhile.
+//! If the output must not overwrite, the last step is a hard link or a rename without replacing: it fails if the name
+//! is taken.
 
 use crate::WireError;
 use std::ffi::OsStr;

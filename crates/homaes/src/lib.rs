@@ -1,6 +1,6 @@
 //! The library behind the command `homaes` turns AES ciphertexts into FHE ciphertexts.
 //!
-//! A client encrypts data with AES, which is small and fast, and its AES key once under FHE. A server that holds the
+//! A client encrypts data with AES, small and fast, and sends its AES key once, under FHE. A server that holds the
 //! AES ciphertext, the wrapped key and an evaluation key evaluates AES under encryption. The results are FHE
 //! ciphertexts of the data; the server sees neither key nor data.
 //!

@@ -14,12 +14,12 @@
 //! - the mean key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, with w the shares of its digits. A
 //!   key's errors are drawn once, and the squares of their values at one embedding are exponential variables. By
 //!   Laurent and Massart's inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with
-//!   probability e^-t. t is [`KEY_NATS`]: outside an event of 2^-64 at key generation the bound holds at all embeddings
-//!   of all keys of a set.
+//!   probability ≤ e^-t, t = [`KEY_NATS`]: outside an event of 2^-64 at key generation the bound holds at all
+//!   embeddings of all keys of a set.
 //!
 //! Outside *truncations* (below) ν_j is a sum of monomials. Each is a number times values of different atoms, or of one
 //! atom at different embeddings, times bounded factors. Atoms enter as they are, not as complex conjugates. For q = 1 …
-//! [`ORDERS`] and at the worst embedding, a bound holds
+//! [`ORDERS`] and the worst embedding, [`Bound`] has
 //!
 //! - `clean`: a bound on the norm ‖C‖ = E\[|C|^2q\]^(1/2q) of the sum C of the monomials without bounded factors;
 //! - `rest`: a bound on the sum of the norms of the other monomials, their bounded factors at their largest;
@@ -31,7 +31,7 @@
 //! Norms are computed as if values of different atoms, and of one atom at different embeddings, were all independent,
 //! with variances raised by the slack of [`atoms::Correlation`]. This is sound: C is a holomorphic polynomial in the
 //! atoms, so |C|^2q is plurisubharmonic, and independent circular normal noise added to them can only raise its mean.
-//! Wherever `Correlation` admits the places, the raised diagonal is the true covariance plus such noise; elsewhere the
+//! Where `Correlation` admits embeddings, the raised diagonal is the true covariance plus such noise; elsewhere the
 //! operation assumes nothing about the noise (*grounding*).
 //!
 //! - *Sum*: norms add (Minkowski's inequality), whether or not the terms depend on each other.

@@ -56,7 +56,7 @@
 //!    E V^m`, and Markov's inequality at the best `m` gives the next `B_a(j)`; iterate upwards from 0 until nothing
 //!    grows. Each component's bound is the largest `Y` at which this settles; components are summed.
 //! 6. *Packed layout.* Byte `l` is replaced by the largest, moment by moment, of those that any slope can bring there.
-//!    The slope `t = 0` is special: noises `R` at four embeddings that differ along the axis of 5 only have a
+//!    The slope `t = 0` is special: noises `R` at four embeddings that differ only along the axis of 5 have a
 //!    covariance of 1 on the diagonal and -1/4 off it, times `1 + s_i·conj(s_j)`. It is at most 5/4 times its
 //!    diagonal (the difference is a Schur product of positive matrices), so `R` plus further independent noise is
 //!    independent noise of variance `5κ/4`. `V^m` is convex in the four `R` of one kind (for fixed others, `V` is a sum
@@ -69,8 +69,8 @@
 //!    variance at most `2 Π r/(r-1) max|d|² Σ_p (Σ_k |γ_k|)² W_p`, with half of the embeddings in the sum, `γ_k` those
 //!    of the outputs that read `p`, and `Π r/(r-1)` the largest eigenvalue of the covariance of the `R` of all
 //!    embeddings. Moments of this sum: mixtures over the rungs, Minkowski within a component, independence between
-//!    components. It exceeds the resulting quantile only within the last round's share of events, which serves no other
-//!    purpose: [`Assessment::log2_p_bulk`].
+//!    components. Exceeding the resulting quantile is charged to the last round's share of events, which has no
+//!    other use: [`Assessment::log2_p_bulk`].
 //! 8. *Circuits on the output.* The last round hands on `Z'` of one byte, without MixColumns. Given the good event of
 //!    the round before, its moments are those of step 4 with the single byte's gains. Given also the worst errors of
 //!    the key, those of different ciphertexts are independent. `bound.rs` continues from these moments.

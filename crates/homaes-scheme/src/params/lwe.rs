@@ -4,14 +4,14 @@
 //! of the torus.
 //!
 //! [`estimate`] reads `data/lwe.csv`, which `tools/estimate` writes for everything the sets publish. More dimensions,
-//! more noise and a smaller ring are never weaker, so an instance has at least the bits of every line below it.
+//! more noise and a smaller ring are never weaker, so an instance has at least the bits of every weaker line.
 //!
 //! [`estimate_in_blocks`] reads `data/lwe_blocks.csv`, for secrets in blocks of bits of which one at most is 1. Its
 //! figures are by formulas of this project, `tools/measure/block_binary.py`, simpler than those of the other table:
 //! `bits` is a lower bound of an attack that meets in the middle with certainty. No other program counts the structure
 //! of such secrets; that nothing else breaks them is an assumption of its own (Lee, Min, Seo, Song 2023).
 //!
-//! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. What is known
+//! [`curve`] is for the search of new sets: an interpolation of older results of the lattice-estimator. Known
 //! are limits (the least noise `s(n)` with 128 bits) and a few stronger instances, both in `lwe/table.rs`. The rest
 //! follows so that it does not exceed what the estimator would say:
 //!
@@ -21,7 +21,7 @@
 //! - **Bits beside the limit.** What lattice reduction has to achieve depends on `(c - log2 σ) / n`, where `c` = 2.792
 //!   is the estimator's fit of the limits, `s(n) = c - 0.02591 n`; the cost is close to the inverse of that. Hence at
 //!   one dimension `bits ≈ 128 (c - s(n)) / (c - log2 σ)`. Evaluated instances have a product `bits · (c - log2 σ)`
-//!   that grows slowly with the bits, so this is a lower bound above 128 bits (191.2 are 188.4 by it). The tabled
+//!   that grows slowly with the bits, so this is a lower bound above 128 bits (188.4 for 191.2). The tabled
 //!   slopes of bits in log2 σ at the limit are 0.995 to 1.155 times that of this curve; below 128 bits the ratio is
 //!   therefore raised to the power 1.16.
 //! - **Monotonicity.** More dimensions or more noise are never weaker, so an instance has at least the bits of every
@@ -30,8 +30,8 @@
 //!   beyond 143 bits.
 //!
 //! The tests hold all this against every instance costed one by one: between 0.5 bits below and 0.1 above. The limits
-//! themselves carry an error below 0.1 in log2 σ, and the estimator's heuristics a few bits; sets meant to last keep
-//! that much margin. All figures are classical.
+//! themselves carry an error below 0.1 in log2 σ, and the estimator's heuristics a few bits; sets meant to last
+//! need that margin. All figures are classical.
 
 mod table;
 

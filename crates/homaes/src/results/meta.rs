@@ -1,4 +1,4 @@
-//! The records of an `.hct` or `.hlw` file other than ciphertexts: the message, and how it was evaluated.
+//! The records of an `.hct` or `.hlw` file other than ciphertexts; numbers in parentheses are bytes.
 //!
 //! ```text
 //! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)

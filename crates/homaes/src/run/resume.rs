@@ -8,8 +8,8 @@
 //! {"batches":17,"records":17,"chain":"<32 hex>","steps":"<hex>"} <16 hex>
 //! ```
 //!
-//! Each line ends with the first 8 bytes of the BLAKE3 of the text before them. The order is: records of a batch, part
-//! to disk, a line, journal to disk. `job` is the [`RunId`] of keys, layout and message. `chain` is the checksum of the
+//! Each line ends with the first 8 bytes of the BLAKE3 of the text before them. A run writes a batch, syncs the part,
+//! adds a line, syncs the journal. `job` is the [`RunId`] of keys, layout and message. `chain` is the checksum of the
 //! part's last record, which covers everything before it. The next run therefore takes the part up to a line whose
 //! checksum matches, and nothing that another run wrote. `steps` is the record of steps so far.
 

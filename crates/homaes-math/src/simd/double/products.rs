@@ -13,8 +13,8 @@
 //! factors within p, the sum over p is at most 24p < 2^51.6 besides, and the computed even number q nearest to
 //! (high - WIDE)/p is off by at most 1.5. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^47 < 2^52.
 //!
-//! A single product of two numbers, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but with the quotient of
-//! h: x·y/p is below 2^47, and q off by at most 1/2 + 2^-4, whence |r| ≤ 5p/8.
+//! A single product of two numbers, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but q is h/p rounded:
+//! x·y/p is below 2^47, and q off by at most 1/2 + 2^-4, whence |r| ≤ 5p/8.
 //!
 //! The factor 1/R of the integer kernels' Montgomery products is in a constant here, or one product per sum.
 
