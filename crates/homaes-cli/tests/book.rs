@@ -1,8 +1,6 @@
 //! The user's book, `docs/SUMMARY.md`: its commands run and its links lead somewhere. Blocks of Rust are doctests of
 //! the crate `homaes` (`homaes/src/book.rs`).
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
-
 mod blocks;
 mod links;
 #[cfg(unix)]

@@ -1,25 +1,18 @@
 //! `deploy/`: the command lines of schedulers, and what they make of exit codes.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{Run, World, fields, file, root};
+use crate::common::{Run, World, assert_fields, file, has, root};
 use serde_json::{Value, json};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// `completions` of `job.yaml`; the last shard is shorter.
 const SHARDS: usize = 12;
 
-/// Keys, a job of [`SHARDS`] shards of so many batches, and in `whole.hct` what one run makes of its message.
+/// A world with a job of [`SHARDS`] shards of so many batches.
 fn world(batches: usize) -> World {
-    let world = World::new();
-    world.message(SHARDS * batches * 256 - 50);
-    world.table(&format!(
-        "$transcipher c --reproducible -o whole.hct
-        $plan c --shard-batches {batches} -o job"
-    ));
+    let world = World::with_whole(SHARDS * batches);
+    world.ok(&format!("$plan c --shard-batches {batches} -o job"));
     world
 }
 
@@ -27,7 +20,7 @@ fn world(batches: usize) -> World {
 fn script(world: &World, name: &str, lines: &str) {
     let homaes = env!("CARGO_BIN_EXE_homaes");
     world.write(name, format!("#!/bin/bash\nHOMAES={homaes}\n{lines}\n"));
-    fs::set_permissions(world.at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    world.step(&format!("chmod 755 {name}"));
 }
 
 /// The lines of a program that has no room for shard 3, until it ended for that reason.
@@ -43,51 +36,31 @@ exec $HOMAES "$@""#
     )
 }
 
-fn has_python() -> bool {
-    let has = Command::new("python3").arg("--version").output().is_ok();
-    if !has {
-        eprintln!("skipped: python3 is not installed");
-    }
-    has
-}
-
 /// Runs `job.yaml` with the program `homaes` of the world.
-fn simulate(world: &World, more: &[&str]) -> Run {
+fn simulate(world: &World, more: &str) -> Run {
     let mut command = world.program("python3");
     command.args(["simulate", "job.yaml"].map(|name| root().join("deploy/k8s").join(name)));
-    command.args([
-        "--place",
-        "job",
-        "--seconds",
-        "300",
-        "--program",
-        "./homaes",
-    ]);
-    Run::of(command.args(more))
+    command.args("--place job --seconds 300 --program ./homaes".split(' '));
+    Run::of(command.args(more.split_whitespace()))
 }
 
 #[test]
 fn an_indexed_job_outlives_kills_and_full_disks() {
-    if !has_python() {
+    if !has(Command::new("python3").arg("--version")) {
         return;
     }
-    let world = world(4);
+    let world = world(2);
     script(&world, "homaes", &no_room_at_first("$JOB_COMPLETION_INDEX"));
-    let run = simulate(&world, &["--kills", "8"]).ends(0);
-    run.warns("index 3: exit code 75, Ignore")
-        .warns("exit code 137, Count");
+    let run = simulate(&world, "--kills 8").ends(0);
+    run.warns("index 3: exit code 75, Ignore … exit code 137, Count");
     let last: Value = serde_json::from_str(run.out.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        fields(&last, ["completions", "ignored"]),
-        json!([SHARDS, 1])
-    );
-    world.ok("job merge job -o merged.hct");
-    assert!(world.read("merged.hct") == world.read("whole.hct"));
+    assert_fields(&last, json!({ "completions": SHARDS, "ignored": 1 }));
+    world.table("job merge job -o merged.hct\n same merged.hct whole.hct");
 }
 
 #[test]
 fn an_indexed_job_ends_where_an_index_cannot_succeed() {
-    if !has_python() {
+    if !has(Command::new("python3").arg("--version")) {
         return;
     }
     let world = world(1);
@@ -98,18 +71,17 @@ fn an_indexed_job_ends_where_an_index_cannot_succeed() {
     let waits =
         "[ $JOB_COMPLETION_INDEX = 5 ] || [ $JOB_COMPLETION_INDEX -lt 2 ] || exec sleep 1000";
     script(&world, "homaes", &format!("{waits}\nexec $HOMAES \"$@\""));
-    let run = simulate(&world, &[]).ends(1);
-    run.warns("c: changed since the job was planned")
-        .warns("job failed: index 5, exit code 1");
+    let run = simulate(&world, "").ends(1);
+    run.warns("c: changed since the job was planned … job failed: index 5, exit code 1");
     let status = world.json("job status job --json");
     assert_eq!(status["missing"], json!([[2, 11]]));
     for (lines, more, code, words) in [
         // a command line that is wrong, as one of another version of the command
-        ("exec $HOMAES \"$@\" --none", &[][..], 1, ", exit code 2"),
+        ("exec $HOMAES \"$@\" --none", "", 1, ", exit code 2"),
         // an index that is killed again and again
-        ("kill -9 $$", &[], 1, "failed too often"),
+        ("kill -9 $$", "", 1, "failed too often"),
         // trouble without an end
-        ("exit 75", &["--seconds", "1"], 3, ""),
+        ("exit 75", "--seconds 1", 3, ""),
     ] {
         script(&world, "homaes", lines);
         let run = simulate(&world, more).ends(code);
@@ -121,30 +93,28 @@ fn an_indexed_job_ends_where_an_index_cannot_succeed() {
 fn a_task_of_an_array_is_put_back_or_ends_its_array() {
     let world = world(1);
     // what is put back is ended
-    script(
-        &world,
-        "scontrol",
-        "echo scontrol \"$@\" >> said\nkill $PPID",
-    );
+    let end = "echo scontrol \"$@\" >> said\nkill $PPID";
+    script(&world, "scontrol", end);
     script(&world, "scancel", "echo scancel \"$@\" >> said");
     let task = |number: &str, restarts: &str, code: Option<i32>, said: &str| {
         world.write("said", "");
         let mut command = world.program("bash");
         command.arg(root().join("deploy/slurm/job.sh")).arg("job");
         command.env("PATH", format!(".:{}", std::env::var("PATH").unwrap()));
-        command
-            .env("SLURM_ARRAY_JOB_ID", "9")
-            .env("SLURM_CPUS_PER_TASK", "2");
-        command
-            .env("SLURM_ARRAY_TASK_ID", number)
-            .env("SLURM_RESTART_COUNT", restarts);
+        let array = [("ARRAY_JOB_ID", "9"), ("CPUS_PER_TASK", "2")];
+        let task = [("ARRAY_TASK_ID", number), ("RESTART_COUNT", restarts)];
+        command.envs(
+            [array, task]
+                .concat()
+                .into_iter()
+                .map(|(name, value)| (format!("SLURM_{name}"), value)),
+        );
         let run = Run::of(&mut command);
         assert_eq!((run.code, &world.text("said")[..]), (code, said), "{run:?}");
         run
     };
     script(&world, "homaes", &no_room_at_first("$SLURM_ARRAY_TASK_ID"));
-    let run = task("3", "7", None, "scontrol requeue 9_3\n");
-    run.warns("File too large");
+    task("3", "7", None, "scontrol requeue 9_3\n").warns("File too large");
     let run = task("3", "8", Some(0), "");
     assert_eq!(run.out, "job/shards/000003.hcs: evaluated\n");
     // no such shard, and no number
@@ -174,6 +144,5 @@ fn the_manifest_has_a_command_line_of_this_version() {
     for option in words.iter().filter(|word| word.starts_with('-')) {
         help.says(&format!("{option} "));
     }
-    help.says("JOB_COMPLETION_INDEX")
-        .says("SLURM_ARRAY_TASK_ID");
+    help.says("JOB_COMPLETION_INDEX … SLURM_ARRAY_TASK_ID");
 }

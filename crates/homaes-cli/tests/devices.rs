@@ -1,17 +1,17 @@
 //! `--device`: GPUs that are there, emulated with the feature `cuda-emulator`, and GPUs that are not.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
 use crate::common::{Run, World};
 
 const TRANSCIPHER: &str = "$transcipher c --reproducible";
 
-/// Keys, a message of six batches, the last one shorter, and in `cpu.hct` what the processor makes of it.
+/// A world with a message of six batches, and in `cpu.hct` what the processor makes of it.
 fn world() -> World {
-    let world = World::new();
-    world.message(6 * 256 - 100);
-    world.ok(&format!("{TRANSCIPHER} --device cpu --out cpu.hct"));
+    let world = World::with_whole(6);
+    world.table(&format!(
+        "{TRANSCIPHER} --device cpu --out cpu.hct\n same cpu.hct whole.hct"
+    ));
     world
 }
 
@@ -42,19 +42,18 @@ fn without_a_gpu_auto_is_the_processor_and_cuda_an_error() {
         println!("skipped: there is a GPU: {devices}");
         return;
     }
-    world.table(&format!(
-        "devices => no GPU: device cuda:
-        {TRANSCIPHER} --out auto.hct =>  thread
-        $plan --shard-batches 2 -o job c"
-    ));
-    assert!(world.read("auto.hct") == world.read("cpu.hct"));
     // before keys are read
     let mut damaged = world.read("keys/eval.hek");
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    world.write("keys/eval.hek", &damaged);
+    world.write("damaged", &damaged);
     world.table(&format!(
-        "{TRANSCIPHER} --device cuda -o x =1 device cuda:
+        "devices => no GPU: device cuda:
+        {TRANSCIPHER} --out auto.hct =>  thread
+        same auto.hct cpu.hct
+        $plan --shard-batches 2 -o job c
+        mv damaged keys/eval.hek
+        {TRANSCIPHER} --device cuda -o x =1 device cuda:
         {TRANSCIPHER} --device cuda:3 --resume -o x =1 device cuda:3:
         job run job --device cuda =1 device cuda:
         job run-shard job 1 --device cuda:0 =1 device cuda:0:"
@@ -87,10 +86,9 @@ fn a_driver_that_is_of_no_use_is_told_under_auto() {
             let mut command = world.command(&line);
             Run::of(command.env("LD_LIBRARY_PATH", world.at("")))
         };
-        let auto = run("auto");
-        assert_eq!(auto.code, Some(0), "{auto:?}");
+        let auto = run("auto").ends(0);
         auto.warns(&format!("warning: no GPU is used: {why}"));
-        assert!(world.read("x.hct") == world.read("cpu.hct"));
+        world.step("same x.hct cpu.hct");
         run("cuda").check_failure(1, &format!("device cuda: {why}"), "cuda");
         assert!(!run("cpu").err.contains("GPU"));
     }
@@ -99,8 +97,8 @@ fn a_driver_that_is_of_no_use_is_told_under_auto() {
 #[cfg(feature = "cuda-emulator")]
 mod emulated {
     use super::*;
-    use crate::common::{assert_positive, fields};
-    use serde_json::{Value, json};
+    use crate::common::{assert_fields, assert_positive};
+    use serde_json::json;
 
     #[test]
     fn gpus_make_the_bytes_of_the_processor() {
@@ -111,15 +109,11 @@ mod emulated {
             ("auto", "cuda:0,1"),
         ] {
             let files = format!("--out {device}.hct --report {device}.json");
-            let run = world.ok(&format!("{TRANSCIPHER} --device {device} {files}"));
-            run.says(&format!(" on {on} (the emulator), "));
-            assert!(
-                world.read(&format!("{device}.hct")) == world.read("cpu.hct"),
-                "{device}"
-            );
-            let report = world.read(&format!("{device}.json"));
-            let report: Value = serde_json::from_slice(&report).unwrap();
-            let report = &report["report"];
+            world.table(&format!(
+                "{TRANSCIPHER} --device {device} {files} =>  on {on} (the emulator),
+                same {device}.hct cpu.hct"
+            ));
+            let report = &world.document(&format!("{device}.json"))["report"];
             let shares = report["devices"].as_array().unwrap();
             let batches: u64 = shares.iter().map(|s| s["batches"].as_u64().unwrap()).sum();
             assert_eq!(batches, 6, "{report}");
@@ -137,18 +131,19 @@ mod emulated {
             job run-shard job 1 --device cuda:0
             job run job --shards 0 --device cpu
             job run job --device cuda
-            job merge job -o merged.hct",
+            job merge job -o merged.hct
+            same merged.hct cpu.hct",
         );
-        assert!(world.read("merged.hct") == world.read("cpu.hct"));
         // a GPU fails sooner or later, and the processor goes on
         let line = format!("{TRANSCIPHER} --resume --out o2.hct");
         for launches in ["100", "1200"] {
             let run = faulty(&world, &format!("{line} --device cuda:0"), launches);
             run.check_failure(1, "the GPU failed at ", &line);
         }
-        let run = world.ok(&format!("{line} --device cpu"));
-        run.says("of the batches from earlier runs");
-        assert!(world.read("o2.hct") == world.read("cpu.hct"));
+        world.table(&format!(
+            "{line} --device cpu => of the batches from earlier runs
+            same o2.hct cpu.hct"
+        ));
     }
 
     #[test]
@@ -156,23 +151,19 @@ mod emulated {
         let world = world();
         // at once, in a round, and at the record, after the mask
         for fault in ["0", "300", "pack_limbs"] {
-            let run = faulty(
-                &world,
-                &format!("{TRANSCIPHER} --out auto.hct --force"),
-                fault,
-            )
-            .ends(0);
+            let line = format!("{TRANSCIPHER} --out auto.hct --force");
+            let run = faulty(&world, &line, fault).ends(0);
             let told = run.err.matches("; the processor goes on").count();
             assert_eq!(told, 1, "{}", run.err);
             run.says(" thread");
-            assert!(world.read("auto.hct") == world.read("cpu.hct"));
+            world.step("same auto.hct cpu.hct");
         }
         let line = format!("{TRANSCIPHER} --device cuda --out cuda.hct");
-        let before = world.listing();
+        let before = world.files();
         let run = faulty(&world, &line, "300");
         run.check_failure(1, "the GPU failed at ", &line);
         run.warns("--resume keeps");
-        assert_eq!(world.listing(), before);
+        world.is_as(&before, &line);
         // what is evaluated by the processor alone takes it under auto
         world.ok("$wrap key.hwk --force --layout bits");
         let run = world.ok("$transcipher c --layout bits -o bits.hct");
@@ -191,11 +182,9 @@ mod emulated {
         let world = World::new();
         let line = "bench bgv --set bgv/toy-255 --device cuda:1 --threads 2 --json";
         let document = world.json(line);
-        let found = fields(&document, ["device", "device_name", "layout"]);
-        assert_eq!(found, json!(["cuda:1", "the emulator", "sliced"]));
-        assert_positive(
-            &document,
-            &["seconds_per_batch", "ms_per_block", "transforms"],
-        );
+        let expected =
+            json!({ "device": "cuda:1", "device_name": "the emulator", "layout": "sliced" });
+        assert_fields(&document, expected);
+        assert_positive(&document, "seconds_per_batch ms_per_block transforms");
     }
 }

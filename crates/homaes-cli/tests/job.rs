@@ -1,40 +1,34 @@
 //! `homaes job`: workers that are killed, that meet, and that find no room; the bytes are those of one run.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{Run, World, end, fields, signal, wait_until};
+use crate::common::{Run, World, assert_fields, end, signal, wait_until};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Keys, a job of so many shards of 2 batches, the last one shorter, and in `whole.hct` what one run makes of its
-/// message.
+/// A world with a job of so many shards of 2 batches.
 fn world(shards: usize) -> World {
-    let world = World::new();
-    world.message(shards * 2 * 256 - 300);
-    let batches = 2 * shards - 1;
+    let world = World::with_whole(2 * shards);
+    let batches = 2 * shards;
     world.table(&format!(
-        "$transcipher c --out whole.hct --reproducible
-        $plan c -o job --shard-batches 2 => {batches} batches (sliced) in {shards} shards of up to 2"
+        "$plan c -o job --shard-batches 2 => {batches} batches (sliced) in {shards} shards of up to 2"
     ));
     world
 }
 
 fn check_merged(world: &World, more: &str) {
-    world.ok(&format!("job merge job -o merged.hct {more}"));
-    assert!(world.read("merged.hct") == world.read("whole.hct"));
+    world.table(&format!(
+        "job merge job -o merged.hct {more}\n same merged.hct whole.hct"
+    ));
 }
 
 /// How often each shard was written, by the logs of all workers.
 fn written(world: &World, shards: usize) -> Vec<usize> {
     let mut written = vec![0; shards];
-    for log in fs::read_dir(world.at("job/log")).unwrap() {
-        let text = fs::read_to_string(log.unwrap().path()).unwrap();
-        for line in text.lines() {
+    for log in world.names("job/log") {
+        for line in world.text(&format!("job/log/{log}")).lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             if line["outcome"] == "written" {
                 written[line["shard"].as_u64().unwrap() as usize] += 1;
@@ -44,32 +38,24 @@ fn written(world: &World, shards: usize) -> Vec<usize> {
     written
 }
 
-fn worker(world: &World) -> Child {
-    let mut command = world.command("job run job --threads 1");
-    let silent = command.stdout(Stdio::null()).stderr(Stdio::null());
-    silent.spawn().unwrap()
-}
-
 #[test]
 fn kills_of_three_workers_cost_their_shards_at_most() {
-    let shards = 24;
+    let shards = 12;
     let world = world(shards);
-    let mut workers = [worker(&world), worker(&world), worker(&world)];
+    let worker = || world.spawn("job run job --threads 1");
+    let mut workers = [worker(), worker(), worker()];
     let mut kills = 0;
-    for i in 0_usize.. {
-        sleep(Duration::from_millis(10 + i as u64 * 7 % 50));
-        let victim = &mut workers[i % 3];
+    while kills < 12 {
+        sleep(Duration::from_millis(10 + kills as u64 * 7 % 50));
+        let victim = &mut workers[kills % 3];
         if let Some(status) = victim.try_wait().unwrap() {
             assert!(status.success());
             break;
         }
         victim.kill().unwrap();
         victim.wait().unwrap();
+        *victim = worker();
         kills += 1;
-        workers[i % 3] = worker(&world);
-        if kills == 12 {
-            break;
-        }
     }
     assert!(kills > 0);
     for mut worker in workers {
@@ -82,34 +68,32 @@ fn kills_of_three_workers_cost_their_shards_at_most() {
     assert_eq!(world.json("job status job --json")["complete"], true);
     check_merged(&world, "");
     // nothing but shards is in their folder
-    let names = fs::read_dir(world.at("job/shards")).unwrap();
-    assert_eq!(names.count(), shards);
+    assert_eq!(world.names("job/shards").len(), shards);
 }
 
 #[test]
 fn a_signal_says_how_far_it_was_and_a_rerun_goes_on() {
-    let world = world(24);
-    let child = world.spawn("job run job --shards 0-19");
+    let world = world(12);
+    let child = world.spawn("job run job --shards 0-9");
     wait_until("two shards", || {
         let shards = fs::read_dir(world.at("job/shards"));
         shards.is_ok_and(|shards| shards.count() >= 2)
     });
     signal(&child, "-INT");
     let run = end(child).ends(130);
-    run.warns("of 20 shards; run the same command to continue");
-    let out = world.ok("job run job --shards 0-19 --progress json").out;
-    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
-    let lines: Vec<Value> = lines.collect();
+    run.warns("of 10 shards; run the same command to continue");
+    let rerun = world.ok("job run job --shards 0-9 --progress json");
+    let lines = rerun.events();
     let last = lines.last().unwrap();
-    let found = fields(last, ["event", "shards", "by_others"]);
-    assert_eq!(found, json!(["done", 20, 0]));
+    let expected = json!({ "event": "done", "shards": 10, "by_others": 0 });
+    assert_fields(last, expected);
     assert!(last["there"].as_u64() >= Some(2));
     let of = |event: &'static str| lines.iter().filter(move |line| line["event"] == event);
     assert_eq!(of("round").next_back().unwrap()["fraction"], 1.0);
-    assert!(of("round").all(|line| line["batches"] == 40));
+    assert!(of("round").all(|line| line["batches"] == 20));
     assert_eq!(last["evaluated"], of("shard").count());
     let status = world.json("job status job --json");
-    assert_eq!(status["missing"], json!([[20, 23]]));
+    assert_eq!(status["missing"], json!([[10, 11]]));
 }
 
 #[test]
@@ -117,12 +101,13 @@ fn a_full_disk_is_a_matter_of_time() {
     let world = world(5);
     for line in ["job run job --threads 1", "job run-shard job 3"] {
         // a shard has 30 KB; a file of 16 KiB has no room for it
-        let before = world.listing();
+        let before = world.files();
         let run = Run::of(&mut world.shell(&format!("ulimit -f 16; exec $homaes {line}")));
         run.check_failure(75, "File too large", line);
-        let more: Vec<_> = world.listing().difference(&before).cloned().collect();
+        let mut more = world.files().into_keys();
         // folders of shards and claims, and nothing half written in them
-        assert!(more.iter().all(|path| path.is_dir()), "{more:?}");
+        let other = more.find(|path| !before.contains_key(path) && !path.is_dir());
+        assert_eq!(other, None);
     }
     world.ok("job run job");
     check_merged(&world, "");
@@ -130,7 +115,7 @@ fn a_full_disk_is_a_matter_of_time() {
 
 #[test]
 fn schedulers_give_numbers_and_get_codes() {
-    let world = world(9);
+    let world = world(12);
     world.table(
         "job run-shard job 7 => job/shards/000007.hcs: evaluated
         job run-shard job 7 => job/shards/000007.hcs: already there",
@@ -140,20 +125,20 @@ fn schedulers_give_numbers_and_get_codes() {
         Run::of(command.env("TASK", value))
     };
     by_env("8").says("job/shards/000008.hcs: evaluated\n");
-    by_env("9").check_failure(1, "there is no shard 9, expected 0 to 8", "9");
+    by_env("12").check_failure(1, "there is no shard 12, expected 0 to 11", "12");
     by_env("x").check_failure(2, "found \"x\", expected the number of a shard", "x");
     world.table(
         "job run-shard job --index-env NONE =2 found none, expected the number of a shard
         job run-shard job =2 required
         job run job --shards 3-1 =2 such as '0-99,200'
-        job run job --shards 0,9 =1 there is no shard 9
+        job run job --shards 0,12 =1 there is no shard 12
         job run job --shards 0-99999999999 =1 there is no shard 99999999999
         $plan c -o job --shard-batches 3 =1 holds another job
         job run none =1 not a job
         job status keys =1 not a job
-        job status job => 2 of 9 complete … 0-6
-        job merge job -o o.hct --force =1 7 of 9 shards are missing
-        $decrypt job -o x =1 7 of 9 shards are missing",
+        job status job => 2 of 12 complete … 0-6,9-11
+        job merge job -o o.hct --force =1 10 of 12 shards are missing
+        $decrypt job -o x =1 10 of 12 shards are missing",
     );
     // a shard that is not whole is named
     world.write("job/shards/000001.hcs", "half");
@@ -169,94 +154,76 @@ fn wrong_shards_are_removed_and_made_again() {
     let world = world(5);
     world.ok("job run job");
     let path = "job/shards/000004.hcs";
-    let right = world.read(path);
-    let mut wrong = right.clone();
+    let mut wrong = world.read(path);
     wrong[10_000] ^= 4;
     world.write(path, &wrong);
     assert_eq!(world.json("job status job --json")["complete"], true);
     let words =
         "wrong shards: 4; first: … 000004.hcs: record … remove them and run 'homaes job run'";
+    // what has another name is not the job's
     world.table(&format!(
         "job verify job =1 {words}
         job verify job --sample 0.01 =1 {words}
         job merge job -o merged.hct =1 000004.hcs: record
-        $decrypt job -o x =1 000004.hcs"
-    ));
-    fs::remove_file(world.at(path)).unwrap();
-    world.table(
-        "job run job => 1 evaluated in
+        $decrypt job -o x =1 000004.hcs
+        rm {path}
+        job run job => 1 evaluated in
         job verify job
-        job verify job --sample 0.01 => 5 shards have valid checksums, 1 evaluated again",
-    );
-    // what has another name is not the job's
-    world.write("job/shards/1.hcs", "x");
-    let pipe = |name: &str| {
-        let made = Command::new("mkfifo").arg(world.at(name)).status();
-        assert!(made.unwrap().success());
-    };
-    pipe("job/shards/pipe");
-    fs::create_dir(world.at("job/shards/folder")).unwrap();
+        job verify job --sample 0.01 => 5 shards have valid checksums, 1 evaluated again
+        cp c job/shards/1.hcs
+        mkfifo job/shards/pipe
+        mkdir job/shards/folder
+        job run job
+        job verify job
+        job status job => shards/1.hcs: not a shard of this job"
+    ));
+    let others = json!(["shards/1.hcs", "shards/folder", "shards/pipe"]);
+    let found = world.json("job status job --json");
+    assert_fields(&found, json!({ "others": others }));
+    // a link to nothing, a folder and a pipe in the place of a shard are wrong
+    world.step(&format!("rm {path}"));
+    for make in ["ln nothing", "mkdir", "mkfifo"] {
+        world.step(&format!("{make} {path}"));
+        let found = world.json("job status job --json");
+        let expected = json!({ "missing": [[4, 4]], "wrong": [{ "shard": 4, "bytes": 0 }] });
+        assert_fields(&found, expected);
+        let words = "000004.hcs: not a regular file; remove it";
+        world.table(&format!(
+            "job status job => {path}, 0 bytes: remove it
+            job run job =1 {words}
+            job run-shard job 4 =1 {words}
+            job verify job =1 wrong shards: 4; first:
+            rm {path}"
+        ));
+    }
+    // a merged job can go
     world.table(
         "job run job
-        job verify job
-        job status job => shards/1.hcs: not a shard of this job",
+        $decrypt job -o from-job
+        same from-job p
+        rm job/shards/1.hcs
+        rm job/shards/pipe
+        rm job/shards/folder",
     );
-    let others = &world.json("job status job --json")["others"];
-    let expected = json!(["shards/1.hcs", "shards/folder", "shards/pipe"]);
-    assert_eq!(*others, expected);
-    // a link to nothing, a folder and a pipe in the place of a shard are wrong
-    let place = world.at(path);
-    fs::remove_file(&place).unwrap();
-    symlink("nothing", &place).unwrap();
-    no_file_is_named(&world, path);
-    fs::remove_file(&place).unwrap();
-    fs::create_dir(&place).unwrap();
-    no_file_is_named(&world, path);
-    fs::remove_dir(&place).unwrap();
-    pipe(path);
-    no_file_is_named(&world, path);
-    fs::remove_file(&place).unwrap();
-    // a merged job can go
-    world.table("job run job\n $decrypt job -o from-job");
-    assert!(world.read("from-job") == world.read("p"));
-    for name in ["1.hcs", "pipe"] {
-        fs::remove_file(world.at("job/shards").join(name)).unwrap();
-    }
-    fs::remove_dir(world.at("job/shards/folder")).unwrap();
     check_merged(&world, "--remove-shards");
     assert!(!world.at("job/job.json").exists() && !world.at("job/shards").exists());
     world.fails(1, "job status job", "not a job");
 }
 
-/// What is in the place of a shard and is no file: status, run and verify name it, and say what to do.
-fn no_file_is_named(world: &World, path: &str) {
-    let found = world.json("job status job --json");
-    let expected = json!([[[4, 4]], [{ "shard": 4, "bytes": 0 }]]);
-    assert_eq!(fields(&found, ["missing", "wrong"]), expected);
-    let status = world.ok("job status job");
-    status.says(&format!("{path}, 0 bytes: remove it"));
-    for line in ["job run job", "job run-shard job 4"] {
-        let words = "000004.hcs: not a regular file; remove it";
-        world.run(line).check_failure(1, words, line);
-    }
-    world.fails(1, "job verify job", "wrong shards: 4; first: ");
-}
-
 #[test]
 fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
     let world = World::new();
-    fs::create_dir(world.at("in")).unwrap();
-    for name in ["a", "b"] {
-        world.write(&format!("in/{name}"), format!("{name} ").repeat(50));
-    }
     let uri = format!("file://{}", world.at("in/job").display());
     world.table(&format!(
-        "$plan in -o in/job => 2 parts
+        "mkdir in
+        cp c in/a
+        cp p in/b
+        $plan in -o in/job => 2 parts
         job run in/job
         $plan in -o in/job => 2 parts
         $decrypt {uri} -o parts/"
     ));
-    assert_eq!(fs::read_dir(world.at("parts")).unwrap().count(), 2);
+    assert_eq!(world.names("parts").len(), 2);
     world.table(
         "$plan - -o other =2 standard input
         $plan in -o http://x/y =2 expected a path
@@ -266,13 +233,11 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
         $plan in/a -o grown",
     );
     // a part that has grown, or is no file any more
-    world.write("in/a", [7; 101]);
+    world.write("in/a", [7; 301]);
     let line = "job run grown";
     let run = world.run(line);
     run.check_failure(1, "in/a: changed since", line);
-    fs::remove_file(world.at("in/a")).unwrap();
-    let made = Command::new("mkfifo").arg(world.at("in/a")).status();
-    assert!(made.unwrap().success());
+    world.table("rm in/a\n mkfifo in/a");
     world.run(line).check_failure(1, "not a regular file", line);
 }
 
@@ -280,16 +245,16 @@ fn a_job_in_the_folder_that_it_reads_is_no_part_of_itself() {
 fn nothing_but_the_job_is_touched() {
     let world = World::new();
     world.message(1000);
-    for name in ["job", "other"] {
-        world.ok(&format!("$plan c --shard-batches 2 -o {name}"));
-    }
     // files of somebody else's, beside claims and under the name of one
-    let precious = ["job/claims/notes.txt", "job/claims/000000"];
-    fs::create_dir_all(world.at("job/claims")).unwrap();
-    for name in precious {
-        world.write(name, "precious");
-    }
-    world.table("job run job\n job run other");
+    world.table(
+        "$plan c --shard-batches 2 -o job
+        $plan c --shard-batches 2 -o other
+        mkdir job/claims
+        cp p job/claims/notes.txt
+        cp p job/claims/000000
+        job run job
+        job run other",
+    );
     // outputs in the job, and what the job is made from
     let inside = "the output is inside the job's folder";
     let input = "is both an input and the output";
@@ -301,29 +266,23 @@ fn nothing_but_the_job_is_touched() {
         ("./keys/eval.hek", input),
         ("key.hwk", input),
     ] {
-        let read = || fs::read(world.at(out)).ok();
-        let before = read();
         world.table(&format!(
             "job merge job -o {out} --force --remove-shards =1 {words}
             $decrypt job -o {out} --force =1 {words}"
         ));
-        assert!(read() == before);
     }
+    // in the end, a folder that is called as standard input is
     world.table(
         "job merge job -o job.hct --remove-shards
-        job merge other -o other.hct --remove-shards",
-    );
-    assert!(world.read("job.hct") == world.read("other.hct"));
-    for name in precious {
-        assert_eq!(world.read(name), b"precious");
-    }
-    assert!(!world.at("job/shards").exists() && !world.at("other/shards").exists());
-    // a folder that is called as standard input is
-    world.table(
-        "$plan c -o ./-
+        job merge other -o other.hct --remove-shards
+        same job.hct other.hct
+        same job/claims/notes.txt p
+        same job/claims/000000 p
+        $plan c -o ./-
         job run ./-
         $decrypt ./- -o x
+        same x p
         $decrypt - -o y =1 standard input",
     );
-    assert!(world.read("x") == world.read("p"));
+    assert!(!world.at("job/shards").exists() && !world.at("other/shards").exists());
 }

@@ -1,7 +1,5 @@
 //! Lists of files, and what names from elsewhere look like on a terminal.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use crate::common::{Run, World, cells};
 use std::fs;
 

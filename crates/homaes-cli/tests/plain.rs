@@ -2,7 +2,6 @@
 //!
 //! `cargo test --release -p homaes-cli --features plain --test all plain::`
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(feature = "plain")]
 
 use crate::common::World;

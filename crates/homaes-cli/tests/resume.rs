@@ -1,10 +1,9 @@
 //! `transcipher --resume`: after kills, signals and a full disk the bytes are those of a run without them.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 #![cfg(target_os = "linux")]
 
-use crate::common::{Run, World, end, signal, wait_until};
-use serde_json::Value;
+use crate::common::{Run, World, assert_fields, end, signal, wait_until};
+use serde_json::json;
 use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,12 +13,9 @@ const BATCHES: usize = 24;
 
 const RESUME: &str = "$transcipher c --resume --out o.hct";
 
-/// Keys, a message of [`BATCHES`] batches, and in `whole.hct` what a run makes of it that nobody stops.
 fn world() -> World {
-    let world = World::new();
-    fs::remove_file(world.at("o.hct")).unwrap();
-    world.message(BATCHES * 256 - 9);
-    world.ok("$transcipher c --reproducible --out whole.hct");
+    let world = World::with_whole(BATCHES);
+    world.step("rm o.hct");
     world
 }
 
@@ -43,11 +39,7 @@ fn kills_at_any_moment_cost_a_batch_at_most() {
         // some while keys are read, most in the work, however slow the machine is
         let killed = world.killed(RESUME, |_| {
             let ready = i % 4 == 0 || done(&world) > before;
-            sleep(Duration::from_millis(if ready {
-                2 + i * 7 % 30
-            } else {
-                0
-            }));
+            sleep(Duration::from_millis(u64::from(ready) * (2 + i * 7 % 30)));
             ready
         });
         if !killed {
@@ -63,11 +55,8 @@ fn kills_at_any_moment_cost_a_batch_at_most() {
         BATCHES => format!("complete, {BATCHES} batches from earlier runs"),
         done => format!("{done} of the batches from earlier runs"),
     };
-    assert!(
-        world.at("o.hct").exists() && (kills < 8 || run.out.contains(&words)),
-        "{run:?}"
-    );
-    assert!(world.read("o.hct") == world.read("whole.hct"));
+    assert!(kills < 8 || run.out.contains(&words), "{run:?}");
+    world.step("same o.hct whole.hct");
     assert!(!world.at(".o.hct.homaes-part").exists());
     assert!(!world.at(".o.hct.homaes-journal").exists());
 }
@@ -84,25 +73,20 @@ fn a_signal_says_how_far_it_was_and_a_second_run_is_told_of_the_first() {
     signal(&child, "-INT");
     signal(&child, "-CONT");
     let run = end(child).ends(130);
-    run.warns(&format!(
-        "of {BATCHES} batches; run the same command to continue"
-    ));
+    let words = format!("of {BATCHES} batches; run the same command to continue");
+    run.warns(&words);
     assert!(!world.at("o.hct").exists());
     let before = done(&world);
     // another input, another output name
     world.write("other", "another message");
     let other = RESUME.replace(" c ", " other ");
     world.fails(1, &other, "belongs to a run with another");
-    let out = world.ok(&format!("{RESUME} --progress json")).out;
-    let events = out.lines().map(|line| serde_json::from_str(line).unwrap());
-    let events: Vec<Value> = events.collect();
+    let events = world.ok(&format!("{RESUME} --progress json")).events();
     let (first, last) = (&events[0], &events[events.len() - 2]);
-    assert!(
-        first["batch"].as_u64() >= Some(before as u64) && first["fraction"].as_f64() > Some(0.01)
-    );
-    assert_eq!(last["fraction"].as_f64(), Some(1.0));
-    assert_eq!(last["eta_seconds"].as_f64(), Some(0.0));
-    assert!(world.read("o.hct") == world.read("whole.hct"));
+    assert!(first["batch"].as_u64() >= Some(before as u64));
+    assert!(first["fraction"].as_f64() > Some(0.01));
+    assert_fields(last, json!({ "fraction": 1.0, "eta_seconds": 0.0 }));
+    world.step("same o.hct whole.hct");
 }
 
 /// A scheduler that does not know so starts the command again.
@@ -111,28 +95,20 @@ fn a_complete_output_is_done() {
     let world = World::new();
     world.message(500);
     let line = "$transcipher c --resume --out o.hct --report r.json";
-    fs::remove_file(world.at("o.hct")).unwrap();
-    world.ok(line);
-    let done = || {
-        let (run, before) = (world.ok(line), world.listing());
-        let words =
-            "o.hct: complete, 2 batches from earlier runs, decrypt only: no multiplications left\n";
-        assert_eq!(run.out, words);
-        assert_eq!(world.listing(), before);
-    };
+    world.table(&format!("rm o.hct\n {line}"));
+    let words =
+        "o.hct: complete, 2 batches from earlier runs, decrypt only: no multiplications left\n";
+    let done = || assert_eq!(world.ok(line).out, words);
     // with its report gone
-    fs::remove_file(world.at("r.json")).unwrap();
+    world.step("rm r.json");
     done();
     assert!(world.at("r.json").exists());
-    let refused = |line: &str| {
-        let before = world.read("o.hct");
-        world.fails(1, line, "o.hct: file already exists");
-        assert!(world.read("o.hct") == before);
-    };
+    let refused = |line: &str| world.fails(1, line, "o.hct: file already exists");
     // another message by its description, damaged results, results without an end
+    let iv = "--iv 00112233445566778899aabbccddeeff";
     let other = line.replace(
         "$transcipher",
-        "transcipher $keys --mode ctr --iv 00112233445566778899aabbccddeeff",
+        &format!("transcipher $keys --mode ctr {iv}"),
     );
     refused(&other);
     let own = world.read("o.hct");
@@ -143,20 +119,22 @@ fn a_complete_output_is_done() {
         refused(line);
     }
     world.write("o.hct", &own);
+    let before = world.files();
     done();
+    world.is_as(&before, "done");
     // another last byte under the same IV, whatever its time
-    let (input, path) = (world.read("c"), world.at("c"));
-    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let input = world.read("c");
+    let modified = fs::metadata(world.at("c")).unwrap().modified();
     let mut other = input.clone();
     other[499] ^= 1;
     world.write("c", other);
-    let file = fs::File::options().write(true).open(&path).unwrap();
-    file.set_modified(modified).unwrap();
+    let file = fs::File::options().write(true).open(world.at("c"));
+    file.unwrap().set_modified(modified.unwrap()).unwrap();
     refused(line);
     world.write("c", &input);
     done();
     // of an output that nothing is known of, nothing is said
-    fs::remove_file(world.at(".o.hct.homaes-done")).unwrap();
+    world.step("rm .o.hct.homaes-done");
     refused(line);
 }
 
@@ -168,33 +146,36 @@ fn a_full_disk_is_a_matter_of_time() {
     assert_eq!(run.code, Some(75), "{run:?}");
     run.warns("then run the same command");
     assert!(done(&world) > 0);
-    world.ok(RESUME).says("of the batches from earlier runs");
-    assert!(world.read("o.hct") == world.read("whole.hct"));
+    world.table(&format!(
+        "{RESUME} => of the batches from earlier runs\n same o.hct whole.hct"
+    ));
 }
 
 #[test]
 fn outputs_in_a_folder_that_is_read_and_reports() {
-    let world = world();
-    fs::create_dir(world.at("in")).unwrap();
-    fs::rename(world.at("c"), world.at("in/c")).unwrap();
+    let world = World::with_whole(12);
     let line = "$transcipher in --out in/o.hct";
-    world.ok(&format!("{line} --reproducible"));
-    fs::rename(world.at("in/o.hct"), world.at("once.hct")).unwrap();
+    world.table(&format!(
+        "mkdir in
+        mv c in/c
+        {line} --reproducible
+        mv in/o.hct once.hct"
+    ));
     // what a run has left is no part of the message
     let resumed = format!("{line} --resume");
     let journal = "in/.o.hct.homaes-journal";
     assert!(world.killed(&resumed, |_| journalled(&world, journal) > 0));
     // a run of another kind makes all of it, and says what is there
-    let run = world.ok(&format!("{line} --force"));
-    run.warns("in/.o.hct.homaes-journal: left by a stopped run");
-    fs::remove_file(world.at("in/o.hct")).unwrap();
-    world.ok(&resumed).says("of the batches from earlier runs");
-    assert!(world.read("in/o.hct") == world.read("once.hct"));
+    world.table(&format!(
+        "{line} --force =! in/.o.hct.homaes-journal: left by a stopped run
+        rm in/o.hct
+        {resumed} => of the batches from earlier runs
+        same in/o.hct once.hct"
+    ));
     // a report does not take the place of the results, under whatever name
     world.write("x.hct", "results");
     for report in ["x.hct", "./x.hct", "in/../x.hct"] {
         let line = format!("$transcipher in/c --out x.hct --resume --force --report {report}");
         world.fails(2, &line, "name the same file");
     }
-    assert_eq!(world.read("x.hct"), b"results");
 }

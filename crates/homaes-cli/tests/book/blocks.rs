@@ -1,6 +1,6 @@
 //! Code blocks of a page, and that something runs each of them.
 
-use crate::common::{file, root};
+use crate::common::file;
 
 /// A code block.
 #[derive(Debug)]
@@ -23,10 +23,12 @@ pub(super) fn blocks(page: &str) -> Vec<Block> {
             (true, Some("")) => (open, follows) = (false, true),
             (false, Some(kind)) => {
                 open = true;
+                let (kind, text) = (kind.to_owned(), String::new());
+                let line = at + 1;
                 found.push(Block {
-                    kind: kind.to_owned(),
-                    line: at + 1,
-                    text: String::new(),
+                    kind,
+                    line,
+                    text,
                     follows,
                 });
             }
@@ -35,10 +37,8 @@ pub(super) fn blocks(page: &str) -> Vec<Block> {
                 block.text += &format!("{line}\n");
             }
             (false, None) => {
-                assert!(
-                    !line.trim_start().starts_with("```"),
-                    "an indented fence: {line}"
-                );
+                let indented = line.trim_start().starts_with("```");
+                assert!(!indented, "an indented fence: {line}");
                 follows &= line.is_empty();
             }
         }
@@ -77,9 +77,10 @@ fn every_block_of_the_book_is_of_a_kind_that_is_checked() {
                 _ => false,
             };
             let (kind, line) = (block.kind, block.line);
+            let place = format!("{chapter}:{line}");
             assert!(
                 checked,
-                "{chapter}:{line}: nothing checks this block of kind {kind:?}"
+                "{place}: nothing checks this block of kind {kind:?}"
             );
             before = kind;
             count += 1;
@@ -111,32 +112,24 @@ fn commands_that_are_not_run_name_what_exists() {
 }
 
 fn check_options(command: &str) {
-    let (own, _) = command.split_once(" -- ").unwrap_or((command, ""));
+    let own = command.split(" -- ").next().unwrap();
     let words: Vec<&str> = own.split(' ').collect();
+    let has = |text: &str, what: String| assert!(text.contains(&what), "{command}: {what}");
     match words[0] {
         "python" => {
             let program = file(words[1]);
-            for option in words.iter().filter(|word| word.starts_with("--")) {
-                assert!(
-                    program.contains(&format!("\"{option}\"")),
-                    "{command}: {option}"
-                );
-            }
+            let options = words.iter().filter(|word| word.starts_with("--"));
+            options.for_each(|option| has(&program, format!("\"{option}\"")));
         }
         "cargo" => {
             let after = |option: &str| words.iter().skip_while(move |word| **word != option).nth(1);
             let package = after("-p").unwrap_or_else(|| panic!("{command}: names no package"));
-            let folder = format!("crates/{package}");
-            let manifest = file(&format!("{folder}/Cargo.toml"));
+            let manifest = file(&format!("crates/{package}/Cargo.toml"));
             for feature in after("--features").iter().flat_map(|list| list.split(',')) {
-                assert!(
-                    manifest.contains(&format!("\n{feature} = [")),
-                    "{command}: {feature}"
-                );
+                has(&manifest, format!("\n{feature} = ["));
             }
             if let Some(example) = after("--example") {
-                let path = root().join(format!("{folder}/examples/{example}.rs"));
-                assert!(path.exists(), "{command}: no example");
+                file(&format!("crates/{package}/examples/{example}.rs"));
             }
         }
         _ => panic!("{command}: neither in README.md nor of cargo or python"),

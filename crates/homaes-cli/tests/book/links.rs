@@ -37,10 +37,8 @@ fn anchors(page: &str) -> BTreeSet<String> {
         if open || title.len() == line.len() || !title.starts_with(' ') {
             continue;
         }
-        let kept = title
-            .trim()
-            .chars()
-            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+        let kept = title.trim().chars().filter(kept);
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
         found.insert(anchor.to_lowercase());
     }
@@ -80,18 +78,11 @@ fn links_lead_to_files_and_headings() {
                 path => own.parent().unwrap().join(path),
             };
             let place = format!("{page}: {link}");
-            let found = target.canonicalize();
-            let target = found.unwrap_or_else(|error| panic!("{place}: {error}"));
-            assert!(
-                target.starts_with(&repository),
-                "{place}: leads out of the repository"
-            );
+            let target = target.canonicalize().expect(&place);
+            assert!(target.starts_with(&repository), "{place}: leads out");
             if !anchor.is_empty() {
                 let found = anchors(&fs::read_to_string(target).unwrap());
-                assert!(
-                    found.contains(anchor),
-                    "{place}: no such heading, but {found:?}"
-                );
+                assert!(found.contains(anchor), "{place}: none of {found:?}");
             }
             count += 1;
         }

@@ -1,17 +1,16 @@
 //! The commands of the book, run as they stand: the blocks marked `sh` of a chapter are one script.
 
 use super::blocks::{Block, blocks, chapters};
-use crate::common::file;
+use crate::common::{file, has};
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that chapters need, and a command that succeeds where it is.
-const TOOLS: [(&str, &[&str]); 2] = [
-    ("openssl", &["openssl", "version"]),
-    ("python3", &["python3", "-c", "import cryptography"]),
+/// Programs that chapters need, and arguments with which they succeed where they are.
+const TOOLS: [[&str; 3]; 2] = [
+    ["openssl", "version", "-a"],
+    ["python3", "-c", "import cryptography"],
 ];
 
 /// What stands in the output before that of a block.
@@ -29,52 +28,33 @@ fn command(name: &str, home: &Path) -> Command {
     command
 }
 
-/// Whether a program is there.
-fn has(tool: &[&str]) -> bool {
-    let home = tempfile::tempdir().unwrap();
-    let mut command = command(tool[0], home.path());
-    let silent = command
-        .args(&tool[1..])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    silent.status().is_ok_and(|status| status.success())
-}
-
 /// Runs the commands of a chapter in an empty folder, and compares what they print with what the chapter says.
 fn run(chapter: &str) {
     let all = blocks(&file(chapter));
     let scripts: Vec<&Block> = all.iter().filter(|block| block.kind == "sh").collect();
     assert!(!scripts.is_empty(), "{chapter}: nothing to run");
-    for (tool, test) in TOOLS {
-        if scripts.iter().any(|block| block.text.contains(tool)) && !has(test) {
-            eprintln!("{chapter}: SKIPPED, as {test:?} fails here");
+    let uses = |word: &str| scripts.iter().any(|block| block.text.contains(word));
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    for [tool, option, test] in TOOLS {
+        if uses(tool) && !has(command(tool, home).args([option, test])) {
             return;
         }
     }
-    if !cfg!(feature = "dghv") && scripts.iter().any(|block| block.text.contains("dghv/")) {
+    if !cfg!(feature = "dghv") && uses("dghv/") {
         eprintln!("{chapter}: SKIPPED, as this build has no DGHV");
         return;
     }
     let mut script = String::from("set -euo pipefail\nexec 2>&1\n");
     for block in &scripts {
-        script += &format!(
-            "printf '\\n%s%s\\n' '{MARK}' {}\n{}",
-            block.line, block.text
-        );
+        let Block { line, text, .. } = block;
+        script += &format!("printf '\\n%s%s\\n' '{MARK}' {line}\n{text}");
     }
-    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let [home, beside] = folders.each_ref().map(tempfile::TempDir::path);
-    fs::write(beside.join("script"), script).unwrap();
-    let output = command("bash", home)
-        .arg(beside.join("script"))
-        .output()
-        .unwrap();
+    let output = command("bash", home).arg("-c").arg(script).output();
+    let output = output.unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{chapter}: {}\n{text}",
-        output.status
-    );
+    let status = output.status;
+    assert!(status.success(), "{chapter}: {status}\n{text}");
     for pair in all.windows(2) {
         let [block, said] = pair else { continue };
         if block.kind == "sh" && said.kind == "text" {
@@ -110,10 +90,8 @@ fn compare(place: &str, said: &str, printed: &str) {
     let mut lines = printed.lines();
     for line in said.lines() {
         let found = lines.any(|printed| fits(line.trim_end(), printed.trim_end()));
-        assert!(
-            found,
-            "{place}: not printed in this order: {line}\nprinted was:\n{printed}"
-        );
+        let what = "not printed in this order";
+        assert!(found, "{place}: {what}: {line}\nprinted was:\n{printed}");
     }
 }
 
