@@ -176,20 +176,19 @@ pub(crate) struct Message {
 
 /// Where AES is evaluated.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Device {
+pub(crate) struct Workers {
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub(crate) threads: Option<NonZeroUsize>,
     /// cpu; cuda: all NVIDIA GPUs; cuda:0,1: these GPUs; auto: all usable GPUs, or else the processor. The results are
     /// identical [default: HOMAES_DEVICE, or auto]
     #[arg(long, value_name = "DEVICE", value_parser = parse_device)]
-    device: Option<Evaluators>,
+    pub(crate) device: Option<Evaluators>,
 }
 
-impl Device {
-    pub(crate) fn is_given(&self) -> bool {
-        self.device.is_some()
-    }
-
-    /// The choice of the command line, or else of the environment.
-    pub(crate) fn get(&self) -> Result<Evaluators, Failure> {
+impl Workers {
+    /// The devices of the command line, or else of the environment.
+    pub(crate) fn devices(&self) -> Result<Evaluators, Failure> {
         match &self.device {
             Some(device) => Ok(device.clone()),
             None => Evaluators::of_environment().map_err(|error| {
@@ -239,11 +238,8 @@ pub(crate) struct Transcipher {
     /// With --resume: start even if the disk has no room for the whole output
     #[arg(long, requires = "resume")]
     pub(crate) ignore_space: bool,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) workers: Workers,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,

@@ -21,18 +21,19 @@ pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 
 use crate::args::is_stream;
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, refuse};
 use crate::progress::spin;
 use crate::remedy::remedy;
 use crate::{table, terminal};
 use homaes::{
-    AesKey, Error, ErrorKind, Layout, MAX_AAD_BYTES, Output, Passphrase, Scheme, SecretKey, Set,
-    Variant,
+    AesKey, BridgeKey, Error, ErrorKind, EvalKey, Layout, MAX_AAD_BYTES, Output, Passphrase,
+    Scheme, SecretKey, Set, Transcipher, Variant, WrappedKey,
 };
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 /// The set of this name; an unknown name is an error of the command line.
@@ -55,9 +56,9 @@ fn set_of_scheme(
         // variants of two schemes have different names
         let has = |scheme: &&Scheme| scheme.variants().contains(&variant);
         let other = Scheme::ALL.iter().find(has).map_or("", |s| s.name());
-        return Err(Failure::Usage(format!(
+        return refuse(format!(
             "--variant: only scheme {other} has variants; add --scheme {other}, or leave it out"
-        )));
+        ));
     }
     let default = variant.map_or(scheme.default_set(), |variant| variant.default_set);
     let name = name.unwrap_or(default);
@@ -66,9 +67,9 @@ fn set_of_scheme(
         Ok(set)
     } else {
         let (scheme, own) = (scheme.name(), set.scheme().name());
-        Err(Failure::Usage(format!(
+        refuse(format!(
             "set {name} belongs to scheme {own}, expected {scheme}; see 'homaes params'"
-        )))
+        ))
     }
 }
 
@@ -142,9 +143,7 @@ fn one_standard_input(files: &[Option<&Path>]) -> Result<(), Failure> {
     let files = files.iter().flatten();
     match files.filter(|path| is_stream(path)).count() {
         0 | 1 => Ok(()),
-        _ => Err(Failure::Usage(
-            "two inputs cannot both come from standard input; name a file for one".into(),
-        )),
+        _ => refuse("two inputs cannot both come from standard input; name a file for one"),
     }
 }
 
@@ -189,9 +188,9 @@ fn refuse_key_as_name(path: &Path) -> Result<(), Failure> {
         && name.iter().all(u8::is_ascii_hexdigit)
         && !path.exists()
     {
-        let message =
-            "--key-file takes the name of a file, found hex digits; write the AES key into a file";
-        return Err(Failure::Usage(message.into()));
+        return refuse(
+            "--key-file takes the name of a file, found hex digits; write the AES key into a file",
+        );
     }
     Ok(())
 }
@@ -226,8 +225,17 @@ fn write(mut output: Output, text: &str) -> Result<(), Failure> {
     Ok(output.commit()?)
 }
 
-/// The message after a signal during a run that the same command continues; `of` is 0 before it starts.
-fn interrupted_after(done: u64, of: u64, what: &str) -> String {
+/// Finished batches or shards, and all, of a run that the same command continues; 0 of 0 before it starts.
+static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+fn keep(done: u64, of: u64) {
+    KEPT[1].store(of, Ordering::Relaxed);
+    KEPT[0].store(done, Ordering::Relaxed);
+}
+
+/// The message after a signal during such a run.
+fn interrupted_after(what: &str) -> String {
+    let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
     let after = match of {
         0 => String::new(),
         of => format!(" after {done} of {of} {what}"),
@@ -252,6 +260,24 @@ const FOR_THE_SERVER: &str = "goes to the server";
 
 fn cores() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// AES on `threads`, across a bridge and in a layout if these are given.
+fn transcipher<'k>(
+    eval: &'k EvalKey,
+    wrapped: &'k WrappedKey,
+    bridge: Option<&'k BridgeKey>,
+    threads: NonZeroUsize,
+    layout: Option<Layout>,
+) -> Result<Transcipher<'k>, Error> {
+    let mut transcipher = Transcipher::with_threads(eval, wrapped, threads)?;
+    if let Some(bridge) = bridge {
+        transcipher = transcipher.via_bridge(bridge)?;
+    }
+    match layout {
+        Some(layout) => transcipher.layout(layout),
+        None => Ok(transcipher),
+    }
 }
 
 /// The requested layout, which the set must offer, or else the set's first.

@@ -53,6 +53,15 @@ impl Failure {
     }
 }
 
+/// Fails because of the command line.
+pub(crate) fn refuse<T>(message: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Usage(message.into()))
+}
+
+pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Work(message.into()))
+}
+
 /// Reports a failure; returns the exit code of the process.
 pub(crate) fn exit_code(result: Result<(), Failure>) -> u8 {
     let (message, code) = match result {
@@ -74,23 +83,20 @@ pub(crate) fn usage(error: &clap::Error) -> u8 {
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = io::stderr().write_all(text.as_bytes());
-        return exit_code(Err(Failure::Usage(
-            "no command given; choose one of the above".into(),
-        )));
+        return exit_code(refuse("no command given; choose one of the above"));
     }
     if error.get(ContextKind::InvalidSubcommand) == Some(&ContextValue::String("encrypt".into())) {
-        return exit_code(Err(Failure::Usage(
+        return exit_code(refuse(
             "there is no command 'encrypt'; encrypt with any AES tool, such as 'openssl enc -aes-128-ctr -K KEY -iv \
-             IV', then call 'homaes wrap-key' and 'homaes transcipher'"
-                .into(),
-        )));
+             IV', then call 'homaes wrap-key' and 'homaes transcipher'",
+        ));
     }
     // the first paragraph is the message; usage and hints follow
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let message = lines.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
-    exit_code(Err(Failure::Usage(format!("{message}; see --help"))))
+    exit_code(refuse(format!("{message}; see --help")))
 }
 
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

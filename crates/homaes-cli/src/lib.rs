@@ -21,7 +21,7 @@ pub use remedy::remedy;
 
 use args::{Args, Command};
 use clap::Parser;
-use console::{Failure, INTERRUPTED};
+use console::{Failure, INTERRUPTED, refuse};
 use std::ffi::OsString;
 use std::panic;
 use std::path::PathBuf;
@@ -124,9 +124,9 @@ fn backend() -> Result<(), Failure> {
         Some(value) if known.iter().all(|&k| value != k) => {
             let known: Vec<_> = known.iter().map(|k| format!("{k:?}")).collect();
             let known = known.join(" or ");
-            Err(Failure::Usage(format!(
+            refuse(format!(
                 "environment variable {name}: found {value:?}, expected {known}; unset it for the best kernels"
-            )))
+            ))
         }
         _ => Ok(()),
     }

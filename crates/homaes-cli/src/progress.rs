@@ -2,21 +2,19 @@
 
 use crate::args;
 use crate::console;
-use homaes::{Progress, Quality, Report, Share, Stages, Step};
+use crate::signals::lock;
+use homaes::{AesFile, Error, Output, Progress, Quality, Report, Share, Stages, Step, Transcipher};
 use homaes_lab::Round;
 use homaes_lab::units::short_seconds;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The last batches, whose times estimate the time left.
-const RECENT: usize = 16;
 
 struct Pace {
     start: Instant,
@@ -27,8 +25,6 @@ struct Pace {
     /// Batches done in this run, and when the last one was.
     batches: u64,
     last: Duration,
-    /// Seconds.
-    recent: VecDeque<f64>,
 }
 
 impl Pace {
@@ -40,7 +36,6 @@ impl Pace {
             resumed,
             batches: 0,
             last: Duration::ZERO,
-            recent: VecDeque::new(),
         }
     }
 
@@ -49,35 +44,29 @@ impl Pace {
         let steps = event.rounds as u64 + 1;
         self.done += 1;
         if event.round == event.rounds {
-            let now = self.start.elapsed();
-            if self.recent.len() == RECENT {
-                self.recent.pop_front();
-            }
-            self.recent.push_back((now - self.last).as_secs_f64());
-            (self.batches, self.last) = (self.batches + 1, now);
+            (self.batches, self.last) = (self.batches + 1, self.start.elapsed());
         }
         (self.resumed * steps + self.done, event.batches * steps)
     }
 
-    /// Seconds left, known once a batch is done: the median of the recent batches for each missing batch, less the time
+    /// Seconds left, known once a batch is done: the mean of this run's batches for each missing one, less the time
     /// already spent on the current one.
     fn seconds_left(&self, batches: u64) -> Option<f64> {
-        let mut recent: Vec<f64> = self.recent.iter().copied().collect();
-        recent.sort_by(f64::total_cmp);
-        let median = recent.get(recent.len() / 2).copied()?;
-        let left = batches.saturating_sub(self.resumed + self.batches) as f64 * median;
+        let done = (self.batches > 0).then_some(self.batches as f64)?;
+        let each = self.last.as_secs_f64() / done;
+        let left = batches.saturating_sub(self.resumed + self.batches) as f64 * each;
         let spent = self.start.elapsed().saturating_sub(self.last);
-        Some((left - spent.as_secs_f64().min(median)).max(0.0))
+        Some((left - spent.as_secs_f64().min(each)).max(0.0))
     }
 }
 
 pub(crate) struct Follower {
     shows: Shows,
-    pace: Pace,
+    pace: Mutex<Pace>,
 }
 
 enum Shows {
-    Bar(ProgressBar),
+    Bar(Bar),
     Json,
     Nothing,
 }
@@ -88,12 +77,12 @@ impl Follower {
         let shows = match choice {
             args::Progress::Auto => {
                 let template = "{spinner} {msg} {wide_bar} {percent}% {prefix}";
-                Shows::Bar(show("transciphering", template))
+                Shows::Bar(Bar::new("transciphering", template))
             }
             args::Progress::Json => Shows::Json,
             args::Progress::None => Shows::Nothing,
         };
-        let pace = Pace::new(0);
+        let pace = Mutex::new(Pace::new(0));
         Self { shows, pace }
     }
 
@@ -103,13 +92,13 @@ impl Follower {
     }
 
     /// Starts the clock; earlier runs left `batches` batches.
-    pub(crate) fn kept(&mut self, batches: u64) {
-        self.pace = Pace::new(batches);
+    pub(crate) fn kept(&self, batches: u64) {
+        *lock(&self.pace) = Pace::new(batches);
     }
 
     /// Other workers have finished `batches` more batches.
-    pub(crate) fn others(&mut self, batches: u64) {
-        self.pace.resumed += batches;
+    pub(crate) fn others(&self, batches: u64) {
+        lock(&self.pace).resumed += batches;
     }
 
     /// Prints `value` if the progress is JSON.
@@ -119,15 +108,15 @@ impl Follower {
         }
     }
 
-    pub(crate) fn event(&mut self, event: Progress) {
-        let (done, total) = self.pace.step(event);
-        let left = self.pace.seconds_left(event.batches);
+    pub(crate) fn event(&self, event: Progress) {
+        let mut pace = lock(&self.pace);
+        let (done, total) = pace.step(event);
+        let left = pace.seconds_left(event.batches);
         match &self.shows {
             Shows::Bar(bar) => {
-                bar.set_length(total);
-                bar.set_position(done);
+                bar.set(done, total);
                 if let Some(left) = left {
-                    bar.set_prefix(format!("eta {}", short_seconds(left)));
+                    bar.shown.set_prefix(format!("eta {}", short_seconds(left)));
                 }
             }
             Shows::Json => line(&json!({
@@ -137,12 +126,25 @@ impl Follower {
                 "round": event.round,
                 "rounds": event.rounds,
                 "fraction": done as f64 / total as f64,
-                "seconds": self.pace.start.elapsed().as_secs_f64(),
+                "seconds": pace.start.elapsed().as_secs_f64(),
                 "eta_seconds": left,
                 "step": step_json((event.round, &event.step)),
             })),
             Shows::Nothing => {}
         }
+    }
+
+    /// Runs with this progress.
+    pub(crate) fn run<'k>(
+        &'k self,
+        transcipher: Transcipher<'k>,
+        message: AesFile,
+        output: Output,
+    ) -> Result<Report, Error> {
+        let transcipher = transcipher.watch(|event| self.event(event));
+        let report = transcipher.run(message, output)?;
+        self.finish(&report);
+        Ok(report)
     }
 
     pub(crate) fn finish(&self, report: &Report) {
@@ -219,91 +221,73 @@ pub(crate) fn round_of((round, step): (usize, &Step)) -> Round {
     }
 }
 
-impl Drop for Follower {
-    fn drop(&mut self) {
-        // a failed run leaves its bar
-        clear();
-    }
-}
-
-pub(crate) struct Counter(ProgressBar);
-
-impl Counter {
-    pub(crate) fn new(what: &'static str) -> Self {
-        Self(show(
-            what,
-            "{spinner} {msg} {wide_bar} {percent}% eta {eta}",
-        ))
-    }
-
-    pub(crate) fn label(&mut self, what: &'static str) {
-        self.0.set_message(what);
-    }
-
-    pub(crate) fn set(&mut self, done: u64, all: u64) {
-        self.0.set_length(all);
-        self.0.set_position(done);
-    }
-}
-
-impl Drop for Counter {
-    fn drop(&mut self) {
-        clear();
-    }
-}
-
 /// Refresh interval of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn spin<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
-    show(what, "{spinner} {msg} {elapsed}");
-    let result = work();
-    clear();
-    result
+    let _bar = Bar::new(what, "{spinner} {msg} {elapsed}");
+    work()
 }
 
 /// The bar must be cleared before anything else is written to the terminal.
-static CURRENT: Mutex<Option<Shown>> = Mutex::new(None);
+static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-struct Shown {
-    bar: ProgressBar,
+pub(crate) fn clear() {
+    if let Some(bar) = lock(&CURRENT).take() {
+        bar.finish_and_clear();
+    }
+}
+
+/// A bar on a terminal until it is dropped. There is one at a time.
+pub(crate) struct Bar {
+    shown: ProgressBar,
     /// Dropping it ends the thread that moves the bar.
     _moves: Sender<()>,
 }
 
-pub(crate) fn clear() {
-    let current = CURRENT
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    if let Some(shown) = current {
-        shown.bar.finish_and_clear();
+impl Bar {
+    fn new(what: &'static str, template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        // the fixed templates are valid
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        let (moves, stop) = channel();
+        if io::stderr().is_terminal() {
+            let moved = bar.clone();
+            // the ticker of `ProgressBar` panics if no thread starts; this bar then moves with events only
+            let _ = thread::Builder::new().spawn(move || {
+                while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    moved.tick();
+                }
+            });
+            *lock(&CURRENT) = Some(bar.clone());
+        }
+        Self {
+            shown: bar,
+            _moves: moves,
+        }
+    }
+
+    pub(crate) fn counter(what: &'static str) -> Self {
+        Self::new(what, "{spinner} {msg} {wide_bar} {percent}% eta {eta}")
+    }
+
+    pub(crate) fn label(&self, what: &'static str) {
+        self.shown.set_message(what);
+    }
+
+    pub(crate) fn set(&self, done: u64, all: u64) {
+        self.shown.set_length(all);
+        self.shown.set_position(done);
     }
 }
 
-fn show(what: &'static str, template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // the fixed templates are valid
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+impl Drop for Bar {
+    fn drop(&mut self) {
+        clear();
     }
-    bar.set_message(what);
-    if io::stderr().is_terminal() {
-        let (moves, stop) = channel();
-        let moved = bar.clone();
-        // the ticker of `ProgressBar` panics if no thread starts; this bar then moves with events only
-        let _ = thread::Builder::new().spawn(move || {
-            while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                moved.tick();
-            }
-        });
-        let shown = Shown {
-            bar: bar.clone(),
-            _moves: moves,
-        };
-        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
-    }
-    bar
 }
 
 /// Writes one line. If that fails, the work continues without lines, after one warning.

@@ -1,20 +1,17 @@
 //! The temporary folder of demonstrations and benchmarks, removed at the end and on a signal.
 
 use crate::console::Failure;
+use crate::signals::lock;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use tempfile::TempDir;
 
 static FOLDER: Mutex<Option<TempDir>> = Mutex::new(None);
 
-fn folder() -> MutexGuard<'static, Option<TempDir>> {
-    FOLDER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 pub(crate) fn remove() {
-    drop(folder().take());
+    drop(lock(&FOLDER).take());
 }
 
 /// A temporary folder until it is dropped. There is one at a time.
@@ -27,7 +24,7 @@ impl Scratch {
         let made = tempfile::Builder::new().prefix("homaes-scratch-").tempdir();
         let made = made.map_err(|error| Failure::system("temporary folder", error))?;
         let path = made.path().to_owned();
-        *folder() = Some(made);
+        *lock(&FOLDER) = Some(made);
         Ok(Self { path })
     }
 

@@ -1,5 +1,11 @@
 use crate::console::INTERRUPTED;
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The value of a lock, also after a panic of its holder: signals end the work properly even then.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Calls `stop` for every termination signal, in a separate thread.
 ///

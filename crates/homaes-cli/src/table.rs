@@ -3,10 +3,10 @@
 pub(crate) use homaes::hex;
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Report, Scheme, SetCard,
-    Step, log2_p_any, printable,
+    Step, printable,
 };
 use homaes_lab::units::short_seconds;
-pub(crate) use homaes_lab::units::{bytes, seconds};
+pub(crate) use homaes_lab::units::{bytes, counted as count, seconds};
 use homaes_lab::{Lab, Run, Skipped};
 use std::{array, iter};
 
@@ -60,8 +60,6 @@ pub(crate) fn lab(lab: &Lab) -> String {
     let row = |run: &Run| {
         let security = run.security.as_ref();
         let bits = security.and_then(|security| security.bits_with_rotations);
-        let p_any = || log2_p_any(security?.log2_p_fail?, run.batches);
-        let p_fail = run.log2_p_fail.or_else(p_any);
         [
             run.set.clone(),
             format!("{} {}", run.layout, run.key_bits),
@@ -78,7 +76,7 @@ pub(crate) fn lab(lab: &Lab) -> String {
             format!("{:.0}", run.ciphertext_bytes_per_byte),
             run.peak_rss_bytes.map_or_else(none, bytes),
             tenths(run.capacity_bits),
-            tenths(p_fail),
+            tenths(run.p_fail()),
             match run.is_secure() {
                 true => number(bits),
                 false => "NOT SECURE".to_owned(),
@@ -100,16 +98,6 @@ pub(crate) fn lab(lab: &Lab) -> String {
         text += &format!("not measured: {run}: {reason}\n");
     }
     text
-}
-
-/// `1 block`, `2 blocks`, `2 batches`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    let ending = match number {
-        1 => "",
-        _ if what.ends_with("ch") || what.ends_with("ss") => "es",
-        _ => "s",
-    };
-    format!("{number} {what}{ending}")
 }
 
 /// Numbers and names of the GPUs that took part in a run.

@@ -1,6 +1,6 @@
 //! Passphrase prompts on `/dev/tty`, wherever the standard streams lead.
 
-use crate::console::Failure;
+use crate::console::{Failure, fail};
 use homaes::Passphrase;
 
 /// Errors name `option` as the alternative without a terminal.
@@ -19,9 +19,7 @@ pub(crate) fn ask_new(prompt: &str, option: &str) -> Result<Passphrase, Failure>
     if first == second {
         Ok(first)
     } else {
-        Err(Failure::Work(
-            "the two passphrases differ; enter the same one twice".into(),
-        ))
+        fail("the two passphrases differ; enter the same one twice")
     }
 }
 
@@ -29,12 +27,13 @@ pub(crate) use tty::{never_hide, restore};
 
 #[cfg(unix)]
 mod tty {
+    use crate::signals::lock;
     use homaes::MAX_PASSPHRASE_BYTES;
     use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
     use std::fs::File;
     use std::io::{self, Read, Write};
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Mutex, MutexGuard, PoisonError};
     use zeroize::Zeroizing;
 
     /// The terminal and its settings while echo is off.
@@ -48,13 +47,9 @@ mod tty {
         NEVER.store(true, Ordering::Relaxed);
     }
 
-    fn quiet() -> MutexGuard<'static, Option<(File, Termios)>> {
-        QUIET.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Restores the terminal if echo is off.
     pub(crate) fn restore() {
-        if let Some((tty, settings)) = quiet().take() {
+        if let Some((tty, settings)) = lock(&QUIET).take() {
             // no other remedy exists if this fails
             let _ = tcsetattr(&tty, OptionalActions::Flush, &settings);
         }
@@ -79,7 +74,7 @@ mod tty {
         let _restore = Restore;
         {
             // locked, so that a signal sees either an unchanged terminal or one it can restore
-            let mut guard = quiet();
+            let mut guard = lock(&QUIET);
             let settings = tcgetattr(&tty)?;
             let mut hidden = settings.clone();
             hidden.local_modes.remove(LocalModes::ECHO);

@@ -48,17 +48,11 @@ const LETTERS: f64 = 13.0;
 /// The chart could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("chart: {0}")]
-pub struct ChartError(String);
+pub struct ChartError(#[from] DrawingAreaErrorKind<std::io::Error>);
 
 type Result<T> = core::result::Result<T, ChartError>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Axis, Axis>>;
-
-impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for ChartError {
-    fn from(error: DrawingAreaErrorKind<E>) -> Self {
-        Self(error.to_string())
-    }
-}
 
 fn text_style(color: RGBColor, h: HPos) -> TextStyle<'static> {
     TextStyle {

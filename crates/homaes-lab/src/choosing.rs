@@ -56,7 +56,7 @@ impl<'l> Choice<'l> {
     }
 }
 
-/// The page for a document.
+/// docs/choosing.md with the figures of a document.
 #[must_use]
 pub fn choosing(lab: &Lab) -> String {
     let head = "you want|take|start|one block|per block|per block, one thread|full batch|keys for the server|\
@@ -65,63 +65,26 @@ pub fn choosing(lab: &Lab) -> String {
         let rows = choices.iter().map(|choice| row(&Choice::new(lab, choice)));
         Cells::of(head, rows.collect()).markdown()
     };
-    let machine = &lab.machine;
-    format!(
-        "\
-# Choosing a set
-
-Measured on {}, {} cores, {}, with all cores unless a column says otherwise.
-Repetitions of a run differ by up to {:.0} %. [BENCHMARKS.md](../BENCHMARKS.md) has every figure with its command,
-[PARAMETERS.md](../PARAMETERS.md) every set with its security. This page is generated:
-`UPDATE_DOCS=1 cargo test --release -p homaes-cli --test all lab::`.
-
-## Sets that protect data
-
-All of these are estimated at more than 128 bits of security, attacks that rotate the secret included.
-
-{}
-- *Start*: reading the keys and preparing the AES key, once for each run of `transcipher`.
-- *One block*: evaluating a message of 16 bytes once the keys are in memory.
-- *Per block*: the time of a full batch divided by its blocks.
-- *Keys for the server*: the evaluation key and the wrapped AES key of this layout, sent once.
-- *Results per byte*: bytes of FHE ciphertext for each byte of a full batch.
-- *Memory*: the peak of the benchmark's process.
-
-A dash means: not measured. `homaes bench SCHEME --set SET --layout LAYOUT` measures it, for AES-256 with
-`--key-bits 256`.
-
-{}## How to decide
-
-- **BGV or TFHE?** BGV evaluates up to 2,048 blocks at once, in milliseconds for each, and one block alone takes as
-  long as its batch. Its results allow the multiplications that the set leaves: `+k` in the name stands for k, one
-  after the other. TFHE takes seconds for each block. Its results can be bootstrapped, so any TFHE program can compute
-  on them.
-- **Sliced or packed?** `wrap-key` makes keys for both, and `transcipher` takes the cheaper layout for the length of
-  the file. A sliced batch holds 2,048 blocks, a packed one 128. A batch takes the same time however full it is.
-- **Fast answers?** Each run of the command reads its keys first (*start*). A server that keeps them in memory, with
-  the crate `homaes` or the Python package, answers in the time of one batch.
-- **Many short messages?** Give them to one run, as a list with an IV for each or as a folder of files that begin with
-  their nonce: they [share batches](files.md#many-files). 10,000 records of 100 bytes are 70,000 blocks, 35 sliced
-  batches.
-- **AES-192 or AES-256?** They take 12 and 14 rounds instead of 10, and so a longer chain of moduli. A set is named
-  after the AES key that it is made for. Shorter keys leave more multiplications.
-- **Fewer failures?** Every secure set decrypts a batch wrongly with probability at most 2^-64, `tfhe/p128` with at
-  most 2^-128. [SECURITY.md](../SECURITY.md#failure-probability) says what the bound covers.
-
-## Sets to compare with the papers
-
-{}
-Sets of NTRU and DGHV protect nothing, and the commands say so. [papers.md](papers.md) has the papers' figures next to
-ours.
-",
-        machine.processor,
-        machine.cores,
-        day(lab),
-        spread_percent(lab),
-        table(&CHOICES),
-        totals(lab),
-        table(&COMPARISONS),
-    )
+    let (processor, cores, day) = (&lab.machine.processor, lab.machine.cores, day(lab));
+    let machine = format!(
+        "Measured on {processor}, {cores} cores, {day}, with all cores unless a column says otherwise.\n\
+         Repetitions of a run differ by up to {:.0} %.\n",
+        spread_percent(lab)
+    );
+    let regions = [
+        ("machine", machine),
+        ("secure", table(&CHOICES)),
+        ("totals", totals(lab)),
+        ("papers", table(&COMPARISONS)),
+    ];
+    let mut page = include_str!("../../../docs/choosing.md").to_owned();
+    for (name, text) in regions {
+        let start = format!("<!-- {name} -->\n");
+        let (before, rest) = page.split_once(&start).expect("the page has this region");
+        let (_, after) = rest.split_once("<!-- end -->").expect("regions end");
+        page = format!("{before}{start}{text}<!-- end -->{after}");
+    }
+    page
 }
 
 fn totals(lab: &Lab) -> String {
@@ -132,7 +95,7 @@ fn totals(lab: &Lab) -> String {
     let (per_byte, mega, giga) = (results_per_byte(run), time(1e6), time(1e9));
     format!(
         "At the speed of the first row, 1 MB takes {mega} and becomes {per_byte} MB of results; 1 GB takes {giga} and \
-         becomes {per_byte} GB.\n\n"
+         becomes {per_byte} GB.\n"
     )
 }
 

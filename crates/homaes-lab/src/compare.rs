@@ -96,7 +96,7 @@ pub struct Change {
 }
 
 /// A comparison of two documents.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
     /// Runs in both documents.
     pub compared: usize,
@@ -123,44 +123,34 @@ type Noise = BTreeMap<(&'static str, Class), f64>;
 /// Compares two documents.
 #[must_use]
 pub fn compare(old: &Lab, new: &Lab) -> Comparison {
-    let references = match [old, new].map(reference) {
-        [Some(old), Some(new)] => [old, new],
-        _ => [1.0; 2],
+    let scale = match [old, new].map(reference) {
+        [Some(old), Some(new)] => old / new,
+        _ => 1.0,
     };
     let [old, new] = [old, new].map(named);
-    let pairs = old
-        .iter()
-        .filter_map(|(name, a)| Some((*a, *new.get(name)?)));
-    let pairs: Vec<(&Run, &Run)> = pairs.collect();
-    let all = || old.values().chain(new.values()).copied();
-    let noise = noise(all);
-    let alone = [(&old, &new), (&new, &old)].map(|(a, b)| {
-        let names = a.iter().filter(|(name, _)| !b.contains_key(*name));
-        names.map(|((name, _), _)| name.clone()).collect()
-    });
+    let all: Vec<&Run> = old.values().chain(new.values()).copied().collect();
+    let noise = noise(&all);
     let mut comparison = Comparison {
-        compared: pairs.len(),
-        figures: 0,
-        changes: Vec::new(),
-        alone,
-        chance: 1.0,
-        repeated: all().any(|run| values(run, "seconds").len() > 1),
-        shift: [false, true].map(|relative| {
-            let ratios = pairs.iter().map(|(a, b)| {
-                let [a, b] = [a, b].map(|run| median(&values(run, "seconds")));
-                b / a
-            });
-            let [old, new] = references;
-            let slower = if relative { new / old } else { 1.0 };
-            median(&ratios.collect::<Vec<_>>()) / slower
-        }),
+        repeated: all.iter().any(|run| values(run, "seconds").len() > 1),
+        ..Comparison::default()
     };
-    let mut chances = Vec::new();
-    for (a, b) in pairs {
-        chances.extend(comparison.times([(a, references[0]), (b, references[1])], &noise));
+    let (mut ratios, mut chances) = (Vec::new(), Vec::new());
+    for (name, &a) in &old {
+        let Some(&b) = new.get(name) else {
+            comparison.alone[0].push(name.0.clone());
+            continue;
+        };
+        comparison.compared += 1;
+        let [before, after] = [a, b].map(|run| median(&values(run, "seconds")));
+        ratios.push(after / before);
+        chances.extend(comparison.times([a, b], scale, &noise));
         comparison.exact(a, b);
     }
+    let added = new.keys().filter(|name| !old.contains_key(*name));
+    comparison.alone[1] = added.map(|(name, _)| name.clone()).collect();
     comparison.chance = median(&chances).max(1.0);
+    let seconds = median(&ratios);
+    comparison.shift = [seconds, seconds * scale];
     comparison
 }
 
@@ -191,12 +181,12 @@ fn class(run: &Run) -> Class {
 }
 
 /// The noise of every time and class; that of all runs if a class has no repetitions.
-fn noise<'r, I: Iterator<Item = &'r Run>>(all: impl Fn() -> I) -> Noise {
+fn noise(all: &[&Run]) -> Noise {
     const CLASSES: [Class; 4] = [(true, true), (true, false), (false, true), (false, false)];
     let mut noise = Noise::new();
     for (field, what) in TIMES {
         let of = |classes: &[Class]| {
-            let runs = all().filter(|run| classes.contains(&class(run)));
+            let runs = all.iter().filter(|run| classes.contains(&class(run)));
             let runs = runs.filter(|run| median(&values(run, field)) >= LEAST_SECONDS);
             deviation(runs.map(|run| values(run, field)))
         };
@@ -238,34 +228,31 @@ fn contrary(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Comparison {
-    /// Compares all times of two runs, each with its reference; returns the ratio that chance gives for the evaluation.
-    fn times(&mut self, runs: [(&Run, f64); 2], noise: &Noise) -> Option<f64> {
-        let [(old, _), (new, _)] = runs;
+    /// Compares all times of two runs; `scale` is the old reference over the new one. Returns the ratio that chance
+    /// gives for the evaluation.
+    fn times(&mut self, [old, new]: [&Run; 2], scale: f64, noise: &Noise) -> Option<f64> {
         let mut evaluation = None;
         for (field, what) in TIMES {
-            let [before, after] = [old, new].map(|run| values(run, field));
-            let seconds = [&before, &after].map(|values| median(values));
+            let [a, mut b] = [old, new].map(|run| values(run, field));
+            let seconds = [&a, &b].map(|values| median(values));
             if seconds.iter().all(|&seconds| seconds < LEAST_SECONDS) {
                 continue;
             }
             self.figures += 1;
-            if before.is_empty() || after.is_empty() {
-                let [before, after] = seconds.map(units::short_seconds);
+            let [before, after] = seconds.map(units::short_seconds);
+            if a.is_empty() || b.is_empty() {
                 // a step without time is not done
-                let (values, verdict) = match (seconds[0] > 0.0, field) {
-                    (false, _) => ([before, after], Verdict::Slower),
-                    (true, "setup_seconds") => ([before, after], Verdict::Faster),
-                    (true, _) => ([before, "missing".into()], Verdict::Worse),
+                let (after, verdict) = match (a.is_empty(), field) {
+                    (true, _) => (after, Verdict::Slower),
+                    (false, "setup_seconds") => (after, Verdict::Faster),
+                    (false, _) => ("missing".into(), Verdict::Worse),
                 };
-                self.add(new, what, values, [f64::NAN, 1.0], verdict);
+                self.add(new, what, [before, after], [f64::NAN, 1.0], verdict);
                 continue;
             }
-            let [a, b] = runs.map(|(run, unit)| -> Vec<f64> {
-                let times = values(run, field).into_iter();
-                times.map(|time| time / unit).collect()
-            });
-            let ratio = median(&b) / median(&a);
             let own = deviation([a.clone(), b.clone()].into_iter()).unwrap_or(0.0);
+            b.iter_mut().for_each(|time| *time *= scale);
+            let ratio = median(&b) / median(&a);
             let mut one = noise[&(what, class(old))].max(own);
             if !self.repeated && seconds[0] < LONG && field != "seconds" {
                 one = one.max(UNKNOWN_SHORT_NOISE);
@@ -280,8 +267,7 @@ impl Comparison {
                     true => Verdict::Faster,
                     false => Verdict::Slower,
                 };
-                let values = seconds.map(units::short_seconds);
-                self.add(new, what, values, [ratio, chance], verdict);
+                self.add(new, what, [before, after], [ratio, chance], verdict);
             }
         }
         evaluation

@@ -1,5 +1,6 @@
 //! The fields of the JSON documents that `homaes bench` writes.
 
+use crate::units::counted;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -199,8 +200,6 @@ pub struct Run {
     pub samples: BTreeMap<String, Vec<f64>>,
 }
 
-pub(crate) type Times<'r> = [(&'static str, &'r mut Option<f64>); 8];
-
 impl Run {
     /// The scheme: the first part of the set's name.
     #[must_use]
@@ -220,45 +219,49 @@ impl Run {
         self.ms_per_block / 1e3
     }
 
+    /// log2 of the bound on the probability that any batch decrypts wrongly, if known.
+    #[must_use]
+    pub fn p_fail(&self) -> Option<f64> {
+        // a document may have the failure of one batch only
+        let batch = self.security.as_ref().and_then(|s| s.log2_p_fail);
+        let any = batch.map(|log2| (log2 + (self.batches.max(1) as f64).log2()).min(0.0));
+        self.log2_p_fail.or(any)
+    }
+
     /// Names the run. Runs of equal names can be compared.
     #[must_use]
     pub fn name(&self) -> String {
-        let Self {
-            set,
-            layout,
-            key_bits,
-            direction,
-            threads,
-            device,
-            blocks,
-            ..
-        } = self;
-        let direction = match direction.as_str() {
+        let (set, layout, key_bits) = (&self.set, &self.layout, self.key_bits);
+        let direction = match &*self.direction {
             "encrypt" => "",
             _ => ", decrypting",
         };
-        let s = if *threads == 1 { "" } else { "s" };
-        let blocks = match blocks {
-            1 => "1 block".into(),
-            blocks => format!("{blocks} blocks"),
-        };
-        let on = device
-            .as_ref()
-            .map_or_else(String::new, |device| format!(", {device}"));
-        format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads} thread{s}{on}")
+        let blocks = counted(self.blocks, "block");
+        let threads = counted(self.threads as u64, "thread");
+        let on = self.device.as_ref().map(|device| format!(", {device}"));
+        let on = on.unwrap_or_default();
+        format!("{set} {layout}, AES-{key_bits}{direction}, {blocks}, {threads}{on}")
     }
 
-    pub(crate) fn times(&mut self) -> Times<'_> {
-        [
-            ("keygen_seconds", &mut self.keygen_seconds),
-            ("load_key_seconds", &mut self.load_key_seconds),
-            ("wrap_seconds", &mut self.wrap_seconds),
-            ("load_wrapped_seconds", &mut self.load_wrapped_seconds),
-            ("decrypt_seconds", &mut self.decrypt_seconds),
-            ("latency_seconds", &mut self.latency_seconds),
-            ("reference_ntt_ns", &mut self.reference_ntt_ns),
-            ("aes_over_reference_ntt", &mut self.aes_over_reference_ntt),
-        ]
+    /// The times that were measured, by the name of their field.
+    pub(crate) fn times(&mut self) -> impl Iterator<Item = (&'static str, &mut f64)> {
+        let all = [
+            ("seconds", Some(&mut self.seconds)),
+            ("setup_seconds", Some(&mut self.setup_seconds)),
+            ("keygen_seconds", self.keygen_seconds.as_mut()),
+            ("load_key_seconds", self.load_key_seconds.as_mut()),
+            ("wrap_seconds", self.wrap_seconds.as_mut()),
+            ("load_wrapped_seconds", self.load_wrapped_seconds.as_mut()),
+            ("decrypt_seconds", self.decrypt_seconds.as_mut()),
+            ("latency_seconds", self.latency_seconds.as_mut()),
+            ("reference_ntt_ns", self.reference_ntt_ns.as_mut()),
+            (
+                "aes_over_reference_ntt",
+                self.aes_over_reference_ntt.as_mut(),
+            ),
+        ];
+        let all = all.into_iter();
+        all.filter_map(|(name, value)| Some((name, value?)))
     }
 
     /// Merges repetitions of one run: the middle one by time, with median times, the largest memory, and all values in
@@ -270,18 +273,11 @@ impl Run {
             samples.entry(name.to_owned()).or_default().push(value);
         };
         for run in &mut runs {
-            sample("seconds", run.seconds);
-            sample("setup_seconds", run.setup_seconds);
-            for (name, value) in run.times() {
-                value.iter().for_each(|&value| sample(name, value));
-            }
-            let memory = run.peak_rss_bytes.map(|bytes| bytes as f64);
-            for (name, value) in [
-                ("peak_rss_bytes", memory),
-                ("wall_seconds", run.wall_seconds),
-            ] {
-                value.iter().for_each(|&value| sample(name, value));
-            }
+            run.times().for_each(|(name, value)| sample(name, *value));
+            let memory = run.peak_rss_bytes.into_iter();
+            memory.for_each(|bytes| sample("peak_rss_bytes", bytes as f64));
+            let wall = run.wall_seconds.into_iter();
+            wall.for_each(|seconds| sample("wall_seconds", seconds));
         }
         let most = runs.iter().filter_map(|run| run.peak_rss_bytes).max();
         // noise is measured in one repetition only
@@ -291,11 +287,8 @@ impl Run {
         let middle = runs.len().checked_sub(1)? / 2;
         let mut run = runs.swap_remove(middle);
         for (name, value) in run.times() {
-            *value = samples.get(name).map(|values| median(values));
+            *value = median(&samples[name]);
         }
-        let of = |name: &str| samples.get(name).map_or(0.0, |values| median(values));
-        run.setup_seconds = of("setup_seconds");
-        run.seconds = of("seconds");
         run.seconds_per_batch = run.seconds / run.batches.max(1) as f64;
         run.ms_per_block = run.seconds * 1e3 / run.blocks.max(1) as f64;
         run.peak_rss_bytes = most;
@@ -336,11 +329,10 @@ impl Run {
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    let upper = values.get(values.len() / 2).copied().unwrap_or(0.0);
     match values.len() {
         0 => 0.0,
-        len if len % 2 == 1 => upper,
-        len => (values[len / 2 - 1] + upper) / 2.0,
+        len if len % 2 == 1 => values[len / 2],
+        len => (values[len / 2 - 1] + values[len / 2]) / 2.0,
     }
 }
 

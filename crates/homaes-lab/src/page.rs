@@ -28,14 +28,11 @@ pub struct Picture {
 
 impl Picture {
     fn new(title: String, text: &'static str, svg: String) -> Self {
-        let letter = |c: char| match c.is_ascii_alphanumeric() {
-            true => c.to_ascii_lowercase(),
-            false => '-',
-        };
-        let slug: String = title.chars().map(letter).collect();
-        let words: Vec<&str> = slug.split('-').filter(|word| !word.is_empty()).collect();
-        let slug: String = words.join("-").chars().take(MAX_SLUG).collect();
-        let file = format!("{slug}.svg");
+        let words = title.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let mut file = words.join("-").to_ascii_lowercase();
+        file.truncate(MAX_SLUG);
+        file += ".svg";
         Self {
             title,
             text,
@@ -82,7 +79,8 @@ pub fn pictures(lab: &Lab) -> Result<Vec<Picture>, ChartError> {
     Ok(all)
 }
 
-/// The page of a document.
+/// The page of a document. Its style sheet has placeholders for the colours of text and lines in pictures, which it
+/// replaces on dark backgrounds.
 #[must_use]
 pub fn html(lab: &Lab, pictures: &[Picture]) -> String {
     let title = match lab.runs.len() {
@@ -119,7 +117,9 @@ pub fn html(lab: &Lab, pictures: &[Picture]) -> String {
 </body>
 </html>
 ",
-        style()
+        include_str!("page.css")
+            .replace("INK", INK)
+            .replace("GRID", GRID)
     )
 }
 
@@ -146,38 +146,6 @@ fn escape(text: &str) -> String {
         .replace('>', "&gt;")
         .replace('"', "&quot;")
         .replace('\'', "&#39;")
-}
-
-/// The style sheet. On dark backgrounds it replaces the colours of text and lines in pictures.
-fn style() -> String {
-    format!(
-        "\
-:root {{ color-scheme: light dark; --ink: {INK}; --grid: {GRID}; --ground: #ffffff; --soft: #f3f4f6; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --ink: #e6e6e6; --grid: #454a52; --ground: #16181c; --soft: #22262c; }}
-}}
-body {{ margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }}
-main {{ max-width: 920px; margin: 0 auto; padding: 16px; }}
-h1 {{ font-size: 1.6em; line-height: 1.2; overflow-wrap: anywhere; }}
-h2 {{ font-size: 1.2em; margin: 2em 0 0.3em; overflow-wrap: anywhere; }}
-p {{ margin: 0.4em 0; max-width: 70ch; }}
-figure {{ margin: 0.5em 0; }}
-svg {{ display: block; max-width: 100%; height: auto; }}
-svg [fill=\"{INK}\"] {{ fill: var(--ink); }}
-svg [stroke=\"{INK}\"] {{ stroke: var(--ink); }}
-svg [stroke=\"{GRID}\"] {{ stroke: var(--grid); }}
-.scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-size: 0.82em; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 3px 8px; text-align: left; vertical-align: top; white-space: nowrap; }}
-td {{ border-bottom: 1px solid var(--grid); }}
-th {{ background: var(--soft); }}
-@media print {{
-  figure, tr {{ break-inside: avoid; }}
-  table {{ font-size: 0.55em; }}
-  th, td {{ white-space: normal; }}
-}}
-"
-    )
 }
 
 #[cfg(test)]

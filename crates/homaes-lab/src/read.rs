@@ -5,65 +5,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A document of any kind.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Document {
-    /// `homaes bench all --json`
-    Lab(Box<Lab>),
-    /// `homaes bench SCHEME --json`
-    Run(Box<Run>),
-    /// `homaes transcipher --report`
-    Own(Box<Run>),
-}
-
 /// Why a document is refused.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DocumentError {
-    /// It is not JSON.
-    #[error("not JSON: {0}")]
-    Json(serde_json::Error),
-    /// It is JSON, but no document.
-    #[error(
-        "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' \
-         or 'homaes transcipher --report'"
-    )]
-    Kind,
-    /// A field is missing or has another type.
-    #[error("{kind}: {source}")]
-    Field {
-        /// The kind of document.
-        kind: &'static str,
-        /// The field.
-        source: serde_json::Error,
-    },
-    /// A figure that no measurement yields.
-    #[error("run {run}: {field} is {found}, expected a number from {least} to {MOST}")]
-    Value {
-        /// The run.
-        run: String,
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        found: f64,
-        /// The smallest valid value.
-        least: f64,
-    },
-    /// A text, number or list that no measurement yields.
-    #[error(
-        "{field}: expected numbers up to {MOST}, lists of at most {MAX_ITEMS} and texts of at most {MAX_NAME} \
-         characters without control characters"
-    )]
-    Part {
-        /// The field.
-        field: String,
-    },
-    /// The run is marked as wrong; `bench` writes no such document.
-    #[error("run {run} is marked as incorrect and not shown")]
-    Wrong {
-        /// The run.
-        run: String,
-    },
+#[error("{0}")]
+pub struct DocumentError(String);
+
+type Result<T> = core::result::Result<T, DocumentError>;
+
+fn refused<T>(why: impl ToString) -> Result<T> {
+    Err(DocumentError(why.to_string()))
 }
 
 /// Most characters of a text.
@@ -75,40 +25,39 @@ const LEAST: f64 = 1e-9;
 /// The largest figure, an exabyte.
 const MOST: f64 = 1e18;
 
-/// Reads a document, or returns the first fault found.
-pub fn read(bytes: &[u8]) -> Result<Document, DocumentError> {
+/// Reads a document, or returns the first fault found. A document of one run has neither date nor machine here.
+pub fn read(bytes: &[u8]) -> Result<Lab> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    let value: Value = serde_json::from_slice(bytes).map_err(DocumentError::Json)?;
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| DocumentError(format!("not JSON: {error}")))?;
     let has = |field: &str| value.get(field).is_some();
-    let document = if has("runs") {
-        Document::Lab(typed("result of 'bench all'", value)?)
-    } else if has("report") {
-        let own: Own = typed("report of 'transcipher'", value)?;
-        Document::Own(Box::new(own.run()))
-    } else if has("seconds_per_batch") {
-        Document::Run(typed("result of 'bench'", value)?)
-    } else {
-        return Err(DocumentError::Kind);
+    let alone = |run: Run| Lab {
+        runs: vec![run],
+        ..Lab::default()
     };
-    match &document {
-        Document::Lab(lab) => {
-            check_parts("document", &json!(lab))?;
-            lab.runs.iter().try_for_each(check_run)?;
-        }
-        Document::Run(run) | Document::Own(run) => {
-            check_parts("document", &json!(run))?;
-            check_run(run)?;
-        }
-    }
-    Ok(document)
+    let lab = if has("runs") {
+        typed("result of 'bench all'", value)?
+    } else if has("report") {
+        alone(typed::<Own>("report of 'transcipher'", value)?.run())
+    } else if has("seconds_per_batch") {
+        alone(typed("result of 'bench'", value)?)
+    } else {
+        return refused(
+            "found JSON without 'runs', 'seconds_per_batch' or 'report', expected a document of 'homaes bench --json' \
+             or 'homaes transcipher --report'",
+        );
+    };
+    check_parts("document", &json!(lab))?;
+    lab.runs.iter().try_for_each(check_run)?;
+    Ok(lab)
 }
 
-fn typed<T: for<'d> Deserialize<'d>>(kind: &'static str, value: Value) -> Result<T, DocumentError> {
-    serde_json::from_value(value).map_err(|source| DocumentError::Field { kind, source })
+fn typed<T: for<'d> Deserialize<'d>>(kind: &str, value: Value) -> Result<T> {
+    serde_json::from_value(value).map_err(|error| DocumentError(format!("{kind}: {error}")))
 }
 
 /// Checks that every text, number and list fits on a page and in a picture.
-fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
+fn check_parts(field: &str, value: &Value) -> Result<()> {
     let text = |text: &str| {
         // XML, and so a picture, cannot contain the last two
         let allowed = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
@@ -122,8 +71,10 @@ fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
         Value::Object(fields) => fields.len() <= MAX_ITEMS && fields.keys().all(|key| text(key)),
     };
     if !sound {
-        let field = field.to_owned();
-        return Err(DocumentError::Part { field });
+        return refused(format!(
+            "{field}: expected numbers up to {MOST}, lists of at most {MAX_ITEMS} and texts of at most {MAX_NAME} \
+             characters without control characters"
+        ));
     }
     match value {
         Value::Array(items) => items.iter().try_for_each(|item| check_parts(field, item)),
@@ -135,31 +86,27 @@ fn check_parts(field: &str, value: &Value) -> Result<(), DocumentError> {
 }
 
 /// Checks figures that pages divide by or take logarithms of.
-fn check_run(run: &Run) -> Result<(), DocumentError> {
+fn check_run(run: &Run) -> Result<()> {
+    let name = run.name();
     if !run.correct {
-        return Err(DocumentError::Wrong { run: run.name() });
+        return refused(format!("run {name} is marked as incorrect and not shown"));
     }
-    let within = |field: &'static str, found: f64, least: f64| match (least..=MOST).contains(&found)
-    {
+    let within = |field: &str, found: f64, least: f64| match (least..=MOST).contains(&found) {
         true => Ok(()),
-        false => Err(DocumentError::Value {
-            run: run.name(),
-            field,
-            found,
-            least,
-        }),
+        false => refused(format!(
+            "run {name}: {field} is {found}, expected a number from {least} to {MOST}"
+        )),
     };
-    let bytes = run.ciphertext_bytes_per_byte;
-    within("seconds", run.seconds, LEAST)?;
+    for (field, &mut found) in run.clone().times() {
+        let least = if field == "setup_seconds" { 0.0 } else { LEAST };
+        within(field, found, least)?;
+    }
     within("seconds_per_batch", run.seconds_per_batch, LEAST)?;
     within("ms_per_block", run.ms_per_block, LEAST)?;
-    within("setup_seconds", run.setup_seconds, 0.0)?;
     within("threads", run.threads as f64, 1.0)?;
     within("blocks", run.blocks as f64, 1.0)?;
+    let bytes = run.ciphertext_bytes_per_byte;
     within("ciphertext_bytes_per_byte", bytes, 0.0)?;
-    for (field, value) in run.clone().times() {
-        within(field, value.unwrap_or(LEAST), LEAST)?;
-    }
     for &found in run.samples.values().flatten() {
         within("a repetition", found, 0.0)?;
     }

@@ -3,17 +3,25 @@
 /// A number of bytes, with its unit.
 #[must_use]
 pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if count < 1024 {
-        return format!("{count} B");
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    match count.max(1).ilog2().min(49) / 10 {
+        0 => format!("{count} B"),
+        power => {
+            let value = count as f64 / 1024f64.powi(power as i32);
+            format!("{value:.1} {}", UNITS[power as usize])
+        }
     }
-    let mut value = count as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// A number of things: `1 block`, `2 blocks`, `2 batches`.
+#[must_use]
+pub fn counted(number: u64, what: &str) -> String {
+    let ending = match number {
+        1 => "",
+        _ if what.ends_with("ch") || what.ends_with("ss") => "es",
+        _ => "s",
+    };
+    format!("{number} {what}{ending}")
 }
 
 /// A time, with its unit.
@@ -69,15 +77,10 @@ pub fn rough(value: f64) -> String {
 /// A number with commas between thousands.
 #[must_use]
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let digits = number.to_string().into_bytes();
+    let groups = digits.rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::Device;
+use super::Workers;
 use super::parse::{
     Auto, directions, file_path, layouts, one_of, parse_blocks, parse_budget, parse_key_bits,
     parse_threads, variants,
@@ -26,11 +26,8 @@ pub(crate) struct Bench {
     /// Variant of the scheme's AES circuit, with its default set
     #[arg(long, value_parser = variants(), conflicts_with = "set")]
     pub(crate) variant: Option<Variant>,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) workers: Workers,
     /// Layout of blocks in ciphertexts; auto: the fastest for full batches
     #[arg(long, value_parser = layouts(), default_value = "auto")]
     pub(crate) layout: Auto<Layout>,

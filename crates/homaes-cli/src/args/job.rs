@@ -1,7 +1,7 @@
 use super::parse::{
     Auto, Shards, file_path, layouts, parse_location, parse_shards, parse_share, parse_threads,
 };
-use super::{Device, Message, Progress};
+use super::{Message, Progress, Workers};
 use clap::Subcommand;
 use homaes::Layout;
 use homaes_job::Location;
@@ -59,11 +59,8 @@ pub(crate) struct JobRun {
     /// Only these shards, such as '0-99,200'
     #[arg(long, value_name = "LIST", value_parser = parse_shards)]
     pub(crate) shards: Option<Shards>,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) workers: Workers,
     /// auto: a bar on terminals; json: one JSON object per line on standard output
     #[arg(long, value_enum, default_value_t = Progress::Auto)]
     pub(crate) progress: Progress,
@@ -84,11 +81,8 @@ pub(crate) struct JobRunShard {
     /// Environment variable with the number, such as SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
     #[arg(long, value_name = "NAME", conflicts_with = "number")]
     pub(crate) index_env: Option<String>,
-    /// Worker threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(crate) device: Device,
+    pub(crate) workers: Workers,
 }
 
 /// Show a job and its missing shards

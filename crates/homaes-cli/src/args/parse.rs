@@ -3,7 +3,7 @@
 use clap::builder::{
     OsStringValueParser, PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
 };
-use homaes::{Block, Devices, Direction, Expansion, KeySize, Layout, Scheme, Variant};
+use homaes::{Block, Devices, Direction, Expansion, KeySize, Layout, Scheme, Variant, unhex};
 use homaes_job::Location;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -183,18 +183,13 @@ pub(super) fn parse_key_bits(text: &str) -> Result<KeySize, String> {
 
 /// `what` names the value in errors.
 pub(crate) fn parse_iv(text: &str, what: &str) -> Result<Block, String> {
-    check_hex(text, 32, what)?;
-    let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
-    Ok(value.to_be_bytes())
+    parse_hex(text, what)
 }
 
 pub(crate) fn parse_nonce(text: &str) -> Result<[u8; 12], String> {
     let what =
         "nonces of other lengths are hashed under the AES key, which the server does not have";
-    check_hex(text, 24, what)?;
-    let value = u128::from_str_radix(text, 16).map_err(|error| error.to_string())?;
-    let bytes: Block = value.to_be_bytes();
-    Ok(std::array::from_fn(|i| bytes[i + 4]))
+    parse_hex(text, what)
 }
 
 /// The bytes of a GCM nonce, an initial counter or an IV.
@@ -206,17 +201,13 @@ pub(crate) fn parse_expected_nonce(text: &str) -> Result<Vec<u8>, String> {
     parse_iv(text, what).map(Vec::from)
 }
 
-fn check_hex(text: &str, digits: usize, what: &str) -> Result<(), String> {
+fn parse_hex<const N: usize>(text: &str, what: &str) -> Result<[u8; N], String> {
+    let (found, digits) = (text.len(), 2 * N);
     if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
         return Err(format!("found {other:?}, expected {digits} hex digits"));
     }
-    let found = text.len();
-    if found != digits {
-        return Err(format!(
-            "found {found} hex digits, expected {digits}: {what}"
-        ));
-    }
-    Ok(())
+    let bytes = unhex(text).and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| format!("found {found} hex digits, expected {digits}: {what}"))
 }
 
 #[cfg(test)]

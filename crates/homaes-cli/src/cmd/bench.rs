@@ -17,7 +17,7 @@ mod reference;
 pub(crate) use child::{goes_on as goes_on_after_signal, set_program};
 
 use crate::args::{Bench, BenchCommand, Target};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, refuse};
 use homaes::{Direction, KeySize};
 use serde_json::json;
 
@@ -30,15 +30,13 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     if args.target == Target::Kernels && of_a_run(args) {
         let message = "'bench kernels' does not take --set, --variant, --layout, --key-bits, --direction, --blocks, \
                        --threads or --noise; see --help";
-        return Err(Failure::Usage(message.into()));
+        return refuse(message);
     }
     if args.budget.is_some() && args.target != Target::All {
-        let message = "--budget works only with 'bench all'; leave it out";
-        return Err(Failure::Usage(message.into()));
+        return refuse("--budget works only with 'bench all'; leave it out");
     }
-    if args.target != Target::Scheme(homaes::Scheme::Bgv) && args.device.is_given() {
-        let message = "--device works only with 'bench bgv'; leave it out";
-        return Err(Failure::Usage(message.into()));
+    if args.target != Target::Scheme(homaes::Scheme::Bgv) && args.workers.device.is_some() {
+        return refuse("--device works only with 'bench bgv'; leave it out");
     }
     if args.bound {
         child::end_with_parent();
@@ -59,7 +57,7 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
         }
         Target::Scheme(scheme) => {
             let outcome = aes::measure(scheme, args)?;
-            console::print_either(args.json, || json!(outcome.document()), || outcome.text())
+            console::print_either(args.json, || json!(outcome.run), || outcome.text())
         }
     }
 }
@@ -68,7 +66,7 @@ fn of_a_run(args: &Bench) -> bool {
     args.set.is_some()
         || args.variant.is_some()
         || args.blocks.is_some()
-        || args.threads.is_some()
+        || args.workers.threads.is_some()
         || args.noise
         || args.layout.is_some()
         || args.key_bits != KeySize::Aes128

@@ -1,6 +1,6 @@
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, print_done,
-    read_aad, read_aes_key, refuse_own_input,
+    read_aad, read_aes_key, refuse_own_input, write,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -12,7 +12,7 @@ use homaes::{
 };
 use homaes_job::{Job, JobError, Location};
 use serde_json::json;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
@@ -22,13 +22,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     }
     let done = message(args);
     homaes::overwrite_stack();
-    let (unchecked, summary) = match done? {
-        Done::One(report) => (
-            (report.tag == Tag::Unchecked).then(|| "tag was".to_owned()),
-            summary(args, &report),
-        ),
-        Done::Parts(reports) => summary_of_parts(args, &reports),
-    };
+    let (unchecked, summary) = done?;
     if let Some(unchecked) = unchecked {
         console::warn(&format!(
             "{}: the GCM {unchecked} NOT checked, so anybody may have changed the bytes; give the AES key with \
@@ -38,11 +32,6 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     }
     print_done(args.out(), &summary);
     Ok(())
-}
-
-enum Done {
-    One(DecryptReport),
-    Parts(Vec<(String, DecryptReport)>),
 }
 
 /// Refuses impossible inputs; returns the files that will be read.
@@ -61,9 +50,10 @@ fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     Ok(inputs)
 }
 
-/// A separate function, so that its caller's frame never holds a key.
+/// Decrypts a message; returns the unchecked tags, if any, and a summary. A separate function, so that its caller's
+/// frame never holds a key.
 #[inline(never)]
-fn message(args: &Decrypt) -> Result<Done, Failure> {
+fn message(args: &Decrypt) -> Result<(Option<String>, String), Failure> {
     let nonce = args.expect_nonce.as_deref().map(parse_expected_nonce);
     let nonce = nonce
         .transpose()
@@ -123,13 +113,14 @@ fn message(args: &Decrypt) -> Result<Done, Failure> {
             Some(open) => secret.decrypt_parts_from(open, args.out(), args.force, options),
             None => secret.decrypt_parts(&args.input, args.out(), args.force, options),
         })?;
-        return Ok(Done::Parts(done));
+        return Ok(summary_of_parts(args, &done));
     };
     let report = spin("decrypting", || match ciphertexts {
         Some(open) => secret.decrypt_from(open, output, options),
         None => secret.decrypt_with(&args.input, output, options),
     })?;
-    Ok(Done::One(report))
+    let unchecked = (report.tag == Tag::Unchecked).then(|| "tag was".to_owned());
+    Ok((unchecked, summary(args, &report)))
 }
 
 /// The user, not the file, decides: otherwise a server could return parts instead of one message.
@@ -141,7 +132,7 @@ pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
 }
 
 fn values(args: &Decrypt) -> Result<(), Failure> {
-    let mut output = output(args)?;
+    let output = output(args)?;
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let values = spin("decrypting", || match is_stream(&args.input) {
         true => secret.open_values_of(BufReader::new(io::stdin()), STANDARD_INPUT),
@@ -161,9 +152,7 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     if args.out.is_none() {
         return console::print(&text);
     }
-    let written = output.write_all(text.as_bytes());
-    written.map_err(|error| Failure::system(&args.out().display().to_string(), error))?;
-    output.commit()?;
+    write(output, &text)?;
     let values = table::count(values.len() as u64, "value");
     print_done(args.out(), &values);
     Ok(())

@@ -1,7 +1,7 @@
 use super::sample::{AES_FILE, Sample};
 use super::{layout_of_set, named_set, set_of_scheme};
 use crate::args::{self, Demo};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, fail};
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
@@ -9,7 +9,7 @@ use homaes::{
     AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Report, Scheme,
     SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TEXT: &str = "It was encrypted with AES before it came here, and whoever computes on it sees neither key \
                     nor text. ";
@@ -19,13 +19,6 @@ const EVAL: &str = "keys/eval.hek";
 const WRAPPED: &str = "key.hwk";
 const FHE: &str = "text.hct";
 const PLAIN: &str = "text";
-
-struct Outcome {
-    times: [(&'static str, Duration); 5],
-    expansion: Expansion,
-    report: Report,
-    margin_bits: Option<f64>,
-}
 
 pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let scheme = match (&args.scheme, &args.set) {
@@ -43,13 +36,8 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let text = TEXT.bytes().cycle().take(bytes).collect();
     let sample = Sample::new(text, KeySize::Aes128, Direction::Encrypt)?;
     let scratch = Scratch::new()?;
-    let outcome = whole_way(&set, args.layout, &sample, &scratch)?;
-    if scratch.read(PLAIN)? != sample.message {
-        return Err(Failure::Work(
-            "the decrypted text differs from the original; please report this".into(),
-        ));
-    }
-    console::print(&rows(&set, &sample, &scratch, &outcome)?.text())
+    let rows = whole_way(&set, args.layout, &sample, &scratch)?;
+    console::print(&rows.text())
 }
 
 fn whole_way(
@@ -57,19 +45,19 @@ fn whole_way(
     layout: Option<Layout>,
     sample: &Sample,
     scratch: &Scratch,
-) -> Result<Outcome, Failure> {
+) -> Result<Rows, Failure> {
     let message = sample.file(scratch)?;
     let [fhe, wrapped] = [FHE, WRAPPED].map(|name| scratch.file(name));
-    let mut clock = Instant::now();
-    let mut lap = || {
-        let now = Instant::now();
-        now - std::mem::replace(&mut clock, now)
+    let (mut clock, mut times) = (Instant::now(), Vec::new());
+    let mut lap = |what: &'static str| {
+        let begin = std::mem::replace(&mut clock, Instant::now());
+        times.push((what, begin.elapsed().as_secs_f64()));
     };
 
     spin("client: making keys", || {
         KeySet::create(set, scratch.file("keys"))
     })?;
-    let keygen = lap();
+    lap("keygen");
     let secret = SecretKey::open(scratch.file(SECRET))?;
     let aes_key = AesKey::from_bytes(&sample.key)?;
     spin("client: wrapping the AES key", || {
@@ -79,7 +67,7 @@ fn whole_way(
         };
         WrappedKey::create(&secret, &aes_key, &wrapping, &wrapped, false)
     })?;
-    let wrap = lap();
+    lap("wrap-key");
 
     // the server holds the evaluation key, the wrapped key and the AES ciphertext
     let output = Output::create(&fhe, false)?;
@@ -88,33 +76,42 @@ fn whole_way(
         let wrapped = WrappedKey::open(&wrapped, &eval)?;
         Ok::<_, homaes::Error>((eval, wrapped))
     })?;
-    let load = lap();
-    let mut follower = Follower::new(args::Progress::Auto);
-    let report = Transcipher::new(&eval, &wrapped)?
-        .watch(|event| follower.event(event))
-        .run(message, output)?;
-    follower.finish(&report);
-    let run = lap();
+    lap("load keys");
+    let follower = Follower::new(args::Progress::Auto);
+    let report = follower.run(Transcipher::new(&eval, &wrapped)?, message, output)?;
+    lap("transcipher");
 
     let output = Output::private(scratch.file(PLAIN), false)?;
     let decrypted = spin("client: decrypting", || secret.decrypt(&fhe, output))?;
-    let times = [
-        ("keygen", keygen),
-        ("wrap-key", wrap),
-        ("load keys", load),
-        ("transcipher", run),
-        ("decrypt", lap()),
-    ];
-    Ok(Outcome {
-        times,
-        expansion: wrapped.expansion(),
-        report,
-        margin_bits: decrypted.margin_bits,
-    })
+    lap("decrypt");
+    if scratch.read(PLAIN)? != sample.message {
+        return fail("the decrypted text differs from the original; please report this");
+    }
+    let mut rows = about(set, scratch, &report)?;
+    for (name, time) in times {
+        rows.add(&format!("time of {name}"), table::seconds(time));
+    }
+    if wrapped.expansion() == Expansion::Server {
+        let time = table::seconds(report.setup_seconds) + ", part of transcipher";
+        rows.add("time of key expansion", time);
+    }
+    rows.add("threads", report.threads.to_string());
+    let per_block = report.seconds / report.blocks as f64;
+    rows.add("time per block", table::seconds(per_block));
+    let estimated = table::quality_left(report.quality);
+    let measured = table::noise_left(decrypted.margin_bits);
+    let left = format!(
+        "{estimated} above the standard deviation of the noise, {measured} above the largest measured noise"
+    );
+    rows.add("noise left", left);
+    let bytes = sample.message.len();
+    rows.add("result", format!("all {bytes} bytes decrypt to the text"));
+    Ok(rows)
 }
 
-fn rows(set: &Set, sample: &Sample, scratch: &Scratch, outcome: &Outcome) -> Result<Rows, Failure> {
-    let (card, report) = (set.card(), &outcome.report);
+/// The set, the text and the sizes of all files.
+fn about(set: &Set, scratch: &Scratch, report: &Report) -> Result<Rows, Failure> {
+    let card = set.card();
     let mut rows = Rows::default();
     rows.add("set", set.name());
     rows.add("security", table::security(card));
@@ -132,26 +129,5 @@ fn rows(set: &Set, sample: &Sample, scratch: &Scratch, outcome: &Outcome) -> Res
     ] {
         rows.add(name, table::bytes(scratch.bytes(file)?));
     }
-    for (name, time) in outcome.times {
-        let time = table::seconds(time.as_secs_f64());
-        rows.add(&format!("time of {name}"), time);
-    }
-    if outcome.expansion == Expansion::Server {
-        let time = table::seconds(report.setup_seconds) + ", part of transcipher";
-        rows.add("time of key expansion", time);
-    }
-    rows.add("threads", report.threads.to_string());
-    let per_block = report.seconds / report.blocks as f64;
-    rows.add("time per block", table::seconds(per_block));
-    rows.add(
-        "noise left",
-        format!(
-            "{} above the standard deviation of the noise, {} above the largest measured noise",
-            table::quality_left(report.quality),
-            table::noise_left(outcome.margin_bits)
-        ),
-    );
-    let bytes = sample.message.len();
-    rows.add("result", format!("all {bytes} bytes decrypt to the text"));
     Ok(rows)
 }

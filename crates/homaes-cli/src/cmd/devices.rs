@@ -4,11 +4,8 @@ use crate::table;
 use homaes::{Gpu, Layout, Set, gpus};
 use serde_json::{Value, json};
 
-/// The sets and layouts that a GPU may be too small for.
-const SETS: [(&str, Layout); 2] = [
-    ("bgv/aes128", Layout::Sliced),
-    ("bgv/aes256", Layout::Sliced),
-];
+/// The sets that a GPU may be too small for, in layout sliced.
+const SETS: [&str; 2] = ["bgv/aes128", "bgv/aes256"];
 
 pub(crate) fn run(args: &args::Devices) -> Result<(), Failure> {
     let found = gpus();
@@ -52,9 +49,9 @@ fn gpu_json(gpu: &Gpu) -> Value {
 }
 
 fn fits(gpu: &Gpu) -> Vec<&'static str> {
-    let fits = |&(set, layout): &(&'static str, Layout)| {
-        let needs = Set::named(set).ok()?.gpu_memory(layout)?;
-        (needs <= gpu.memory_bytes).then_some(set)
+    let fits = |set: &&str| {
+        let needs = Set::named(set).map(|set| set.gpu_memory(Layout::Sliced));
+        matches!(needs, Ok(Some(needs)) if needs <= gpu.memory_bytes)
     };
-    SETS.iter().filter_map(fits).collect()
+    SETS.into_iter().filter(fits).collect()
 }

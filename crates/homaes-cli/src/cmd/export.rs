@@ -1,14 +1,14 @@
 use crate::args::Export;
-use crate::console::Failure;
+use crate::console::{Failure, refuse};
 
 #[cfg(feature = "tfhe-rs")]
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
     use super::{print_done, refuse_own_input};
-    use crate::progress::Counter;
+    use crate::progress::Bar;
     use crate::table;
     refuse_own_input(&args.out, &[&args.input])?;
     let output = homaes::Output::create(&args.out, args.force)?;
-    let mut bar = Counter::new("writing values");
+    let bar = Bar::counter("writing values");
     let mut tick = |done, all| bar.set(done, all);
     let done = homaes::export_fheuint8(
         &args.input,
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
 
 #[cfg(not(feature = "tfhe-rs"))]
 pub(crate) fn run(_: &Export) -> Result<(), Failure> {
-    Err(Failure::Usage(
-        "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs".to_owned(),
-    ))
+    refuse(
+        "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs",
+    )
 }

@@ -3,7 +3,7 @@
 use super::lines::{bytes_of, each_object, mode_of, not_null};
 use super::{STANDARD_INPUT, at, file_name, read_aad};
 use crate::args::{self, is_stream, parse_iv, parse_nonce};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, fail, refuse};
 use homaes::{AesFile, AesInput, Error, FileSource, Mode, Reopened};
 use homaes_job::{JobError, Location, open_source};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) struct How {
+struct How {
     /// `None`: GCM with the nonce at the start of the file.
     mode: Option<Mode>,
     /// Accepts files that begin like another format.
@@ -19,10 +19,9 @@ pub(crate) struct How {
 }
 
 impl How {
-    pub(crate) fn new(args: &args::Message) -> Result<Self, Failure> {
+    fn new(args: &args::Message) -> Result<Self, Failure> {
         if args.aad.is_some() && args.mode != "gcm" {
-            let message = "--aad: only mode gcm has associated data; leave it out";
-            return Err(Failure::Usage(message.into()));
+            return refuse("--aad: only mode gcm has associated data; leave it out");
         }
         // a list may give each file its own IV
         if args.iv.is_none() && args.inputs.is_empty() && args.files_from.is_some() {
@@ -74,18 +73,15 @@ impl How {
 }
 
 /// Inputs from the command line and the list. Folders are read without files at or below the paths `own`.
-pub(crate) fn message(
-    args: &args::Message,
-    how: &How,
-    own: &[PathBuf],
-) -> Result<AesInput, Failure> {
+pub(crate) fn message(args: &args::Message, own: &[PathBuf]) -> Result<AesInput, Failure> {
+    let how = How::new(args)?;
     let aad = args.aad.as_deref().map(read_aad).transpose()?;
     let aad = aad.as_deref();
     if let [input] = &args.inputs[..]
         && !input.is_dir()
         && args.files_from.is_none()
     {
-        let part = with_aad(open_part(input, how)?, aad)?;
+        let part = with_aad(open_part(input, &how)?, aad)?;
         // for example what a failed command sent through a pipe
         if part.bytes() == 0 {
             console::warn("the input is empty; check that its encryption succeeded");
@@ -95,8 +91,7 @@ pub(crate) fn message(
     let mut parts = Vec::new();
     for input in &args.inputs {
         if is_stream(input) {
-            let message = "standard input cannot be one of several inputs; give files";
-            return Err(Failure::Usage(message.into()));
+            return refuse("standard input cannot be one of several inputs; give files");
         }
         let mut files = Vec::new();
         match input.is_dir() {
@@ -105,10 +100,10 @@ pub(crate) fn message(
         }
         files.retain(|(_, path)| !is_own(path, own));
         if files.is_empty() {
-            return Err(Failure::Work(format!(
+            return fail(format!(
                 "{}: no files in this folder; give AES-encrypted files",
                 input.display()
-            )));
+            ));
         }
         for (name, path) in files {
             parts.push((name, with_aad(how.part(&path)?, aad)?));
@@ -158,10 +153,10 @@ fn files_below(
             continue;
         }
         let Some(name) = name.to_str() else {
-            return Err(Failure::Work(format!(
+            return fail(format!(
                 "{}: the file name is not UTF-8; rename the file, or name it with --files-from",
                 entry.path().display()
-            )));
+            ));
         };
         let name = format!("{below}{name}");
         match entry.file_type().map_err(at(folder))?.is_dir() {

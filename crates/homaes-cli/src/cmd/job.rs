@@ -1,6 +1,6 @@
-use super::{input, interrupted_after, print_done};
+use super::{input, interrupted_after, keep, print_done};
 use crate::args::{JobCommand, JobMerge, JobPlan, JobRun, JobRunShard, JobVerify, is_stream};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, fail, refuse};
 use crate::progress::{Follower, spin};
 use crate::remedy::remedy;
 use crate::table::{self, Rows};
@@ -8,12 +8,8 @@ use homaes::{Cancel, Devices, ErrorKind, Output, Progress, SECRET_KEY_FILE, Set}
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
 use std::time::Instant;
-
-/// Finished shards, and all shards, of this process; 0 of 0 before it starts.
-static DONE: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
     match command {
@@ -28,44 +24,33 @@ pub(crate) fn run(command: JobCommand) -> Result<(), Failure> {
 
 pub(crate) fn keeps(command: &JobCommand) -> Option<fn() -> String> {
     let resumable = matches!(command, JobCommand::Run(_) | JobCommand::RunShard(_));
-    resumable.then_some(|| {
-        let [done, of] = [&DONE[0], &DONE[1]].map(|count| count.load(Ordering::Relaxed));
-        interrupted_after(done, of, "shards")
-    })
+    resumable.then_some(|| interrupted_after("shards"))
 }
 
 fn plan(args: &JobPlan) -> Result<(), Failure> {
     if args.message.inputs.iter().any(|input| is_stream(input)) {
-        let message = "other workers cannot read standard input; give a file";
-        return Err(Failure::Usage(message.into()));
+        return refuse("other workers cannot read standard input; give a file");
     }
-    if let Location::Local(job) = &args.out
-        && let Ok(job) = job.canonicalize()
-        && let inputs = &args.message.inputs
-        && let Some(input) = inputs
-            .iter()
-            .find(|input| input.canonicalize().is_ok_and(|input| input == job))
-    {
-        return Err(Failure::Work(format!(
-            "{}: is both an input and the folder of the job; choose another folder for the job",
-            input.display()
-        )));
+    let mut own = Vec::new();
+    if let Location::Local(folder) = &args.out {
+        let is_job = |path: PathBuf| folder.canonicalize().is_ok_and(|folder| folder == path);
+        let mut inputs = args.message.inputs.iter();
+        if let Some(input) = inputs.find(|input| input.canonicalize().is_ok_and(is_job)) {
+            return fail(format!(
+                "{}: is both an input and the folder of the job; choose another folder for the job",
+                input.display()
+            ));
+        }
+        // workers may read and write the folder of a job
+        if folder.join(SECRET_KEY_FILE).exists() {
+            return fail(format!(
+                "{}: holds a secret key; choose another folder for the job, which workers share",
+                folder.display()
+            ));
+        }
+        own.push(folder.clone());
     }
-    // workers may read and write the folder of a job
-    if let Location::Local(job) = &args.out
-        && job.join(SECRET_KEY_FILE).exists()
-    {
-        return Err(Failure::Work(format!(
-            "{}: holds a secret key; choose another folder for the job, which workers share",
-            job.display()
-        )));
-    }
-    let how = input::How::new(&args.message)?;
-    let own: Vec<_> = match &args.out {
-        Location::Local(folder) => vec![folder.clone()],
-        Location::S3 { .. } => Vec::new(),
-    };
-    let message = input::message(&args.message, &how, &own)?;
+    let message = input::message(&args.message, &own)?;
     let planning = Planning {
         layout: args.layout,
         shard_batches: args.shard_batches,
@@ -113,7 +98,7 @@ fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> 
 }
 
 fn run_job(args: &JobRun) -> Result<(), Failure> {
-    let devices = args.device.get()?;
+    let devices = args.workers.devices()?;
     let (job, keys) = open(&args.job, &devices)?;
     if !args.ignore_space {
         job.check_space()?;
@@ -128,24 +113,21 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     let (wanted, there) = (numbers().count() as u64, done().count() as u64);
     let batches = |number| shard_batches(&job, number);
     let of_batches = numbers().map(batches).sum();
-    DONE[1].store(wanted, Ordering::Relaxed);
-    DONE[0].store(there, Ordering::Relaxed);
-    let mut follower = Follower::new(args.progress);
+    keep(there, wanted);
+    let follower = Follower::new(args.progress);
     follower.kept(done().map(batches).sum());
-    let follow = Mutex::new(follower);
-    let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
-    let worker = Worker::new(&job, &keys, args.threads)?.watch(|event| {
-        locked().event(Progress {
+    let worker = Worker::new(&job, &keys, args.workers.threads)?.watch(|event| {
+        follower.event(Progress {
             batches: of_batches,
             ..event
         });
     });
     let worker = worker.on(devices).warn(console::warn);
     let start = Instant::now();
-    let mut own = 0;
+    let (mut own, mut finished) = (0, there);
     worker.run(ranges, &mut |done: &Done| {
-        DONE[0].fetch_add(1, Ordering::Relaxed);
-        let mut follower = locked();
+        finished += 1;
+        keep(finished, wanted);
         match done.outcome {
             Outcome::There => follower.others(batches(done.number)),
             Outcome::Written | Outcome::Same => own += 1,
@@ -156,8 +138,8 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     let seconds = start.elapsed().as_secs_f64();
     drop(worker);
     let others = wanted - there - own;
-    if locked().is_json() {
-        locked().tell(&json!({
+    if follower.is_json() {
+        follower.tell(&json!({
             "event": "done",
             "shards": wanted,
             "evaluated": own,
@@ -167,7 +149,7 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
         }));
         return Ok(());
     }
-    drop(follow);
+    drop(follower);
     let shards = table::count(wanted, "shard");
     console::print_done(&format!(
         "{}: {shards}, {own} evaluated in {}, {there} already there, {others} by other workers",
@@ -184,7 +166,7 @@ fn shard_batches(job: &Job, number: u64) -> u64 {
 }
 
 fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
-    let devices = args.device.get()?;
+    let devices = args.workers.devices()?;
     let number = match (&args.index_env, args.number) {
         (Some(name), _) => {
             let wrong = |found: &str| {
@@ -205,7 +187,7 @@ fn run_shard(args: &JobRunShard) -> Result<(), Failure> {
     }
     drop(job);
     let (job, keys) = open(&args.job, &devices)?;
-    let worker = Worker::new(&job, &keys, args.threads)?.on(devices);
+    let worker = Worker::new(&job, &keys, args.workers.threads)?.on(devices);
     let done = worker.warn(console::warn).shard(number)?;
     said(&job, number, done.outcome)
 }
@@ -333,11 +315,11 @@ fn verify(args: &JobVerify) -> Result<(), Failure> {
             _ => "remove them and run 'homaes job run'",
         };
         let numbers = verified.wrong.iter().map(|&(number, _)| number..number + 1);
-        return Err(Failure::Work(format!(
+        return fail(format!(
             "{}: wrong shards: {}; first: {first}; {what_to_do}",
             args.job,
             list(&numbers.collect::<Vec<_>>()),
-        )));
+        ));
     }
     let again = verified.evaluated;
     let evaluated = match args.sample {

@@ -3,8 +3,8 @@ use super::{
     refuse_own_input, resumable,
 };
 use crate::args::Keygen;
-use crate::console::{self, Failure};
-use crate::progress::Counter;
+use crate::console::{self, Failure, fail, refuse};
+use crate::progress::Bar;
 use homaes::{
     BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, KdfCost, KeyFolder, KeySize,
     KeyStep, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     if end.is_some() && !set.has_bridges() {
         return Err(no_bridges(&set));
     }
-    if let Some(end) = end.as_ref().and_then(End::set) {
-        set.check_bridge(end)?;
+    if let Some(End::Set(key)) = &end {
+        set.check_bridge(key.set())?;
     }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
-        return Err(Failure::Usage(format!(
+        return refuse(format!(
             "{insecure}; pass --accept-insecure to make keys for tests"
-        )));
+        ));
     }
     console::warn_insecure(&set);
     let secret = args.out.join(SECRET_KEY_FILE);
@@ -72,10 +72,10 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         };
         console::warn(&format!("{path}: holds unfinished keys; {what}"));
     }
-    let bridge_output = match end {
-        Some(_) => Some(Output::create(&bridge_file, args.force)?),
-        None => None,
-    };
+    let bridge_output = end
+        .as_ref()
+        .map(|_| Output::create(&bridge_file, args.force));
+    let bridge_output = bridge_output.transpose()?;
     let lock = passphrase.as_ref();
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
     let stays = match passphrase {
@@ -132,7 +132,7 @@ fn make(
     end: Option<&End>,
 ) -> Result<(SecretKey, Option<BridgeKey>), Failure> {
     let lock = lock.map(|lock| (lock, KdfCost::default()));
-    let mut bar = Counter::new("making keys");
+    let bar = Bar::counter("making keys");
     let mut tick = |step, done, all| {
         bar.label(match step {
             KeyStep::Secret => "making the secret key",
@@ -146,27 +146,25 @@ fn make(
         Ok(())
     };
     let key = match args.resume {
-        true => folder
-            .resume(set, lock, &mut tick)
-            .map_err(|error| resumable(true, error))?,
-        false => folder.create_fit(set, lock, &mut tick, &mut fits)?,
+        true => folder.resume(set, lock, &mut tick),
+        false => folder.create_fit(set, lock, &mut tick, &mut fits),
     };
-    Ok((key, bridge))
+    Ok((key.map_err(|error| resumable(args.resume, error))?, bridge))
 }
 
 fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
-        return Err(Failure::Work(format!(
+        return fail(format!(
             "{}: no secret key for the bridge; give the folder of the keys, or make keys with --set",
             args.out.display()
-        )));
+        ));
     }
     if inspect_folder(&args.out)?.pair == Pair::Differs {
-        return Err(Failure::Work(format!(
+        return fail(format!(
             "{}: the evaluation key belongs to another secret key; make both again in a new folder",
             args.out.display()
-        )));
+        ));
     }
     let key = open_secret(&secret, args.passphrase_file.as_deref())?;
     match end {
@@ -189,14 +187,6 @@ pub(super) enum End {
 }
 
 impl End {
-    fn set(&self) -> Option<&Set> {
-        match self {
-            Self::Set(key) => Some(key.set()),
-            #[cfg(feature = "tfhe-rs")]
-            Self::User(_) => None,
-        }
-    }
-
     pub(super) fn bridge(&self, key: &SecretKey) -> Result<BridgeKey, Error> {
         match self {
             Self::Set(end) => BridgeKey::generate(key, end),
@@ -221,10 +211,10 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
         Ok(End::User(Box::new(key)))
     }
     #[cfg(not(feature = "tfhe-rs"))]
-    Err(Failure::Usage(format!(
+    refuse(format!(
         "{}: not a secret key (.hsk); to read client keys of the crate tfhe, build with --features tfhe-rs",
         path.display()
-    )))
+    ))
 }
 
 /// Writes a bridge key, and reports where it leads and how often it fails.

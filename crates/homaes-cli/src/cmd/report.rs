@@ -2,10 +2,10 @@
 
 use super::{at, refuse_own_input, write};
 use crate::args::Report;
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, fail, refuse};
 use crate::table;
 use homaes::{Error, Output};
-use homaes_lab::{Document, Lab, html, markdown, pictures};
+use homaes_lab::{Lab, Machine, html, markdown, pictures};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -43,9 +43,9 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
         refuse_own_input(&files[i].0, &inputs)?;
         if outputs[..i].iter().any(|other| other.is_same(output)) {
             let path = files[i].0.display();
-            return Err(Failure::Usage(format!(
+            return refuse(format!(
                 "{path}: is the name of two outputs; choose another name for one"
-            )));
+            ));
         }
     }
     for (output, (path, text)) in outputs.into_iter().zip(&files) {
@@ -57,29 +57,28 @@ pub(crate) fn run(args: &Report) -> Result<(), Failure> {
 
 /// All runs of the documents, each with its machine if known; the other fields come from the first `bench all`.
 fn lab(paths: &[&Path]) -> Result<Lab, Failure> {
-    let mut all: Option<Lab> = None;
-    let mut runs = Vec::new();
+    let mut all = Lab::default();
     for path in paths {
-        match read_document(path)? {
-            Document::Lab(mut lab) => {
-                let machine = Some(&lab.machine).filter(|_| paths.len() > 1);
-                for run in &mut lab.runs {
-                    run.machine = run.machine.take().or_else(|| machine.cloned());
-                }
-                runs.append(&mut lab.runs);
-                match &mut all {
-                    None => all = Some(*lab),
-                    Some(all) => all.skipped.append(&mut lab.skipped),
-                }
-            }
-            Document::Run(run) | Document::Own(run) => runs.push(*run),
+        let mut lab = read_document(path)?;
+        let machine = Some(&lab.machine).filter(|_| paths.len() > 1);
+        let machine = machine.filter(|machine| **machine != Machine::default());
+        for run in &mut lab.runs {
+            run.machine = run.machine.take().or_else(|| machine.cloned());
+        }
+        all.runs.append(&mut lab.runs);
+        all.skipped.append(&mut lab.skipped);
+        if all.date.is_empty() {
+            let Lab { runs, skipped, .. } = all;
+            all = Lab {
+                runs,
+                skipped,
+                ..lab
+            };
         }
     }
-    let mut all = all.unwrap_or_default();
     if all.version.is_empty() {
         all.version = env!("CARGO_PKG_VERSION").to_owned();
     }
-    all.runs = runs;
     Ok(all)
 }
 
@@ -89,16 +88,16 @@ fn relative(out: &Path, folder: &Path) -> String {
     folder.display().to_string().replace('\\', "/")
 }
 
-pub(crate) fn read_document(path: &Path) -> Result<Document, Failure> {
+pub(crate) fn read_document(path: &Path) -> Result<Lab, Failure> {
     let name = path.display();
     let failed = |error| Failure::Work(format!("{name}: {error}; give a readable file"));
     let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     if read.map_err(failed)? as u64 > MAX_BYTES {
-        return Err(Failure::Work(format!(
+        return fail(format!(
             "{name}: more than {MAX_BYTES} bytes; give a document of 'homaes bench --json'"
-        )));
+        ));
     }
     homaes_lab::read(&bytes).map_err(|error| {
         Failure::Work(format!(

@@ -1,6 +1,6 @@
 //! A message encrypted by the crates `aes` and `ctr`: the input of demonstrations and benchmarks.
 
-use crate::console::Failure;
+use crate::console::{Failure, fail};
 use crate::scratch::Scratch;
 use aes::{Aes128, Aes192, Aes256};
 use ctr::cipher::consts::U16;
@@ -60,7 +60,7 @@ impl Sample {
         let message = "the results decrypt to wrong blocks; please report this";
         match decrypted == self.message {
             true => Ok(()),
-            false => Err(Failure::Work(message.into())),
+            false => fail(message),
         }
     }
 

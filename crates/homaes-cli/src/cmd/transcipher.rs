@@ -1,6 +1,8 @@
-use super::{STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, resumable, write};
+use super::{
+    STANDARD_OUTPUT, cores, input, print_done, refuse_own_input, resumable, transcipher, write,
+};
 use crate::args::{self, is_stream};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, refuse};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
@@ -11,19 +13,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-/// Batches on the disk, and all batches, of this process's resumable run; 0 of 0 before it starts.
-static KEPT: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// The message after a signal during a run that can be resumed or has streamed output.
 pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
     if args.resume {
-        return Some(|| {
-            let [done, of] = [&KEPT[0], &KEPT[1]].map(|count| count.load(Ordering::Relaxed));
-            super::interrupted_after(done, of, "batches")
-        });
+        return Some(|| super::interrupted_after("batches"));
     }
     let incomplete = || "interrupted; the data on standard output is incomplete".to_owned();
     is_stream(&args.out).then_some(incomplete)
@@ -42,12 +36,12 @@ fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::Usage(message.to_owned()))
+    refuse(message)
 }
 
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     check_stream(args)?;
-    let devices = args.device.get()?;
+    let devices = args.workers.devices()?;
     let outs = [Some(&args.out), args.report.as_ref()];
     for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
@@ -56,9 +50,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         inputs.extend(args.message.inputs.iter().map(|path| path.as_path()));
         refuse_own_input(out, &inputs)?;
     }
-    let how = input::How::new(&args.message)?;
     // first: the outputs may be in a folder that is read
-    let message = input::message(&args.message, &how, &[])?;
+    let message = input::message(&args.message, &[])?;
     for out in outs.into_iter().flatten() {
         let parts: Vec<_> = message.parts().iter().map(AesFile::path).collect();
         refuse_own_input(out, &parts)?;
@@ -82,16 +75,15 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let (eval, wrapped, bridge) = keys.map_err(|error| resumable(args.resume, error))?;
     console::warn_insecure(eval.set());
     let mode = mode_of(&message);
-    let mut follower = Follower::new(args.progress);
+    let follower = Follower::new(args.progress);
     let mut record = report_output.is_some().then(Batches::new);
-    let transcipher = prepare(args, &eval, &wrapped, bridge.as_ref())?;
+    let threads = args.workers.threads.unwrap_or_else(cores);
+    let transcipher = transcipher(&eval, &wrapped, bridge.as_ref(), threads, args.layout)?;
     let plan = transcipher.plan(message)?;
     let transcipher = transcipher.on(devices).warn(console::warn);
     let (message, level) = (plan.message().clone(), plan.meta().level);
-    let follow = Mutex::new(&mut follower);
-    let locked = || follow.lock().unwrap_or_else(PoisonError::into_inner);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
-        locked().event(event);
+        follower.event(event);
         if let Some(batches) = &mut record {
             batches.entry(event.batch).or_default().push(event.step);
         }
@@ -99,8 +91,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let report = match output {
         Some(output) => transcipher.run(message, output)?,
         None => {
-            let mut started = |kept: Kept| locked().kept(kept.batches);
-            let report = resume(&transcipher, message, args, &mut started);
+            let report = resume(&transcipher, message, args, &follower);
             report.map_err(|error| resumable(args.resume, error))?
         }
     };
@@ -129,7 +120,7 @@ fn resume(
     transcipher: &Transcipher<'_>,
     message: AesInput,
     args: &args::Transcipher,
-    started: &mut (dyn FnMut(Kept) + Send),
+    follower: &Follower,
 ) -> Result<Report, Error> {
     let how = Resume {
         force: args.force,
@@ -137,27 +128,22 @@ fn resume(
     };
     let mut first = true;
     let mut kept = |kept: Kept| {
-        KEPT[1].store(kept.of, Ordering::Relaxed);
-        KEPT[0].store(kept.batches, Ordering::Relaxed);
-        if std::mem::take(&mut first) {
-            tell_kept(kept);
-            started(kept);
+        super::keep(kept.batches, kept.of);
+        if !std::mem::take(&mut first) {
+            return;
         }
+        let (lost, batches, of) = (kept.lost, kept.batches, kept.of);
+        if lost > 0 {
+            console::warn(&format!(
+                "the unfinished output or its journal is damaged; evaluating {lost} batches again"
+            ));
+        }
+        if batches > 0 {
+            console::tell(&format!("continuing after {batches} of {of} batches\n"));
+        }
+        follower.kept(batches);
     };
     transcipher.resume(message, &args.out, how, &mut kept)
-}
-
-fn tell_kept(kept: Kept) {
-    let (lost, batches) = (kept.lost, kept.batches);
-    if lost > 0 {
-        console::warn(&format!(
-            "the unfinished output or its journal is damaged; evaluating {lost} batches again"
-        ));
-    }
-    if batches > 0 {
-        let of = kept.of;
-        console::tell(&format!("continuing after {batches} of {of} batches\n"));
-    }
 }
 
 fn mode_of(message: &AesInput) -> &'static str {
@@ -206,30 +192,6 @@ fn outputs(args: &args::Transcipher) -> Result<(Option<Output>, Option<Output>),
     match report.as_ref().is_some_and(is_out) {
         true => Err(same()),
         false => Ok((output, report)),
-    }
-}
-
-/// Warns if the system starts fewer threads.
-fn prepare<'k>(
-    args: &args::Transcipher,
-    eval: &'k EvalKey,
-    wrapped: &'k WrappedKey,
-    bridge: Option<&'k BridgeKey>,
-) -> Result<Transcipher<'k>, Error> {
-    let wanted = args.threads.unwrap_or_else(cores);
-    let mut transcipher = Transcipher::with_threads(eval, wrapped, wanted)?;
-    let started = transcipher.threads();
-    if started < wanted.get() {
-        console::warn(&format!(
-            "only {started} of {wanted} threads started; the run takes longer"
-        ));
-    }
-    if let Some(bridge) = bridge {
-        transcipher = transcipher.via_bridge(bridge)?;
-    }
-    match args.layout {
-        Some(layout) => transcipher.layout(layout),
-        None => Ok(transcipher),
     }
 }
 

@@ -3,7 +3,7 @@ use super::{
 };
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
-use crate::progress::Counter;
+use crate::progress::Bar;
 use crate::table;
 use homaes::{Output, WrapOptions, WrappedKey};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         levels_left: args.levels_left.map(usize::from),
         expansion: args.expand,
     };
-    let mut bar = Counter::new("wrapping the AES key");
+    let bar = Bar::counter("wrapping the AES key");
     let wrapped = WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut |done, all| {
         bar.set(done, all);
     })?;

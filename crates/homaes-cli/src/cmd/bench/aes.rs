@@ -2,17 +2,18 @@
 
 use super::case::Case;
 use super::machine::{machine, peak_rss_bytes};
-use super::reference::{Clocks, Reference};
+use super::reference::{Clocks, add_rows};
 use crate::args::{self, Bench};
 use crate::cmd::sample::Sample;
 use crate::cmd::set_of_scheme;
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, refuse};
 use crate::progress::{Follower, round_of, spin, stages};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
     AesFile, AesKey, Devices, EVAL_KEY_FILE, EvalKey, Expansion, KeyFolder, KeySet, Layout,
-    Measured, Memory, Mode, Output, Quality, Report, Scheme, Transcipher, WrapOptions, WrappedKey,
+    Measured, Memory, Mode, Output, Quality, Report, Scheme, SetCard, Transcipher, WrapOptions,
+    WrappedKey,
 };
 use homaes_lab::{Round, Run, Security};
 use std::num::NonZeroUsize;
@@ -28,44 +29,18 @@ const MOST_REPEATS: usize = 9;
 
 pub(super) struct Outcome {
     case: Case,
-    expansion: Expansion,
     report: Report,
-    reference: Reference,
-    around: Around,
-    latency: f64,
+    pub(super) run: Run,
     noise: Vec<Measured>,
-    eval_key_bytes: u64,
-    wrapped_key_bytes: u64,
-    margin_bits: Option<f64>,
-    peak_rss_bytes: Option<u64>,
 }
 
-/// Seconds of the work around the evaluation, from file to file, on all cores.
-#[derive(Debug, Default, Clone, Copy)]
-struct Around {
-    keygen: f64,
-    load_key: f64,
-    wrap: f64,
-    load_wrapped: f64,
-    decrypt: f64,
-}
+/// An evaluation: its report, the margin that decryption found, and the seconds of decryption.
+type Evaluated = (Report, Option<f64>, Option<f64>);
 
-impl Around {
-    fn rows(&self) -> [(&'static str, f64); 5] {
-        [
-            ("key generation", self.keygen),
-            ("reading the evaluation key", self.load_key),
-            ("wrapping the AES key", self.wrap),
-            ("reading the wrapped key", self.load_wrapped),
-            ("decryption", self.decrypt),
-        ]
-    }
-}
-
-fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+fn timed<T>(seconds: &mut Option<f64>, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = work();
-    *seconds += start.elapsed().as_secs_f64();
+    *seconds = Some(start.elapsed().as_secs_f64());
     result
 }
 
@@ -76,11 +51,11 @@ fn case(scheme: Scheme, args: &Bench) -> Result<(Case, Devices), Failure> {
     let (set, layout) = (&case.set, case.layout);
     if set.levels_left(layout, case.key_size).is_none() {
         let (set, bits) = (set.name(), case.key_bits());
-        return Err(Failure::Usage(format!(
+        return refuse(format!(
             "set {set} has too few levels for AES-{bits} in layout {layout}; see 'homaes params'"
-        )));
+        ));
     }
-    let devices = args.device.get()?;
+    let devices = args.workers.devices()?;
     devices.check(set, Some(layout), false)?;
     Ok((case, devices))
 }
@@ -97,15 +72,15 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> 
     let (case, devices) = case(scheme, args)?;
     let (set, layout) = (&case.set, case.layout);
     let scratch = Scratch::new()?;
-    let mut around = Around::default();
+    let mut run = case.empty();
     // keys may be larger than memory
     let folder = scratch.file("keys");
     let secret = spin("making keys", || {
-        timed(&mut around.keygen, || {
+        timed(&mut run.keygen_seconds, || {
             KeyFolder::open(&folder)?.create(set, None, &mut |_, _, _| ())
         })
     })?;
-    let eval = timed(&mut around.load_key, || {
+    let eval = timed(&mut run.load_key_seconds, || {
         EvalKey::open(folder.join(EVAL_KEY_FILE))
     })?;
     let keys = KeySet { secret, eval };
@@ -118,11 +93,11 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> 
         };
         let aes_key = AesKey::from_bytes(&sample.key)?;
         let path = scratch.file("key.hwk");
-        timed(&mut around.wrap, || {
+        timed(&mut run.wrap_seconds, || {
             let output = Output::create(&path, false)?;
             WrappedKey::write(&keys.secret, &aes_key, &wrapping, output, &mut |_, _| ())
         })?;
-        timed(&mut around.load_wrapped, || {
+        timed(&mut run.load_wrapped_seconds, || {
             WrappedKey::open(&path, &keys.eval)
         })
     })?;
@@ -130,50 +105,45 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> 
         && set.gpu_memory(layout).is_some()
         && homaes::gpus().is_ok_and(|gpus| !gpus.is_empty());
     let mut clocks = Clocks::new(set)?;
-    let mut server = Server {
+    let server = Server {
         keys: &keys,
         wrapped: &wrapped,
         threads: case.threads,
         devices: &devices,
         on_gpus,
         scratch: &scratch,
-        decrypt: 0.0,
     };
     clocks.tick();
-    let mut timed = server.evaluate(&sample, args::Progress::Auto)?;
-    if per_batch(&timed.0) < LONG {
-        timed = server.settled(&sample, args::Progress::Auto)?;
+    let mut evaluated = server.evaluate(&sample, args::Progress::Auto)?;
+    if per_batch(&evaluated.0) < LONG {
+        evaluated = server.settled(&sample, args::Progress::Auto)?;
     }
     clocks.tick();
-    around.decrypt = server.decrypt;
-    let (report, margin_bits) = timed;
-    let latency = match report.blocks {
+    let report;
+    (report, run.margin_bits, run.decrypt_seconds) = evaluated;
+    run.latency_seconds = Some(match report.blocks {
         1 => report.seconds,
         _ if per_batch(&report) >= LONG && set.scheme().blocks_to_show().is_none() => {
             per_batch(&report)
         }
         _ => {
-            let (one, _) = server.settled(&sample.front(16), args::Progress::None)?;
+            let (one, ..) = server.settled(&sample.front(16), args::Progress::None)?;
             one.seconds
         }
-    };
-    let peak_rss_bytes = peak_rss_bytes();
+    });
+    run.peak_rss_bytes = peak_rss_bytes();
     let noise = match args.noise {
         true => spin("measuring noise", || server.noise(layout))?,
         false => Vec::new(),
     };
+    run.eval_key_bytes = keys.eval.file_bytes();
+    run.wrapped_key_bytes = wrapped.file_bytes();
+    let run = document(&case, wrapped.expansion(), &report, &noise, clocks, run);
     Ok(Outcome {
-        expansion: wrapped.expansion(),
-        report,
-        around,
-        latency,
-        noise,
-        margin_bits,
-        eval_key_bytes: keys.eval.file_bytes(),
-        wrapped_key_bytes: wrapped.file_bytes(),
-        peak_rss_bytes,
-        reference: clocks.read(),
         case,
+        report,
+        run,
+        noise,
     })
 }
 
@@ -185,17 +155,12 @@ struct Server<'k> {
     /// whether it evaluates on GPUs, if they start
     on_gpus: bool,
     scratch: &'k Scratch,
-    decrypt: f64,
 }
 
 impl Server<'_> {
     /// Evaluates until [`ENOUGH`] seconds are spent, at most [`MOST_REPEATS`] times; returns the median evaluation.
-    fn settled(
-        &mut self,
-        sample: &Sample,
-        progress: args::Progress,
-    ) -> Result<(Report, Option<f64>), Failure> {
-        let mut all: Vec<(Report, Option<f64>)> = Vec::new();
+    fn settled(&self, sample: &Sample, progress: args::Progress) -> Result<Evaluated, Failure> {
+        let mut all: Vec<Evaluated> = Vec::new();
         let mut seconds = 0.0;
         loop {
             let one = self.evaluate(sample, progress)?;
@@ -208,14 +173,9 @@ impl Server<'_> {
         }
     }
 
-    fn evaluate(
-        &mut self,
-        sample: &Sample,
-        progress: args::Progress,
-    ) -> Result<(Report, Option<f64>), Failure> {
+    fn evaluate(&self, sample: &Sample, progress: args::Progress) -> Result<Evaluated, Failure> {
         let message = sample.file(self.scratch)?;
         let fhe = self.scratch.file("fhe.hct");
-        let mut follower = Follower::new(progress);
         let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
             .on(self.devices.clone())
             .warn(console::warn);
@@ -233,16 +193,13 @@ impl Server<'_> {
                 Output::memory().0,
             )?;
         }
-        let report = transcipher
-            .watch(|event| follower.event(event))
-            .run(message, Output::create(&fhe, true)?)?;
-        follower.finish(&report);
+        let output = Output::create(&fhe, true)?;
+        let report = Follower::new(progress).run(transcipher, message, output)?;
         let output = Output::private(self.scratch.file("plain"), true)?;
-        self.decrypt = 0.0;
-        let secret = &self.keys.secret;
-        let decrypted = timed(&mut self.decrypt, || secret.decrypt(&fhe, output))?;
+        let mut seconds = None;
+        let decrypted = timed(&mut seconds, || self.keys.secret.decrypt(&fhe, output))?;
         sample.check(&self.scratch.read("plain")?)?;
-        Ok((report, decrypted.margin_bits))
+        Ok((report, decrypted.margin_bits, seconds))
     }
 
     /// The noise after every round of a batch of equal blocks.
@@ -254,147 +211,127 @@ impl Server<'_> {
     }
 }
 
+fn security(card: &SetCard) -> Security {
+    let weakest = card.weakest();
+    Security {
+        bits_claimed: card.security_bits_claimed,
+        bits_estimated: card.security_bits_estimated(),
+        bits_with_rotations: card.security_bits_with_rotations(),
+        order_of_magnitude: card.is_order_of_magnitude(),
+        log2_p_fail: Some(card.log2_p_fail).filter(|log| log.is_finite()),
+        attack: weakest.map(|estimate| estimate.attack.to_owned()),
+        estimator: weakest.map(|estimate| estimate.tool.to_owned()),
+        estimated_on: weakest.map(|estimate| estimate.date.to_owned()),
+    }
+}
+
+/// Completes a `run`, which has the figures of keys and decryption.
+fn document(
+    case: &Case,
+    expansion: Expansion,
+    report: &Report,
+    noise: &[Measured],
+    clocks: Clocks,
+    run: Run,
+) -> Run {
+    let card = case.set.card();
+    let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
+    let kernels: f64 = report.stages.iter().map(|(_, seconds)| seconds).sum();
+    let share = |&(name, seconds): &(&str, f64)| {
+        // without kernels their seconds are 0
+        (name.to_owned(), seconds / kernels.max(f64::MIN_POSITIVE))
+    };
+    let rounds = report.steps.iter().enumerate().map(round_of);
+    let rounds = rounds.map(|round| Round {
+        measured_noise_bits: noise.get(round.round).map(|m| m.noise_bits),
+        stage_seconds: stages(report.stages_by_step.get(round.round)),
+        ..round
+    });
+    let counts = report.counts.iter();
+    // both were measured
+    let expanded = expansion == Expansion::Server && report.blocks == 1;
+    let mut run = Run {
+        purpose: card.purpose.as_str().to_owned(),
+        security: Some(security(card)),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        expansion: expansion.name().to_owned(),
+        threads: report.threads,
+        device: table::gpus(report).map(|(numbers, _)| format!("cuda:{numbers}")),
+        device_name: table::gpus(report).map(|(_, names)| names),
+        blocks: report.blocks,
+        blocks_per_batch: case.set.blocks_per_batch(case.layout),
+        batches: report.batches,
+        setup_seconds: report.setup_seconds,
+        seconds: report.seconds,
+        seconds_per_batch: per_batch(report),
+        seconds_per_round: report.steps.iter().map(|step| step.seconds).collect(),
+        ms_per_block: report.seconds * 1e3 / report.blocks as f64,
+        rounds: rounds.collect(),
+        transforms: report.count("transforms"),
+        rotations: report.count("rotations"),
+        counts: counts.map(|&(name, n)| (name.to_owned(), n)).collect(),
+        stages: report.stages.iter().map(share).collect(),
+        busy: kernels / (report.seconds * report.threads as f64),
+        noise_bits: report.quality.map(|quality| quality.noise_bits),
+        capacity_bits: report.quality.map(|quality| quality.capacity_bits),
+        log2_p_fail: report.log2_p_fail().filter(|log| log.is_finite()),
+        ciphertext_bytes: report.file_bytes,
+        ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
+        correct: true,
+        levels_left: report.quality.and_then(left),
+        expansion_over_block: expanded.then(|| report.setup_seconds / report.seconds),
+        ..run
+    };
+    clocks.add_fields(report, &mut run);
+    run.machine = run.backend.as_deref().map(machine);
+    run
+}
+
+fn add_time(rows: &mut Rows, of: &str, seconds: Option<f64>) {
+    let seconds = seconds.into_iter().map(table::seconds);
+    seconds.for_each(|time| rows.add(&format!("time of {of}"), time));
+}
+
 impl Outcome {
-    fn ms_per_block(&self) -> f64 {
-        self.report.seconds * 1e3 / self.report.blocks as f64
-    }
-
-    /// Time of the key expansion under encryption, in units of one block's time, if both were measured.
-    fn expansion_over_block(&self) -> Option<f64> {
-        let measured = self.expansion == Expansion::Server && self.report.blocks == 1;
-        measured.then(|| self.report.setup_seconds / self.report.seconds)
-    }
-
-    fn kernel_seconds(&self) -> f64 {
-        self.report.stages.iter().map(|(_, seconds)| seconds).sum()
-    }
-
-    /// Shares of the kernels' time, which add up to 1.
-    fn shares(&self) -> Vec<(&'static str, f64)> {
-        let all = self.kernel_seconds();
-        let share = |seconds: f64| if all > 0.0 { seconds / all } else { 0.0 };
-        let stages = self.report.stages.iter();
-        stages
-            .map(|&(name, seconds)| (name, share(seconds)))
-            .collect()
-    }
-
-    fn busy(&self) -> f64 {
-        self.kernel_seconds() / (self.report.seconds * self.report.threads as f64)
-    }
-
-    fn security(&self) -> Security {
-        let card = self.case.set.card();
-        let weakest = card.weakest();
-        Security {
-            bits_claimed: card.security_bits_claimed,
-            bits_estimated: card.security_bits_estimated(),
-            bits_with_rotations: card.security_bits_with_rotations(),
-            order_of_magnitude: card.is_order_of_magnitude(),
-            log2_p_fail: Some(card.log2_p_fail).filter(|log| log.is_finite()),
-            attack: weakest.map(|estimate| estimate.attack.to_owned()),
-            estimator: weakest.map(|estimate| estimate.tool.to_owned()),
-            estimated_on: weakest.map(|estimate| estimate.date.to_owned()),
-        }
-    }
-
-    fn rounds(&self) -> Vec<Round> {
-        let steps = self.report.steps.iter().enumerate();
-        let rounds = steps.map(round_of).map(|round| Round {
-            measured_noise_bits: self.noise.get(round.round).map(|m| m.noise_bits),
-            stage_seconds: stages(self.report.stages_by_step.get(round.round)),
-            ..round
-        });
-        rounds.collect()
-    }
-
-    pub(super) fn document(&self) -> Run {
-        let (case, report) = (&self.case, &self.report);
-        let card = case.set.card();
-        let left = |quality: Quality| report.scheme.multiplications_left(quality.level);
-        let counts = report.counts.iter();
-        let mut run = Run {
-            purpose: card.purpose.as_str().to_owned(),
-            security: Some(self.security()),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            expansion: self.expansion.name().to_owned(),
-            threads: report.threads,
-            device: table::gpus(report).map(|(numbers, _)| format!("cuda:{numbers}")),
-            device_name: table::gpus(report).map(|(_, names)| names),
-            blocks: report.blocks,
-            blocks_per_batch: case.set.blocks_per_batch(case.layout),
-            batches: report.batches,
-            keygen_seconds: Some(self.around.keygen),
-            load_key_seconds: Some(self.around.load_key),
-            wrap_seconds: Some(self.around.wrap),
-            load_wrapped_seconds: Some(self.around.load_wrapped),
-            decrypt_seconds: Some(self.around.decrypt),
-            setup_seconds: report.setup_seconds,
-            latency_seconds: Some(self.latency),
-            seconds: report.seconds,
-            seconds_per_batch: per_batch(report),
-            seconds_per_round: report.steps.iter().map(|step| step.seconds).collect(),
-            ms_per_block: self.ms_per_block(),
-            rounds: self.rounds(),
-            transforms: report.count("transforms"),
-            rotations: report.count("rotations"),
-            counts: counts
-                .map(|&(name, count)| (name.to_owned(), count))
-                .collect(),
-            stages: stages(Some(&self.shares())),
-            busy: self.busy(),
-            noise_bits: report.quality.map(|quality| quality.noise_bits),
-            capacity_bits: report.quality.map(|quality| quality.capacity_bits),
-            margin_bits: self.margin_bits,
-            log2_p_fail: report.log2_p_fail().filter(|log| log.is_finite()),
-            peak_rss_bytes: self.peak_rss_bytes,
-            eval_key_bytes: self.eval_key_bytes,
-            wrapped_key_bytes: self.wrapped_key_bytes,
-            ciphertext_bytes: report.file_bytes,
-            ciphertext_bytes_per_byte: report.file_bytes as f64 / report.bytes as f64,
-            correct: true,
-            levels_left: report.quality.and_then(left),
-            expansion_over_block: self.expansion_over_block(),
-            ..case.empty()
-        };
-        self.reference.add_fields(report, &mut run);
-        run.machine = run.backend.as_deref().map(machine);
-        run
-    }
-
     pub(super) fn text(&self) -> String {
-        let (case, report) = (&self.case, &self.report);
+        let (case, report, run) = (&self.case, &self.report, &self.run);
         let mut rows = Rows::default();
         rows.add("set", case.set.name());
         rows.add("security", table::security(case.set.card()));
         rows.add("cipher", case.cipher());
         let blocks = table::blocks(report.blocks, report.batches);
         rows.add("run", format!("{blocks} on {}", table::devices(report)));
-        if self.expansion == Expansion::Server {
-            let ratio = self.expansion_over_block();
+        if run.expansion == Expansion::Server.name() {
+            let ratio = run.expansion_over_block;
             let ratio = ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2} of a block"));
             let time = table::seconds(report.setup_seconds);
             rows.add("time of key expansion", time + &ratio);
         }
         rows.add("time", table::seconds(report.seconds));
-        rows.add("time per block", format!("{:.3} ms", self.ms_per_block()));
-        rows.add("time of one block alone", table::seconds(self.latency));
+        rows.add("time per block", format!("{:.3} ms", run.ms_per_block));
+        add_time(&mut rows, "one block alone", run.latency_seconds);
         let rounds = report.steps.iter();
         let rounds: Vec<String> = rounds.map(|step| table::seconds(step.seconds)).collect();
         rows.add("rounds 0, 1, …", rounds.join(", "));
-        self.reference.add_rows(report, &mut rows);
-        for (name, share) in self.shares() {
-            let percent = format!("{:.1} %", share * 100.0);
+        add_rows(report, run, &mut rows);
+        for (name, _) in &report.stages {
+            let percent = format!("{:.1} %", run.stages[*name] * 100.0);
             rows.add(&format!("share of {name}"), percent);
         }
-        for (what, seconds) in self.around.rows() {
-            rows.add(&format!("time of {what}"), table::seconds(seconds));
+        for (what, seconds) in [
+            ("key generation", run.keygen_seconds),
+            ("reading the evaluation key", run.load_key_seconds),
+            ("wrapping the AES key", run.wrap_seconds),
+            ("reading the wrapped key", run.load_wrapped_seconds),
+            ("decryption", run.decrypt_seconds),
+        ] {
+            add_time(&mut rows, what, seconds);
         }
-        rows.add("size of evaluation key", table::bytes(self.eval_key_bytes));
-        let wrapped = table::bytes(self.wrapped_key_bytes);
+        rows.add("size of evaluation key", table::bytes(run.eval_key_bytes));
+        let wrapped = table::bytes(run.wrapped_key_bytes);
         rows.add("size of wrapped AES key", wrapped);
         rows.add("size of FHE ciphertexts", table::bytes(report.file_bytes));
-        rows.add("peak memory", table::memory(self.peak_rss_bytes));
+        rows.add("peak memory", table::memory(run.peak_rss_bytes));
         rows.add("noise left", table::quality_left(report.quality));
         if !self.noise.is_empty() {
             let term = report.scheme.noise_terms().noise;

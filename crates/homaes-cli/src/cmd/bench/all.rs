@@ -6,7 +6,7 @@ use super::kernels;
 use super::machine::machine;
 use crate::args::Bench;
 use crate::cmd::{cores, named_set, set_of_scheme};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, fail};
 use crate::progress::spin;
 use crate::table;
 use homaes::{Direction, KeySize, Purpose, Scheme, Set};
@@ -58,9 +58,9 @@ pub(super) fn run(args: &Bench) -> Result<(), Failure> {
         )?;
     }
     if let Some(first) = failures.first() {
-        return Err(Failure::Work(format!(
+        return fail(format!(
             "{first}; the other measurements are on standard output"
-        )));
+        ));
     }
     Err(match (child::is_interrupted(), complete) {
         (false, 0) => Failure::Work(
@@ -101,9 +101,9 @@ fn once(args: &Bench, lab: &mut Lab) -> Result<(), Failure> {
                 run.machine = None;
                 lab.runs.push(*run);
             }
-            Ended::Failed(error) => return Err(Failure::Work(error)),
+            Ended::Failed(error) => return fail(error),
             Ended::Killed | Ended::TooLong | Ended::Interrupted => {
-                return Err(Failure::Work(format!("{name}: killed; try again")));
+                return fail(format!("{name}: killed; try again"));
             }
         }
     }
@@ -117,19 +117,14 @@ fn within(
     start: Instant,
     lab: &mut Lab,
 ) -> Result<Vec<String>, Failure> {
-    let cases = cases(args.threads)?;
     let baseline = baseline();
     let speed = match (&lab.kernels, &baseline.kernels) {
         (Some(now), Some(then)) => now.reference_ntt_ns / then.reference_ntt_ns,
         _ => 1.0,
     };
-    let costs: Vec<f64> = cases
-        .iter()
-        .map(|case| case.cost(&baseline.runs) * speed)
-        .collect();
-    let order = order(&cases, &costs);
-    let cases: Vec<&Case> = order.iter().map(|&i| &cases[i]).collect();
-    let costs: Vec<f64> = order.iter().map(|&i| costs[i]).collect();
+    let cost = |case: &Case| case.cost(&baseline.runs) * speed;
+    let cases = in_order(cases(args.workers.threads)?, &cost);
+    let costs: Vec<f64> = cases.iter().map(cost).collect();
     let seconds = budget.as_secs_f64();
     let mut schedule = Schedule::new(seconds * (1.0 - RESERVE), &costs);
     let deadline = start + budget.mul_f64(1.0 + OVERTIME);
@@ -145,12 +140,12 @@ fn within(
         if child::is_interrupted() {
             break;
         }
-        let case = cases[index];
+        let case = &cases[index];
         let noise = runs[index].is_empty() && case.shows_noise() && schedule.cost(index) < LONG;
         let begin = Instant::now();
         let ended = spin("measuring", || case.run(noise, Some(deadline)))?;
         let took = begin.elapsed().as_secs_f64();
-        match ended {
+        let reason = match ended {
             Ended::Done(mut run) => {
                 schedule.done(index, took);
                 run.command = Some(case.command(noise));
@@ -161,37 +156,32 @@ fn within(
                 let (name, time) = (run.name(), table::seconds(run.seconds));
                 console::tell(&format!("{left} left  {name}: {time}\n"));
                 runs[index].push(*run);
+                continue;
             }
+            Ended::Interrupted => break,
             Ended::Failed(error) => {
                 if !error.starts_with("not enough memory") {
                     let command = case.command(noise);
                     failures.push(format!("{command}: {error}"));
                 }
-                reasons.insert(index, error);
+                error
             }
-            Ended::Killed => {
-                reasons.insert(index, "killed, perhaps because memory ran out".into());
-            }
-            Ended::TooLong => {
-                reasons.insert(index, "stopped when the time was up".into());
-            }
-            Ended::Interrupted => {}
-        }
-        if reasons.contains_key(&index) {
-            schedule.give_up(index);
-        }
+            Ended::Killed => "killed, perhaps because memory ran out".to_owned(),
+            Ended::TooLong => "stopped when the time was up".to_owned(),
+        };
+        reasons.insert(index, reason);
+        schedule.give_up(index);
     }
+    let not_reached = match child::is_interrupted() {
+        true => "not reached before the interruption",
+        false => "did not fit into the remaining time",
+    };
     for (index, (case, runs)) in cases.iter().zip(runs).enumerate() {
         match Run::median(runs) {
             Some(run) => lab.runs.push(run),
             None => lab.skipped.push(Skipped {
                 run: case.name(),
-                reason: reasons.remove(&index).unwrap_or_else(|| {
-                    if child::is_interrupted() {
-                        return "not reached before the interruption".into();
-                    }
-                    "did not fit into the remaining time".into()
-                }),
+                reason: reasons.remove(&index).unwrap_or_else(|| not_reached.into()),
                 command: case.command(false),
             }),
         }
@@ -297,7 +287,7 @@ fn cases(threads: Option<NonZeroUsize>) -> Result<Vec<Case>, Failure> {
 }
 
 /// Default sets first, scheme by scheme; then secure sets, papers' sets and toys, the cheapest of each first.
-fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
+fn in_order(mut cases: Vec<Case>, cost: &dyn Fn(&Case) -> f64) -> Vec<Case> {
     let rank = |case: &Case| {
         let (set, scheme) = (&case.set, case.set.scheme());
         let default = set.name() == scheme.default_set()
@@ -310,17 +300,13 @@ fn order(cases: &[Case], costs: &[f64]) -> Vec<usize> {
             (_, Purpose::Toy) => 3,
         }
     };
-    let mut order: Vec<usize> = (0..cases.len()).collect();
-    order.sort_by(|&a, &b| {
-        let [first, second] = [a, b].map(|i| rank(&cases[i]));
-        // default sets stay in the order of their schemes, all cores first
-        let cost = match first {
-            0 => Ordering::Equal,
-            _ => costs[a].total_cmp(&costs[b]),
-        };
-        first.cmp(&second).then(cost)
-    });
-    order
+    // default sets stay in the order of their schemes, all cores first
+    let key = |case: &Case| match rank(case) {
+        0 => (0, 0.0),
+        rank => (rank, cost(case)),
+    };
+    cases.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+    cases
 }
 
 #[cfg(test)]
@@ -347,18 +333,21 @@ mod tests {
                 }
             }
         }
-        let costs: Vec<f64> = cases.iter().map(|case| case.cost(&[])).collect();
-        let order = order(&cases, &costs);
-        let first: Vec<&str> = order.iter().map(|&i| cases[i].set.name()).collect();
+        let cost = |case: &Case| case.cost(&[]);
+        let cases = in_order(cases, &cost);
+        let first: Vec<&str> = cases.iter().map(|case| case.set.name()).collect();
         let defaults: Vec<&str> = Scheme::ALL.iter().map(|s| s.default_set()).collect();
         assert_eq!(first[..defaults.len()], defaults);
-        let rank = |i: usize| match cases[i].set.purpose() {
-            Purpose::Secure => 1,
-            Purpose::Paper => 2,
-            Purpose::Toy => 3,
+        let key = |case: &Case| {
+            let rank = match case.set.purpose() {
+                Purpose::Secure => 1,
+                Purpose::Paper => 2,
+                Purpose::Toy => 3,
+            };
+            (rank, cost(case))
         };
-        let rest = &order[defaults.len()..];
-        assert!(rest.is_sorted_by(|&a, &b| (rank(a), costs[a]) <= (rank(b), costs[b])));
+        let rest = &cases[defaults.len()..];
+        assert!(rest.is_sorted_by_key(key));
     }
 
     #[test]

@@ -5,15 +5,15 @@ use super::machine::peak_rss_bytes;
 use super::reference::Clock;
 use crate::args::{self, Bench};
 use crate::cmd::keygen::{End, end_of, no_bridges};
-use crate::cmd::named_set;
 use crate::cmd::sample::Sample;
-use crate::console::Failure;
+use crate::cmd::{named_set, transcipher};
+use crate::console::{Failure, refuse};
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
     AesKey, BRIDGE_KEY_FILE, BridgeKey, Fitness, Fits, KeySet, KeySize, Layout, Output,
-    ReferenceOp, Report, Set, Transcipher, WrapOptions, WrappedKey,
+    ReferenceOp, Report, Set, WrapOptions, WrappedKey,
 };
 use serde_json::{Value, json};
 
@@ -50,12 +50,23 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     let sample = Sample::random(bytes, case.key_size, case.direction)?;
     let mut clock = Clock::new(ReferenceOp::Bootstrap)?;
     let new_server = |set: &Set, levels_left, fits: Fits<'_>| {
-        let wrapping = WrapOptions {
+        let options = WrapOptions {
             direction: case.direction,
             levels_left,
             ..WrapOptions::default()
         };
-        Server::new(&case, set, &wrapping, &sample, &scratch, fits)
+        let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
+        let aes_key = AesKey::from_bytes(&sample.key)?;
+        let path = scratch.file("key.hwk");
+        let wrapped = spin("wrapping the AES key", || {
+            WrappedKey::create(&keys.secret, &aes_key, &options, path, true)
+        })?;
+        Ok::<_, Failure>(Server {
+            keys,
+            wrapped,
+            scratch: &scratch,
+            case: &case,
+        })
     };
     // first: its keys are freed before the others are made
     let shortest = match args.set.is_none() && case.key_size == KeySize::Aes128 {
@@ -74,10 +85,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
         made = Some(end.bridge(key)?);
         Ok(())
     })?;
-    let made = match made {
-        Some(made) => made,
-        None => end.bridge(&server.keys.secret)?,
-    };
+    let made = made.expect("every secret key is tried");
     let (fitness, end_name) = (made.fitness(), end_of(&made));
     let path = scratch.file(BRIDGE_KEY_FILE);
     made.save(Output::create(&path, true)?)?;
@@ -86,11 +94,11 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     let mut tick = || clock.iter_mut().for_each(Clock::tick);
     tick();
     let aes = server.aes(&sample)?;
-    let across = server.via_bridge(&bridge, &end, &sample, Some(case.layout))?;
+    let across = server.run(Some((&bridge, &end)), &sample, Some(case.layout))?;
     tick();
     // the first crossing runs on cold caches
-    server.via_bridge(&bridge, &end, &sample.front(16), None)?;
-    let single = server.via_bridge(&bridge, &end, &sample.front(16), None)?;
+    server.run(Some((&bridge, &end)), &sample.front(16), None)?;
+    let single = server.run(Some((&bridge, &end)), &sample.front(16), None)?;
     tick();
     Ok(Outcome {
         end: end_name,
@@ -108,17 +116,13 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
 
 fn case(args: &Bench) -> Result<Case, Failure> {
     if args.noise || args.variant.is_some() {
-        let message = "'bench bridge' takes neither --noise nor --variant; see --help";
-        return Err(Failure::Usage(message.into()));
+        return refuse("'bench bridge' takes neither --noise nor --variant; see --help");
     }
     let set = named_set(args.set.as_deref().unwrap_or(SET))?;
     if !set.has_bridges() {
         return Err(no_bridges(&set));
     }
-    let mut case = Case::new(set, args)?;
-    let full = case.set.blocks_per_batch(case.layout);
-    case.blocks = Some(args.blocks.unwrap_or(full));
-    Ok(case)
+    Case::new(set, args)
 }
 
 /// The key that the bridge leads to: a client key of the crate `tfhe` if this program contains the crate and the
@@ -136,23 +140,9 @@ fn new_end(set: &Set) -> Result<End, Failure> {
     Ok(End::Set(KeySet::generate(&named_set(name)?)?.secret))
 }
 
-fn message(end: &End, scratch: &Scratch) -> Result<Vec<u8>, Failure> {
-    let results = scratch.file("across");
-    match end {
-        End::Set(key) => {
-            let plain = Output::private(scratch.file("plain"), true)?;
-            key.decrypt(&results, plain)?;
-            scratch.read("plain")
-        }
-        #[cfg(feature = "tfhe-rs")]
-        End::User(key) => user::message(key, &results, scratch.file("values")),
-    }
-}
-
 #[cfg(feature = "tfhe-rs")]
 mod user {
-
-    use crate::console::Failure;
+    use crate::console::{Failure, refuse};
     use crate::scratch::failed;
     use homaes::{ClientKey, Output};
     use std::fs::File;
@@ -185,83 +175,45 @@ mod user {
     }
 }
 
-struct Server<'k> {
+struct Server<'c> {
     keys: KeySet,
     wrapped: WrappedKey,
-    scratch: &'k Scratch,
-    case: &'k Case,
+    scratch: &'c Scratch,
+    case: &'c Case,
 }
 
-impl<'k> Server<'k> {
-    fn new(
-        case: &'k Case,
-        set: &Set,
-        wrapping: &WrapOptions,
-        sample: &Sample,
-        scratch: &'k Scratch,
-        fits: Fits<'_>,
-    ) -> Result<Self, Failure> {
-        let keys = spin("making keys", || KeySet::generate_fit(set, fits))?;
-        let aes_key = AesKey::from_bytes(&sample.key)?;
-        let path = scratch.file("key.hwk");
-        let wrapped = spin("wrapping the AES key", || {
-            let output = Output::create(&path, true)?;
-            WrappedKey::write(&keys.secret, &aes_key, wrapping, output, &mut |_, _| ())?;
-            WrappedKey::open(&path, &keys.eval)
-        })?;
-        Ok(Self {
-            keys,
-            wrapped,
-            scratch,
-            case,
-        })
-    }
-
+impl Server<'_> {
     /// Times the second run; the first one runs on cold caches.
     fn aes(&self, sample: &Sample) -> Result<Report, Failure> {
         self.run(None, sample, Some(self.case.layout))?;
-        let report = self.run(None, sample, Some(self.case.layout))?;
-        let [results, plain] = ["across", "plain"].map(|name| self.scratch.file(name));
-        let secret = &self.keys.secret;
-        secret.decrypt(results, Output::private(plain, true)?)?;
-        sample.check(&self.scratch.read("plain")?)?;
-        Ok(report)
+        self.run(None, sample, Some(self.case.layout))
     }
 
-    fn via_bridge(
-        &self,
-        bridge: &BridgeKey,
-        end: &End,
-        sample: &Sample,
-        layout: Option<Layout>,
-    ) -> Result<Report, Failure> {
-        let report = self.run(Some(bridge), sample, layout)?;
-        let found = spin("checking every byte", || message(end, self.scratch))?;
-        sample.check(&found)?;
-        Ok(report)
-    }
-
+    /// Evaluates, crosses the bridge to its end if one is given, and checks every byte.
     fn run(
         &self,
-        bridge: Option<&BridgeKey>,
+        across: Option<(&BridgeKey, &End)>,
         sample: &Sample,
         layout: Option<Layout>,
     ) -> Result<Report, Failure> {
         let message = sample.file(self.scratch)?;
-        let output = Output::create(self.scratch.file("across"), true)?;
-        let mut follower = Follower::new(args::Progress::Auto);
-        let threads = self.case.threads;
-        let mut run = Transcipher::with_threads(&self.keys.eval, &self.wrapped, threads)?;
-        if let Some(bridge) = bridge {
-            run = run.via_bridge(bridge)?;
-        }
-        if let Some(layout) = layout {
-            run = run.layout(layout)?;
-        }
-        let run = run.watch(|event| follower.event(event));
-        let report = run.run(message, output)?;
-        drop(run);
-        follower.finish(&report);
+        let results = self.scratch.file("results");
+        let output = Output::create(&results, true)?;
+        let (eval, wrapped, threads) = (&self.keys.eval, &self.wrapped, self.case.threads);
+        let bridge = across.map(|(bridge, _)| bridge);
+        let transcipher = transcipher(eval, wrapped, bridge, threads, layout)?;
+        let report = Follower::new(args::Progress::Auto).run(transcipher, message, output)?;
+        let secret = match across {
+            None => &self.keys.secret,
+            Some((_, End::Set(key))) => key,
+            #[cfg(feature = "tfhe-rs")]
+            Some((_, End::User(key))) => {
+                sample.check(&user::message(key, &results, self.scratch.file("values"))?)?;
+                return Ok(report);
+            }
+        };
+        secret.decrypt(results, Output::private(self.scratch.file("plain"), true)?)?;
+        sample.check(&self.scratch.read("plain")?)?;
         Ok(report)
     }
 }
@@ -348,9 +300,8 @@ impl Outcome {
         rows.add("time of one block alone", single);
         if let Some(pbs) = self.reference_pbs_ms {
             let [block, single] = [across, &self.single].map(|report| ms(report) / pbs);
-            let block = format!(
-                "{block:.2} bootstraps of tfhe, {pbs:.2} ms each on one thread; one block alone {single:.1}"
-            );
+            let each = format!("{pbs:.2} ms each on one thread; one block alone {single:.1}");
+            let block = format!("{block:.2} bootstraps of tfhe, {each}");
             rows.add("block over reference", block);
         }
         if let Some(fitness) = self.fitness {

@@ -21,7 +21,7 @@ impl Case {
         console::warn_insecure(&set);
         Ok(Self {
             layout: layout_of_set(&set, args.layout)?,
-            threads: args.threads.unwrap_or_else(cores),
+            threads: args.workers.threads.unwrap_or_else(cores),
             key_size: args.key_bits,
             direction: args.direction,
             blocks: args.blocks,

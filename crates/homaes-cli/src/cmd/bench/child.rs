@@ -1,12 +1,13 @@
 //! A run in a process of its own, so that its peak memory is its own.
 
 use crate::console::{Failure, INTERRUPTED};
+use crate::signals::lock;
 use homaes_lab::Run;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,31 +56,9 @@ pub(super) fn is_interrupted() -> bool {
 
 /// Runs `homaes` with `words` until `deadline`; the child ends with this process however that ends.
 pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, Failure> {
-    let failed = |error| Failure::system("process of a run", error);
-    let program = PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path);
-    let mut child = Command::new(program)
-        .args(words)
-        .arg("--bound")
-        // references are timed on the processor
-        .env(homaes::DEVICE_VARIABLE, "cpu")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    *current() = Some(child);
-    let ended = thread::scope(|scope| {
-        let (out, err) = (scope.spawn(|| text(out)), scope.spawn(|| text(err)));
-        let status = wait(deadline)?;
-        // a reader that panicked has read nothing
-        Ok((
-            status,
-            out.join().unwrap_or_default(),
-            err.join().unwrap_or_default(),
-        ))
-    });
-    let (status, out, err) = ended.map_err(|error: io::Error| failed(error))?;
+    let written = written(words, deadline);
+    let (status, [out, err]) =
+        written.map_err(|error| Failure::system("process of a run", error))?;
     Ok(match status {
         // a signal from the terminal also reaches the child, which may end first
         Some(status) if !status.success() && is_interrupted() => Ended::Interrupted,
@@ -100,6 +79,32 @@ pub(super) fn run(words: &[String], deadline: Option<Instant>) -> Result<Ended, 
     })
 }
 
+/// The status of a run, if it ends by itself, and what it wrote on standard output and standard error.
+fn written(
+    words: &[String],
+    deadline: Option<Instant>,
+) -> io::Result<(Option<ExitStatus>, [String; 2])> {
+    let program = PROGRAM.get().map_or(Path::new("homaes"), PathBuf::as_path);
+    let [mut out, mut err] = [tempfile::tempfile()?, tempfile::tempfile()?];
+    let child = Command::new(program)
+        .args(words)
+        .arg("--bound")
+        // references are timed on the processor
+        .env(homaes::DEVICE_VARIABLE, "cpu")
+        .stdin(Stdio::piped())
+        .stdout(out.try_clone()?)
+        .stderr(err.try_clone()?)
+        .spawn()?;
+    *lock(&CHILD) = Some(child);
+    let status = wait(deadline)?;
+    let mut texts = [String::new(), String::new()];
+    for (file, text) in [&mut out, &mut err].into_iter().zip(&mut texts) {
+        file.rewind()?;
+        file.read_to_string(text)?;
+    }
+    Ok((status, texts))
+}
+
 fn is_killed(status: ExitStatus) -> bool {
     #[cfg(unix)]
     {
@@ -113,31 +118,22 @@ fn is_killed(status: ExitStatus) -> bool {
     }
 }
 
-fn text(stream: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut stream) = stream {
-        // an incomplete document is reported later
-        let _ = stream.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Waits for the child, and stops it at the deadline; a stopped child has no status.
 fn wait(deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
     let mut end = deadline;
     let mut stopped = false;
     loop {
-        let status = match &mut *current() {
+        let status = match &mut *lock(&CHILD) {
             Some(child) => child.try_wait()?,
             None => return Ok(None),
         };
         if let Some(status) = status {
-            *current() = None;
+            *lock(&CHILD) = None;
             return Ok((!stopped).then_some(status));
         }
         let over = !stopped && is_interrupted();
         if over || end.is_some_and(|end| Instant::now() > end) {
-            if let Some(child) = &mut *current() {
+            if let Some(child) = &mut *lock(&CHILD) {
                 match stopped {
                     false => terminate(child),
                     true => child.kill()?,
@@ -170,7 +166,7 @@ pub(super) fn end_with_parent() {
 }
 
 fn stop() {
-    if let Some(child) = &mut *current() {
+    if let Some(child) = &mut *lock(&CHILD) {
         terminate(child);
         // lets the child remove its temporary folder
         let end = Instant::now() + GRACE;
@@ -178,10 +174,6 @@ fn stop() {
             thread::sleep(LOOK);
         }
     }
-}
-
-fn current() -> MutexGuard<'static, Option<Child>> {
-    CHILD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lets the child remove its temporary files.

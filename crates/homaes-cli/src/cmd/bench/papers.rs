@@ -4,8 +4,8 @@
 mod clt14;
 mod tbcs23;
 
-use super::compare::lab;
 use crate::args::Papers;
+use crate::cmd::report::read_document;
 use crate::console::{self, Failure};
 use homaes_lab::baseline;
 use homaes_lab::papers::{ghs12, systems};
@@ -13,7 +13,7 @@ use homaes_lab::papers::{ghs12, systems};
 /// Prints each table under its name in docs/papers.md.
 pub(super) fn run(args: &Papers) -> Result<(), Failure> {
     let runs = match &args.runs {
-        Some(path) => lab(path)?,
+        Some(path) => read_document(path)?,
         None => baseline(),
     };
     let mut page = "# Tables of docs/papers.md\n".to_owned();

@@ -68,16 +68,6 @@ pub(super) struct Clocks {
     clock: Option<Clock>,
 }
 
-pub(super) struct Reference {
-    backend: String,
-    /// Own transform of the set's ring, if the scheme consists mainly of these.
-    transform_ns: Option<f64>,
-    reference_ns: f64,
-    same_length: bool,
-    measure: ReferenceOp,
-    operation_ms: Option<f64>,
-}
-
 impl Clocks {
     pub(super) fn new(set: &Set) -> Result<Self, Failure> {
         let measure = set.scheme().reference_op();
@@ -104,31 +94,21 @@ impl Clocks {
         self.clock.iter_mut().for_each(Clock::tick);
     }
 
-    pub(super) fn read(self) -> Reference {
-        let of_scheme = self.measure == ReferenceOp::Transform;
-        Reference {
-            backend: self.own.backend().to_owned(),
-            transform_ns: of_scheme.then(|| median(&self.own_ns)),
-            reference_ns: median(&self.ntt_ns),
-            same_length: self.same_length,
-            measure: self.measure,
-            operation_ms: self.clock.map(Clock::read),
+    /// Adds the medians to the run of `report`, and its times in these units.
+    pub(super) fn add_fields(self, report: &Report, run: &mut Run) {
+        let reference_ns = median(&self.ntt_ns);
+        run.backend = Some(self.own.backend);
+        run.reference_ntt_ns = Some(reference_ns);
+        run.aes_over_reference_ntt = Some(run.seconds_per_batch * 1e9 / reference_ns);
+        if self.measure == ReferenceOp::Transform {
+            let own_ns = median(&self.own_ns);
+            run.ns_per_transform = Some(own_ns);
+            run.transform_over_reference = self.same_length.then_some(own_ns / reference_ns);
         }
-    }
-}
-
-impl Reference {
-    pub(super) fn add_fields(&self, report: &Report, run: &mut Run) {
-        run.backend = Some(self.backend.clone());
-        run.reference_ntt_ns = Some(self.reference_ns);
-        run.aes_over_reference_ntt = Some(over(report, self.reference_ns));
-        run.ns_per_transform = self.transform_ns;
-        let comparable = self.transform_ns.filter(|_| self.same_length);
-        run.transform_over_reference = comparable.map(|ns| ns / self.reference_ns);
-        match (self.measure, self.operation_ms) {
+        match (self.measure, self.clock.map(Clock::read)) {
             (ReferenceOp::Bootstrap, Some(ms)) => {
                 run.reference_pbs_ms = Some(ms);
-                run.aes_over_reference_pbs = Some(over_pbs(report, ms));
+                run.aes_over_reference_pbs = Some(run.ms_per_block / ms);
             }
             (ReferenceOp::Product, Some(ms)) => {
                 let own = convert_ms(report);
@@ -139,51 +119,39 @@ impl Reference {
             _ => {}
         }
     }
+}
 
-    /// The rows for the table of a run, with the run's time in these units.
-    pub(super) fn add_rows(&self, report: &Report, rows: &mut Rows) {
-        let (batch, us) = (over(report, self.reference_ns), self.reference_ns / 1e3);
+/// The rows for the table of a run, with the run's time in these units.
+pub(super) fn add_rows(report: &Report, run: &Run, rows: &mut Rows) {
+    if let (Some(batch), Some(ns)) = (run.aes_over_reference_ntt, run.reference_ntt_ns) {
+        let us = ns / 1e3;
         let batch = format!("{batch:.0} transforms of tfhe-ntt, {us:.1} µs each");
         rows.add("time per batch", batch);
-        if let Some(transform_ns) = self.transform_ns {
-            let ratio = match self.same_length {
-                true => format!(", {:.2} of tfhe-ntt's", transform_ns / self.reference_ns),
-                false => String::new(),
+    }
+    if let (Some(ns), Some(backend)) = (run.ns_per_transform, &run.backend) {
+        let ratio = run.transform_over_reference;
+        let ratio = ratio.map_or_else(String::new, |r| format!(", {r:.2} of tfhe-ntt's"));
+        let (transforms, us) = (run.transforms, ns / 1e3);
+        let transforms = format!("{transforms} of {us:.1} µs{ratio} ({backend})");
+        rows.add("transforms", transforms);
+    } else {
+        for &(name, count) in &report.counts {
+            let name = match name {
+                "rotations" => "blind rotations",
+                name => name,
             };
-            let (transforms, us) = (report.count("transforms"), transform_ns / 1e3);
-            let transforms = format!("{transforms} of {us:.1} µs{ratio} ({})", self.backend);
-            rows.add("transforms", transforms);
-        } else {
-            for &(name, count) in &report.counts {
-                let name = match name {
-                    "rotations" => "blind rotations",
-                    name => name,
-                };
-                rows.add(name, count.to_string());
-            }
-        }
-        match (self.measure, self.operation_ms) {
-            (ReferenceOp::Bootstrap, Some(ms)) => {
-                let block = over_pbs(report, ms);
-                let block = format!("{block:.1} bootstraps of tfhe, {ms:.2} ms each");
-                rows.add("block over reference", block);
-            }
-            (ReferenceOp::Product, Some(ms)) => {
-                let (own, ratio) = (convert_ms(report), convert_ms(report) / ms);
-                let own = format!("{own:.1} ms, {ratio:.2} products of malachite-nz of {ms:.1} ms");
-                rows.add("conversion", own);
-            }
-            _ => {}
+            rows.add(name, count.to_string());
         }
     }
-}
-
-fn over(report: &Report, reference_ns: f64) -> f64 {
-    report.seconds / report.batches as f64 * 1e9 / reference_ns
-}
-
-fn over_pbs(report: &Report, reference_ms: f64) -> f64 {
-    report.seconds / report.blocks as f64 * 1e3 / reference_ms
+    if let (Some(block), Some(ms)) = (run.aes_over_reference_pbs, run.reference_pbs_ms) {
+        let block = format!("{block:.1} bootstraps of tfhe, {ms:.2} ms each");
+        rows.add("block over reference", block);
+    }
+    if let (Some(own), Some(ms)) = (run.convert_ms, run.reference_product_ms) {
+        let ratio = own / ms;
+        let own = format!("{own:.1} ms, {ratio:.2} products of malachite-nz of {ms:.1} ms");
+        rows.add("conversion", own);
+    }
 }
 
 /// Time of one DGHV conversion: all stages except products and sums of ciphertexts.

@@ -3,7 +3,7 @@
 use crate::args::Papers;
 use crate::cmd::sample::random;
 use crate::cmd::{cores, named_set};
-use crate::console::{self, Failure};
+use crate::console::{self, Failure, refuse};
 use crate::progress::spin;
 use homaes_dghv::paper::{INSTANCES, Row, measure};
 use homaes_dghv::sets::ParamSet;
@@ -37,7 +37,7 @@ pub(super) fn table(args: &Papers) -> Result<Cells, Failure> {
             args.set,
             names.join(", ")
         );
-        return Err(Failure::Usage(message));
+        return refuse(message);
     };
     let threads = args.threads.unwrap_or_else(cores).get();
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
