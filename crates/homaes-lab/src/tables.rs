@@ -123,7 +123,8 @@ fn run_rows(lab: &Lab) -> Cells {
             },
         ]
     };
-    let head = "set|layout|AES|threads|blocks|one block|all|per block|NTTs|spread|noise left|security";
+    let head =
+        "set|layout|AES|threads|blocks|one block|all|per block|NTTs|spread|noise left|security";
     Cells::of(head, lab.runs.iter().map(row).collect())
 }
 
