@@ -108,13 +108,6 @@ fn merged(job: &Job) -> Result<Vec<u8>, JobError> {
 
 const ONE: Option<NonZeroUsize> = Some(NonZeroUsize::MIN);
 
-/// Works alone until all shards exist.
-fn run(job: &Job) {
-    let keys = job.keys(None).unwrap();
-    let worker = Worker::new(job, &keys, ONE).unwrap();
-    worker.run(&[], &mut |_| ()).unwrap();
-}
-
 #[track_caller]
 fn check_error<T>(result: Result<T, JobError>, kind: ErrorKind, words: &str) {
     let error = result.err().expect("an error");
@@ -161,16 +154,18 @@ fn shards_of_every_size_by_any_number_of_workers_make_the_bytes_of_one_run() {
 }
 
 #[test]
-fn a_plan_is_made_once() {
-    let world = World::new();
+fn a_plan_is_made_once_and_moves_with_its_keys_and_input() {
+    let mut world = World::new();
     let job = world.plan("job", 2);
     let text = fs::read(world.at("job/job.json")).unwrap();
     // planning the same again returns the existing job
     assert_eq!(world.plan("job", 2).id(), job.id());
     let plan = |shard_batches| world.try_plan("job", world.message(), shard_batches);
     check_error(plan(3), ErrorKind::OtherJob, "holds another job");
+    let part = fs::read(world.at("c")).unwrap();
     fs::write(world.at("c"), b"other").unwrap();
     check_error(plan(2), ErrorKind::OtherJob, "holds another job");
+    fs::write(world.at("c"), part).unwrap();
     assert_eq!(fs::read(world.at("job/job.json")).unwrap(), text);
     check_error(world.open("none"), ErrorKind::NoJob, "");
     let empty = |mode| {
@@ -182,19 +177,23 @@ fn a_plan_is_made_once() {
     assert!(matches!(error.kind(), ErrorKind::Direction(_)), "{error}");
     let ctr = empty(Mode::Ctr { iv: IV });
     check_error(ctr, ErrorKind::Argument, "is empty");
-}
 
-#[test]
-fn a_job_moves_with_its_keys_and_input() {
-    let mut world = World::new();
-    let whole = world.whole();
-    world.plan("job", 4);
     let moved = world.folder.path().join("moved");
     fs::rename(&world.root, &moved).unwrap();
+    // a worker makes nothing where its job is gone
+    check_error(job.status(), ErrorKind::NoJob, "");
     world.root = moved;
     let job = world.open("job").unwrap();
-    run(&job);
-    assert!(merged(&job).unwrap() == whole);
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, ONE).unwrap();
+    let [here, away] = ["job", "away"].map(|name| world.at(name));
+    fs::rename(&here, &away).unwrap();
+    check_error(worker.run(&[], &mut |_| ()), ErrorKind::NoJob, "");
+    check_error(worker.shard(0), ErrorKind::NoJob, "");
+    assert!(!here.exists());
+    fs::rename(&away, &here).unwrap();
+    worker.run(&[], &mut |_| ()).unwrap();
+    assert!(merged(&job).unwrap() == world.whole());
 }
 
 #[test]
@@ -231,7 +230,10 @@ fn what_is_not_as_planned_is_named_and_not_used() {
 #[test]
 fn changed_plans_are_refused_or_make_the_same_bytes() {
     let world = World::new();
-    run(&world.plan("job", 4));
+    let job = world.plan("job", 4);
+    let keys = job.keys(None).unwrap();
+    let worker = Worker::new(&job, &keys, ONE).unwrap();
+    worker.run(&[], &mut |_| ()).unwrap();
     let whole = world.whole();
     let path = world.at("job/job.json");
     let text = fs::read(&path).unwrap();
@@ -429,16 +431,4 @@ fn jobs_in_a_bucket_make_the_same_bytes() {
     check_error(run(), ErrorKind::JobInput, "/d: changed");
     job.remove().unwrap();
     check_error(Job::open(place.join("job")), ErrorKind::NoJob, "");
-}
-
-#[test]
-fn a_worker_makes_nothing_where_its_job_is_gone() {
-    let world = World::new();
-    let job = world.plan("job", 2);
-    let keys = job.keys(None).unwrap();
-    let worker = Worker::new(&job, &keys, ONE).unwrap();
-    fs::rename(world.at("job"), world.at("moved")).unwrap();
-    check_error(worker.run(&[], &mut |_| ()), ErrorKind::NoJob, "");
-    check_error(worker.shard(0), ErrorKind::NoJob, "");
-    assert!(!world.at("job").exists());
 }

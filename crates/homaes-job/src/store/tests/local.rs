@@ -50,25 +50,17 @@ fn what_is_no_file_is_refused() {
     for name in ["link", "broken"] {
         assert_eq!(store.create(name, b"y").unwrap(), Created::Existed);
     }
-    let errors = [
-        store.bytes("broken").unwrap_err(),
-        store.read("broken", 1).unwrap_err(),
-    ];
+    let errors = [store.bytes("broken").err(), store.read("broken", 1).err()];
     for error in errors {
-        let text = error.to_string();
-        assert!(
-            text.contains("broken: is a symbolic link to nothing"),
-            "{text}"
-        );
+        let text = error.unwrap().to_string();
+        assert!(text.ends_with("broken: is a symbolic link to nothing"));
     }
     fs::create_dir_all(at("folder/empty")).unwrap();
     fs::write(at("back\\slash"), b"x").unwrap();
     let found = store.list("").unwrap();
+    assert_eq!(found.objects.len(), 2);
     let others = ["back\\slash", "broken", "folder/empty", "socket"];
-    assert_eq!(
-        (found.objects.len(), &found.others[..]),
-        (2, &others.map(String::from)[..])
-    );
+    assert_eq!(found.others, others);
 }
 
 #[cfg(target_os = "linux")]
@@ -87,11 +79,8 @@ fn names_that_are_not_utf8_are_told_from_objects() {
 #[test]
 fn a_full_disk_is_temporary_and_leaves_nothing() {
     let place = in_a_folder();
-    let location = place.location.to_string();
-    let said = answer(start_with(
-        "trap '' XFSZ; ulimit -f 100;",
-        &["fail", &location],
-    ));
+    let task = ["fail", &place.location.to_string()];
+    let said = answer(start_with("trap '' XFSZ; ulimit -f 100;", &task));
     let path = place.store.describe("large");
     assert!(said.starts_with(&format!("true {path}: ")), "{said}");
     let files = fs::read_dir(place.store.folder().unwrap()).unwrap();
@@ -100,22 +89,13 @@ fn a_full_disk_is_temporary_and_leaves_nothing() {
 
 #[test]
 fn troubles_that_pass_are_told_from_others() {
-    use io::ErrorKind as Kind;
+    use io::ErrorKind::{Interrupted, NotFound, Other, PermissionDenied, QuotaExceeded};
+    use io::ErrorKind::{ReadOnlyFilesystem, StorageFull, TimedOut};
     let passes = |source: io::Error| StoreError::io("x", source).is_temporary();
-    for kind in [
-        Kind::StorageFull,
-        Kind::QuotaExceeded,
-        Kind::Interrupted,
-        Kind::TimedOut,
-    ] {
+    for kind in [StorageFull, QuotaExceeded, Interrupted, TimedOut] {
         assert!(passes(kind.into()), "{kind}");
     }
-    for kind in [
-        Kind::NotFound,
-        Kind::PermissionDenied,
-        Kind::ReadOnlyFilesystem,
-        Kind::Other,
-    ] {
+    for kind in [NotFound, PermissionDenied, ReadOnlyFilesystem, Other] {
         assert!(!passes(kind.into()), "{kind}");
     }
     for (number, temporary) in [(24, true), (23, true), (28, true), (13, false), (5, false)] {

@@ -32,19 +32,11 @@ fn texts_are_places() {
         assert_eq!(found, expected, "{text}");
         assert_eq!(Location::parse(found.to_string()).unwrap(), found);
     }
-    let s3 = [
-        "/",
-        "",
-        "/a",
-        "bu cket/a",
-        "bucket/../x",
-        "bucket//a",
-        "bucket/a//",
-    ];
-    let s3 = s3.map(|rest| format!("s3://{rest}"));
-    let file = ["host/a", "a", "/a%2", "/a%+1"].map(|rest| format!("file://{rest}"));
-    let others = ["", "https://bucket/a", "gs://bucket/a"].map(str::to_owned);
-    for text in s3.iter().chain(&file).chain(&others) {
+    let s3 = "s3:/// s3:// s3:///a s3://bu$cket/a s3://bucket/../x s3://bucket//a s3://bucket/a//";
+    let file = "file://host/a file://a file:///a%2 file:///a%+1";
+    let others = ["", "s3://bu cket/a", "https://bucket/a", "gs://bucket/a"];
+    let all = s3.split(' ').chain(file.split(' ')).chain(others);
+    for text in all {
         let error = Location::parse(text).unwrap_err();
         assert!(!error.is_temporary(), "{text}: {error}");
     }

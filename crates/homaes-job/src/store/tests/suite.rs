@@ -57,10 +57,7 @@ fn objects_come_back_as_written(place: &Place) {
         assert_eq!(store.bytes(name).unwrap(), Some(len));
         let all = store.read(name, 1 << 20).unwrap();
         assert_eq!(all.as_deref(), Some(bytes), "{name}");
-        assert!(
-            listed(store, "").contains(&(name.to_owned(), len)),
-            "{name}"
-        );
+        assert!(listed(store, "").contains(&(name.to_owned(), len)));
     }
     assert_eq!(listed(store, "").len(), 5);
     for _ in 0..2 {
@@ -90,15 +87,8 @@ fn bytes_are_read_at_ends(place: &Place) {
         store.read_at("x", offset as u64, &mut found).unwrap();
         assert_eq!(found, bytes[offset..offset + len], "{offset}, {len}");
     }
-    let beyond = [
-        (0, 257),
-        (255, 2),
-        (256, 1),
-        (257, 0),
-        (1 << 40, 1),
-        (u64::MAX, 1),
-    ];
-    for (offset, len) in beyond {
+    let near = [(0, 257), (255, 2), (256, 1), (257, 0)];
+    for (offset, len) in near.into_iter().chain([(1 << 40, 1), (u64::MAX, 1)]) {
         let error = store.read_at("x", offset, &mut vec![0; len]).unwrap_err();
         let end = offset.saturating_add(len as u64);
         let short =
