@@ -53,20 +53,7 @@ from ._report import (
     Report,
     SetCard,
 )
-from .errors import (
-    AuthenticationError,
-    Cancelled,
-    FileFormatError,
-    HomaesError,
-    InsecureParametersError,
-    JobError,
-    KeyMismatchError,
-    NoiseError,
-    PaddingError,
-    ParametersError,
-    ShardMismatchError,
-    StoreError,
-)
+from .errors import *
 
 __all__ = [
     "STEP_DTYPE",

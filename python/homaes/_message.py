@@ -57,10 +57,7 @@ def _rows(given: Iterable[Any], fields: int) -> list[tuple[Any, ...]]:
 
 
 def _name_of(path: Any) -> str:
-    try:
-        if isinstance(path, bytes):
-            raise TypeError
-        return os.fsdecode(os.path.basename(path))
-    except TypeError:
+    if not isinstance(path, (str, os.PathLike)):
         found = type(path).__name__
-        raise TypeError(f"parts: found {found}, expected a str or an os.PathLike") from None
+        raise TypeError(f"parts: found {found}, expected a str or an os.PathLike")
+    return os.fsdecode(os.path.basename(path))

@@ -1,10 +1,11 @@
-"""Pickling: files by path, digest and key id; results of a job by the job; objects in memory by their bytes.
+"""Pickling: files by path and digest; results of a job by the job; objects in memory by their bytes.
 
 A process opens each file once and shares the object.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import weakref
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Union
 
-from ._homaes import Ciphertexts, EvalKey, Job, WrappedKey, digest
+from ._homaes import Ciphertexts, EvalKey, Job, SecretKey, WrappedKey
 from .errors import FileFormatError, JobError
 
 _Shared = Union[EvalKey, WrappedKey, Ciphertexts]
@@ -30,10 +31,18 @@ _OPEN: weakref.WeakValueDictionary[tuple[str, str, bytes], _Shared] = (
 _LOCK = Lock()
 
 
-def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
-    job = getattr(shared, "job", None)
-    if job is not None:
-        return Job.results, (Job.open(job),)
+def _digest(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def reduce(shared: _Shared | SecretKey, protocol: int) -> tuple[Any, ...]:
+    if isinstance(shared, SecretKey):
+        raise TypeError(
+            "a SecretKey cannot be pickled: save it with SecretKey.save, and load it where you need it"
+        )
+    if isinstance(shared, Ciphertexts) and shared.job is not None:
+        return Job.results, (Job.open(shared.job),)
     kind = type(shared).__name__
     path = shared.path
     if path is None:
@@ -42,42 +51,36 @@ def reduce(shared: _Shared, protocol: int) -> tuple[Any, ...]:
             data = pickle.PickleBuffer(data)
         return _of_bytes, (kind, data)
     place = os.fspath(path)
-    found = digest(place)
+    found = _digest(place)
     # the digest must be of the file that was opened
     shared._check_file()
     with _LOCK:
         _OPEN.setdefault((kind, place, found), shared)
-    return _of_path, (kind, place, found, shared.key_id)
+    return _of_path, (kind, place, found)
 
 
 def _of_bytes(kind: str, data: Any) -> _Shared:
     return _LOADERS[kind](bytes(data))
 
 
-def _of_path(kind: str, path: str, expected: bytes, key_id: str) -> _Shared:
+def _of_path(kind: str, path: str, expected: bytes) -> _Shared:
     place = (kind, path, expected)
     with _LOCK:
         shared = _OPEN.get(place)
         if shared is not None:
             return shared
-        found = digest(path)
+        found = _digest(path)
         if found != expected:
-            raise _changed(path, found.hex(), expected.hex())
-        shared = _LOADERS[kind](path)
-        if shared.key_id != key_id:
-            raise _changed(path, shared.key_id, key_id)
-        _OPEN[place] = shared
+            raise FileFormatError(
+                f"{path}: the file has changed since it was pickled:"
+                f" found {found.hex()}, expected {expected.hex()}",
+                path=path,
+                found=found.hex(),
+                expected=expected.hex(),
+                remedy="load the file and pickle it again",
+            )
+        shared = _OPEN[place] = _LOADERS[kind](path)
         return shared
-
-
-def _changed(path: str, found: str, expected: str) -> FileFormatError:
-    return FileFormatError(
-        f"{path}: the file has changed since it was pickled: found {found}, expected {expected}",
-        path=path,
-        found=found,
-        expected=expected,
-        remedy="load the file and pickle it again",
-    )
 
 
 def reopen(place: str, id: str, shard_batches: int) -> Job:

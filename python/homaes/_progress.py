@@ -9,50 +9,30 @@ from typing import Any, TypeAlias, Union
 
 from ._report import JobProgress, Progress
 
-__all__ = ["Follow", "FollowShards", "follower_of", "shards_follower_of"]
+__all__ = ["Follow", "FollowShards", "Follower", "follower_of", "shards_follower_of"]
 
 Follow: TypeAlias = Union[bool, Callable[[Progress], object], None]
 FollowShards: TypeAlias = Union[bool, Callable[[JobProgress], object], None]
 
 
 class Follower:
-    """Calls a function with each step."""
+    """Calls a function with each event."""
 
-    def __init__(self, call: Callable[[Progress], object]) -> None:
-        self._call = call
-
-    def step(self, *event: Any) -> None:
-        self._call(Progress(*event))
+    def __init__(self, call: Callable[[Any], object], bar: Any = None) -> None:
+        self.call = call
+        self._bar = bar
+        #: Batches of earlier runs; None until they are counted.
+        self.resumed: int | None = None
 
     def kept(self, batches: int, of: int, lost: int) -> None:
         """Batches are on the disk, at the start those of earlier runs."""
+        if self.resumed is None:
+            self.resumed = batches
 
     def close(self) -> None:
         """The run has ended."""
-
-
-class _Bar(Follower):
-    """A bar of tqdm."""
-
-    def __init__(self, tqdm: Any) -> None:
-        super().__init__(self._show)
-        self._bar = tqdm(unit="step", desc="transciphering")
-        self._resumed: int | None = None
-
-    def kept(self, batches: int, of: int, lost: int) -> None:
-        if self._resumed is None:
-            self._resumed = batches
-
-    def _show(self, event: Progress) -> None:
-        steps = event.rounds + 1
-        self._bar.total = event.batches * steps
-        if self._resumed:
-            self._bar.update(self._resumed * steps)
-            self._resumed = 0
-        self._bar.update(1)
-
-    def close(self) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
 
 def _batch_line(event: Progress) -> None:
@@ -66,20 +46,18 @@ def follower_of(progress: Follow) -> Follower | None:
     if progress is not True:
         return Follower(progress)
     tqdm = _tqdm()
-    return Follower(_batch_line) if tqdm is None else _Bar(tqdm)
+    if tqdm is None:
+        return Follower(_batch_line)
+    bar = tqdm(unit="step", desc="transciphering")
 
+    def show(event: Progress) -> None:
+        steps = event.rounds + 1
+        bar.total = event.batches * steps
+        bar.update((follower.resumed or 0) * steps + 1)
+        follower.resumed = 0
 
-class ShardsFollower:
-    """Calls a function with each shard."""
-
-    def __init__(self, call: Callable[[JobProgress], object], bar: Any = None) -> None:
-        self.step = call
-        self._bar = bar
-
-    def close(self) -> None:
-        """The run has ended."""
-        if self._bar is not None:
-            self._bar.close()
+    follower = Follower(show, bar)
+    return follower
 
 
 def _shard_line(event: JobProgress) -> None:
@@ -87,17 +65,17 @@ def _shard_line(event: JobProgress) -> None:
     _print(f"{event.done} of {event.shards} shards, {event.shard} {event.outcome}{place}")
 
 
-def shards_follower_of(progress: FollowShards, done: int, of: int) -> ShardsFollower:
+def shards_follower_of(progress: FollowShards, done: int, of: int) -> Follower:
     """``done`` shards of ``of`` are finished at the start."""
     if progress is None or progress is False:
-        return ShardsFollower(lambda event: None)
+        return Follower(lambda event: None)
     if progress is not True:
-        return ShardsFollower(progress)
+        return Follower(progress)
     tqdm = _tqdm()
     if tqdm is None:
-        return ShardsFollower(_shard_line)
+        return Follower(_shard_line)
     bar = tqdm(unit="shard", desc="transciphering", initial=done, total=of)
-    return ShardsFollower(lambda event: bar.update(event.done - bar.n), bar)
+    return Follower(lambda event: bar.update(event.done - bar.n), bar)
 
 
 def _print(what: str) -> None:

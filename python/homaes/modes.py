@@ -6,8 +6,8 @@ first bits, little-endian.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, Union, runtime_checkable
+from dataclasses import dataclass, field, fields
+from typing import ClassVar, Protocol, TypeAlias, Union, runtime_checkable
 
 __all__ = [
     "CBC",
@@ -25,17 +25,24 @@ __all__ = [
 ]
 
 
-def _check(mode: object, name: str, expected: int | None) -> None:
-    """Copy the bytes of a mode, and refuse a wrong length."""
-    found = getattr(mode, name)
-    try:
-        found = memoryview(found).tobytes()
-    except TypeError:
-        raise TypeError(f"{name}: found {type(found).__name__}, expected bytes") from None
-    if expected is not None and len(found) != expected:
-        kind = type(mode).__name__
-        raise ValueError(f"{kind}: found {len(found)} bytes of {name}, expected {expected}")
-    object.__setattr__(mode, name, found)
+@dataclass(frozen=True)
+class _Checked:
+    _lengths: ClassVar[dict[str, int | None]] = {}
+
+    def __post_init__(self) -> None:
+        """Copy the bytes of a mode, and refuse a wrong length."""
+        for name in (field.name for field in fields(self)):
+            given, expected = getattr(self, name), self._lengths.get(name, 16)
+            if given is None and name == "tag":
+                continue
+            try:
+                found = memoryview(given).tobytes()
+            except TypeError:
+                raise TypeError(f"{name}: found {type(given).__name__}, expected bytes") from None
+            if expected is not None and len(found) != expected:
+                kind = type(self).__name__
+                raise ValueError(f"{kind}: found {len(found)} bytes of {name}, expected {expected}")
+            object.__setattr__(self, name, found)
 
 
 @dataclass(frozen=True)
@@ -44,33 +51,24 @@ class ECB:
 
 
 @dataclass(frozen=True)
-class CBC:
+class CBC(_Checked):
     """Cipher block chaining; the IV has 16 bytes."""
 
     iv: bytes
 
-    def __post_init__(self) -> None:
-        _check(self, "iv", 16)
-
 
 @dataclass(frozen=True)
-class CFB:
+class CFB(_Checked):
     """Cipher feedback with segments of 128 bits; the IV has 16 bytes."""
 
     iv: bytes
 
-    def __post_init__(self) -> None:
-        _check(self, "iv", 16)
-
 
 @dataclass(frozen=True)
-class CTR:
+class CTR(_Checked):
     """Counter mode in 128 bits, big-endian, as in OpenSSL; the nonce is the first counter block of 16 bytes."""
 
     nonce: bytes
-
-    def __post_init__(self) -> None:
-        _check(self, "nonce", 16)
 
 
 @dataclass(frozen=True)
@@ -99,21 +97,16 @@ class CTR32_LE(CTR):
 
 
 @dataclass(frozen=True)
-class GCM:
+class GCM(_Checked):
     """Galois/counter mode; the nonce has 12 bytes.
 
     The tag of 16 bytes follows the ciphertext if it is not given here.
     """
 
+    _lengths = {"nonce": 12, "aad": None}
     nonce: bytes
     tag: bytes | None = None
     aad: bytes = field(default=b"", repr=False)
-
-    def __post_init__(self) -> None:
-        _check(self, "nonce", 12)
-        if self.tag is not None:
-            _check(self, "tag", 16)
-        _check(self, "aad", None)
 
 
 @runtime_checkable

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from importlib import import_module
 from operator import index
 from typing import Any
@@ -20,8 +21,8 @@ import numpy as np
 
 from ._homaes import EvalKey, Job, JobWorker, WrappedKey
 from ._message import Path
-from ._progress import FollowShards, ShardsFollower, shards_follower_of
-from ._report import JobProgress, JobReport, JobStatus
+from ._progress import Follower, FollowShards, shards_follower_of
+from ._report import JobProgress, JobReport
 from .errors import JobError
 
 __all__ = ["run"]
@@ -65,21 +66,18 @@ def run(
     of the machine. Machines without a GPU are not used.
     ``retries``: number of failures of one shard that end the run.
     """
-    retries = index(retries)
-    if retries < 1:
-        raise ValueError(f"retries: found {retries}, expected 1 at least")
     if isinstance(nodes, str):
         raise TypeError("nodes: found a str, expected a sequence of ids of machines")
-    if threads_per_node is not None and index(threads_per_node) < 1:
-        raise ValueError(f"threads_per_node: found {threads_per_node}, expected 1 at least")
-    if gpus_per_node is not None and index(gpus_per_node) < 1:
-        raise ValueError(f"gpus_per_node: found {gpus_per_node}, expected 1 at least")
+    counts = {"retries": retries, "threads_per_node": threads_per_node, "gpus_per_node": gpus_per_node}
+    for name, count in counts.items():
+        if count is not None and index(count) < 1:
+            raise ValueError(f"{name}: found {count}, expected 1 at least")
     ray = _ray()
     if not isinstance(job, Job):
         job = Job.open(job)
     asked = job._asked(shards)
     wanted = sum(map(len, asked))
-    left = [number for gap in _missing(job.status(), asked) for number in gap]
+    left = _missing(job, asked)
     if not left:
         return JobReport(shards=wanted, evaluated=0, there=wanted, seconds=0.0)
     started = not ray.is_initialized()
@@ -90,8 +88,7 @@ def run(
         ray.init(address=address, log_to_driver=False, **only)
     follower = shards_follower_of(progress, wanted - len(left), wanted)
     try:
-        each = (threads_per_node, gpus_per_node)
-        work = _Run(ray, job, left, wanted, nodes, each, retries, follower)
+        work = _Run(ray, job, left, wanted, nodes, retries, follower, threads_per_node, gpus_per_node)
         return work.run(job.key_files(cache))
     finally:
         follower.close()
@@ -99,14 +96,10 @@ def run(
             ray.shutdown()
 
 
-def _missing(status: JobStatus, asked: list[range]) -> list[range]:
+def _missing(job: Job, asked: Iterable[Iterable[int]]) -> list[int]:
     """The missing shards among ``asked``."""
-    common = (
-        range(max(gap.start, one.start), min(gap.stop, one.stop))
-        for gap in status.missing
-        for one in asked
-    )
-    return [one for one in common if one]
+    there = {number for some in job.status().present for number in some}
+    return [number for some in asked for number in some if number not in there]
 
 
 def _ray() -> Any:
@@ -161,71 +154,65 @@ class _Machine:
     shard: int | None = None
 
 
+@dataclass
 class _Run:
     """A call of ``run``."""
 
-    def __init__(
-        self,
-        ray: Any,
-        job: Job,
-        left: list[int],
-        wanted: int,
-        nodes: Sequence[str] | None,
-        each: tuple[int | None, int | None],
-        retries: int,
-        follower: ShardsFollower,
-    ) -> None:
-        self._ray = ray
-        self._job = job
-        self._left = deque(left)
-        #: Shards that failed temporarily, and when to try them again.
-        self._later: list[tuple[float, int]] = []
-        self._first = tuple(left)
-        self._wanted = wanted
-        self._nodes = None if nodes is None else set(nodes)
-        self._threads, self._gpus = each
-        self._retries = retries
-        self._follower = follower
-        self._machines: dict[tuple[str, int], _Machine] = {}
-        #: The machine of each running task.
-        self._busy: dict[Any, _Machine] = {}
-        self._looked = 0.0
-        self._failed_shards: Counter[int] = Counter()
-        self._failed_nodes: Counter[str] = Counter()
-        self._failures: list[str] = []
-        self._evaluated: Counter[str] = Counter()
-        self._done = wanted - len(left)
-        self._start = time.monotonic()
-        self._setup: float | None = None
-        self._waits: float | None = self._start
+    ray: Any
+    job: Job
+    #: The shards that are missing at the start.
+    first: list[int]
+    wanted: int
+    nodes: Sequence[str] | None
+    retries: int
+    follower: Follower
+    threads_per_node: int | None
+    gpus_per_node: int | None
+    machines: dict[tuple[str, int], _Machine] = field(default_factory=dict)
+    #: The machine of each running task.
+    busy: dict[Any, _Machine] = field(default_factory=dict)
+    looked: float = 0.0
+    failed_shards: Counter[int] = field(default_factory=Counter)
+    failed_nodes: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    evaluated: Counter[str] = field(default_factory=Counter)
+    start: float = field(default_factory=time.monotonic)
+    #: When a worker was last ready; None after the warning.
+    waits: float | None = field(default_factory=time.monotonic)
+    setup: float | None = None
+
+    def __post_init__(self) -> None:
+        #: A heap of the times from which shards may be evaluated, and their numbers.
+        self.left = [(0.0, number) for number in self.first]
+        self.done = self.wanted - len(self.first)
 
     def run(self, key_files: tuple[str, str]) -> JobReport:
-        there = self._done
+        there = self.done
         try:
             # the object store sends them to each machine once
             evaluation, wrapped = (self._put(path) for path in key_files)
-            self._keys = (len(evaluation), *evaluation, *wrapped)
-            while self._left or self._later or self._is_at_work():
+            self.keys = (len(evaluation), *evaluation, *wrapped)
+            while self.left or any(machine.shard is not None for machine in self.machines.values()):
                 self._hire()
                 self._warn()
                 self._hand_out()
-                if not self._busy:
+                if not self.busy:
                     time.sleep(_SLICE)
                     continue
-                ready, _ = self._ray.wait(list(self._busy), num_returns=1, timeout=_SLICE)
+                ready, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=_SLICE)
                 for ref in ready:
-                    self._take(ref, self._busy.pop(ref))
+                    self._take(ref, self.busy.pop(ref))
         finally:
             self._dismiss()
         self._check()
         return JobReport(
-            shards=self._wanted,
-            evaluated=self._evaluated.total(),
+            shards=self.wanted,
+            evaluated=self.evaluated.total(),
             there=there,
-            seconds=time.monotonic() - self._start,
-            nodes=dict(self._evaluated),
-            setup_seconds=self._setup or 0.0,
-            failures=self._failures,
+            seconds=time.monotonic() - self.start,
+            nodes=dict(self.evaluated),
+            setup_seconds=self.setup or 0.0,
+            failures=self.failures,
         )
 
     def _put(self, path: str) -> list[Any]:
@@ -233,42 +220,37 @@ class _Run:
         pieces = []
         with open(path, "rb") as file:
             while piece := file.read(_PIECE):
-                pieces.append(self._ray.put(np.frombuffer(piece, dtype=np.uint8)))
+                pieces.append(self.ray.put(np.frombuffer(piece, dtype=np.uint8)))
         return pieces
-
-    def _is_at_work(self) -> bool:
-        return any(machine.shard is not None for machine in self._machines.values())
 
     def _hire(self) -> None:
         """Start a worker on each machine or GPU that has none."""
         now = time.monotonic()
-        if now - self._looked < _LOOK and self._machines:
+        if now - self.looked < _LOOK and self.machines:
             return
-        self._looked = now
-        alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
-        strategies = import_module("ray.util.scheduling_strategies")
+        self.looked = now
+        alive = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
         for name, node in alive.items():
             processors, gpus = (int(node["Resources"].get(kind, 0)) for kind in ("CPU", "GPU"))
-            is_chosen = self._nodes is None or name in self._nodes
-            is_refused = self._failed_nodes[name] >= self._retries
+            is_chosen = self.nodes is None or name in self.nodes
+            is_refused = self.failed_nodes[name] >= self.retries
             if processors < 1 or not is_chosen or is_refused:
                 continue
-            workers = 1 if self._gpus is None else min(self._gpus, gpus)
+            workers = 1 if self.gpus_per_node is None else min(self.gpus_per_node, gpus)
             for number in range(workers):
-                if (name, number) not in self._machines:
-                    self._start_worker(strategies, name, number, workers, processors)
-        if not self._machines:
-            what = self._failures[-1] if self._failures else "the cluster has no such machine"
-            raise _stopped(f"{self._job.location}: no machine can work: {what}")
+                if (name, number) not in self.machines:
+                    self._start_worker(name, number, workers, processors)
+        if not self.machines:
+            what = self.failures[-1] if self.failures else "the cluster has no such machine"
+            raise _stopped(f"{self.job.location}: no machine can work: {what}")
 
-    def _start_worker(
-        self, strategies: Any, name: str, number: int, workers: int, processors: int
-    ) -> None:
+    def _start_worker(self, name: str, number: int, workers: int, processors: int) -> None:
         """Start one of ``workers`` workers of a machine."""
-        threads = max(1, (self._threads or processors) // workers)
+        strategies = import_module("ray.util.scheduling_strategies")
+        threads = max(1, (self.threads_per_node or processors) // workers)
         # Ray shows an actor only the GPUs that it asked for
-        device, gpus = ("cpu", 0) if self._gpus is None else ("cuda:0", 1)
-        actor = self._ray.remote(_Actor).options(
+        device, gpus = ("cpu", 0) if self.gpus_per_node is None else ("cuda:0", 1)
+        actor = self.ray.remote(_Actor).options(
             num_cpus=min(threads, max(1, processors // workers)),
             num_gpus=gpus,
             max_restarts=0,
@@ -277,16 +259,16 @@ class _Run:
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(name, soft=False),
         )
         machine = _Machine(name, number, actor.remote())
-        self._machines[name, number] = machine
-        started = machine.actor.start.remote(self._job, threads, device, *self._keys)
-        self._busy[started] = machine
+        self.machines[name, number] = machine
+        started = machine.actor.start.remote(self.job, threads, device, *self.keys)
+        self.busy[started] = machine
 
     def _warn(self) -> None:
         """Warn once if all workers wait, for example for processors in use."""
-        if any(machine.is_ready for machine in self._machines.values()):
-            self._waits = time.monotonic()
-        elif self._waits is not None and time.monotonic() - self._waits > _PATIENCE:
-            self._waits = None
+        if any(machine.is_ready for machine in self.machines.values()):
+            self.waits = time.monotonic()
+        elif self.waits is not None and time.monotonic() - self.waits > _PATIENCE:
+            self.waits = None
             warnings.warn(
                 "homaes.ray: no worker has started yet; each waits for all processors of its machine",
                 stacklevel=4,
@@ -294,19 +276,17 @@ class _Run:
 
     def _hand_out(self) -> None:
         now = time.monotonic()
-        self._left.extend(number for at, number in self._later if at <= now)
-        self._later = [(at, number) for at, number in self._later if at > now]
-        for machine in self._machines.values():
-            if machine.is_ready and machine.shard is None and self._left:
-                machine.shard = self._left.popleft()
-                self._busy[machine.actor.evaluate.remote(machine.shard)] = machine
+        for machine in self.machines.values():
+            if machine.is_ready and machine.shard is None and self.left and self.left[0][0] <= now:
+                _, machine.shard = heappop(self.left)
+                self.busy[machine.actor.evaluate.remote(machine.shard)] = machine
 
     def _take(self, ref: Any, machine: _Machine) -> None:
         """Handle the result of a task."""
         exceptions = import_module("ray.exceptions")
         number, machine.shard = machine.shard, None
         try:
-            found = self._ray.get(ref)
+            found = self.ray.get(ref)
         except exceptions.RayTaskError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             self._failed(machine, number, cause)
@@ -317,58 +297,56 @@ class _Run:
         else:
             if number is None:
                 machine.is_ready = True
-                if self._setup is None:
-                    self._setup = time.monotonic() - self._start
+                if self.setup is None:
+                    self.setup = time.monotonic() - self.start
                 return
             outcome, seconds = found
-            self._done += 1
-            self._evaluated[machine.node] += outcome != "there"
-            event = JobProgress(number, outcome, seconds, self._done, self._wanted, machine.node)
-            self._follower.step(event)
+            self.done += 1
+            self.evaluated[machine.node] += outcome != "there"
+            event = JobProgress(number, outcome, seconds, self.done, self.wanted, machine.node)
+            self.follower.call(event)
 
     def _failed(self, machine: _Machine, number: int | None, error: Exception) -> None:
         """Record that a worker did not start or a shard failed."""
         first = str(error).strip().partition("\n")[0]
         what = f"{type(error).__name__}: {first}"
         if number is None:
-            self._failures.append(f"machine {machine.node}: {what}")
-            self._failed_nodes[machine.node] += 1
+            self.failures.append(f"machine {machine.node}: {what}")
+            self.failed_nodes[machine.node] += 1
             self._let_go(machine)
             return
-        self._failures.append(f"shard {number} on machine {machine.node}: {what}")
-        self._failed_shards[number] += 1
-        failed = self._failed_shards[number]
-        if failed >= self._retries:
+        self.failures.append(f"shard {number} on machine {machine.node}: {what}")
+        self.failed_shards[number] += 1
+        failed = self.failed_shards[number]
+        if failed >= self.retries:
             raise _stopped(
-                f"{self._job.location}: shard {number} failed {failed} times: {what}"
+                f"{self.job.location}: shard {number} failed {failed} times: {what}"
             ) from error
         pause = min(2.0**failed, _PAUSE) if getattr(error, "temporary", False) else 0.0
-        self._later.append((time.monotonic() + pause, number))
+        heappush(self.left, (time.monotonic() + pause, number))
 
     def _let_go(self, machine: _Machine) -> None:
-        place = (machine.node, machine.number)
-        if self._machines.get(place) is machine:
-            del self._machines[place]
-        self._ray.kill(machine.actor)
+        self.machines.pop((machine.node, machine.number), None)
+        self.ray.kill(machine.actor)
         # look for others at once
-        self._looked = 0.0
+        self.looked = 0.0
 
     def _dismiss(self) -> None:
         """End all tasks and all workers."""
-        at_work = {ref: machine for ref, machine in self._busy.items() if machine.is_ready}
+        at_work = {ref: machine for ref, machine in self.busy.items() if machine.is_ready}
         for machine in at_work.values():
             machine.actor.stop.remote()
         if at_work:
-            self._ray.wait(list(at_work), num_returns=len(at_work), timeout=_END)
-        for machine in self._machines.values():
-            self._ray.kill(machine.actor)
+            self.ray.wait(list(at_work), num_returns=len(at_work), timeout=_END)
+        for machine in self.machines.values():
+            self.ray.kill(machine.actor)
 
     def _check(self) -> None:
         """Check that the shards of the workers exist."""
-        missing = _missing(self._job.status(), self._job._asked(self._first))
+        missing = _missing(self.job, [self.first])
         if missing:
             raise _stopped(
-                f"{self._job.location}: {sum(map(len, missing))} shards were written but are missing:"
+                f"{self.job.location}: {len(missing)} shards were written but are missing:"
                 " a machine has another folder of this name"
             )
 

@@ -7,6 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -66,6 +67,12 @@ def plan(folder: Path = Path(), name: str = "job", **more: Any) -> homaes.Job:
     return homaes.Job.plan(folder / "c", CTR, **how, out=folder / name, **more)
 
 
+def python(program: str | Path, *words: str, **how: Any) -> subprocess.CompletedProcess[Any]:
+    """Runs a Python program: a file, or its text."""
+    line = [program] if isinstance(program, Path) else ["-c", program]
+    return subprocess.run([sys.executable, *line, *words], capture_output=True, **how)
+
+
 def refused(*calls: tuple[type[BaseException], str, Callable[[], object]]) -> None:
     """Each call raises this exception with this in its message."""
     for kind, word, call in calls:
@@ -84,10 +91,25 @@ def at_once(*calls: Callable[[], object]) -> list[Any]:
     return found
 
 
-def interrupted(program: str, *words: str, pause: float = 0.0, ends: float = 2.0) -> int:
-    """Starts a Python program, and sends it Ctrl-C a while after it printed a line. It must print the time of the
-    exception within a second, and end within ``ends``. Returns its exit code."""
-    line = [sys.executable, "-c", program, *words]
+CHILD = """
+import os, sys, time
+import homaes
+from homaes import modes
+def begun(*_):
+    print("begun", flush=True)
+try:
+{}
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+    {}
+    sys.exit(3)
+"""
+
+
+def interrupted(work: str, *words: str, after: str = "", pause: float = 0.0, ends: float = 2.0) -> int:
+    """Starts Python for some work, and sends it Ctrl-C a while after it called ``begun``. The exception must come
+    within a second, and the end within ``ends``. Returns its exit code: 3, unless ``after`` ends it."""
+    line = [sys.executable, "-c", CHILD.format(textwrap.indent(work, "    "), after), *words]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stdout.readline() == "begun\n"
         time.sleep(pause)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import doctest
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import homaes
 import pytest
+from conftest import python
 
 GUIDE = Path(__file__).parents[2] / "docs" / "python.md"
 
@@ -38,12 +37,12 @@ def test_the_package() -> None:
 
 def test_the_example() -> None:
     example = GUIDE.parents[1] / "python" / "examples" / "folder.py"
-    run = subprocess.run([sys.executable, example], capture_output=True, text=True)
+    run = python(example, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("20 files, ") and "in 2 batches" in run.stdout
     # it accepts toys alone
     paper = next(card.name for card in homaes.sets() if card.purpose == "paper")
-    run = subprocess.run([sys.executable, example, "--set", paper], capture_output=True, text=True)
+    run = python(example, "--set", paper, text=True)
     assert run.returncode == 1 and "InsecureParametersError" in run.stderr
 
 

@@ -8,14 +8,17 @@ import os
 import pickle
 import random
 import resource
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import homaes
 import pytest
-from conftest import AES_KEY, CTR, World, ctr, refused, world_of
+from conftest import AES_KEY, CTR, World, ctr, python, refused, world_of
 from homaes import modes
+
+E = TypeVar("E", bound=Exception)
 
 
 def test_files_and_bytes(world: World, tmp_path: Path) -> None:
@@ -36,26 +39,22 @@ def test_files_and_bytes(world: World, tmp_path: Path) -> None:
     assert (tmp_path / "copy").read_bytes() == opened.to_bytes()
     world.wrapped.save(tmp_path / "w")
     again = homaes.WrappedKey.load(tmp_path / "w")
-    assert again.to_bytes() == world.wrapped.to_bytes()
-    assert (again.key_bits, again.direction) == (128, "encrypt")
-    with pytest.raises(FileExistsError, match="never replaced.*move or delete the old folder") as error:
-        keys.save(folder, force=True)
-    assert error.value.errno == errno.EEXIST
-    new = homaes.keygen(world.set, accept_insecure=True)
-    mixed = homaes.KeySet(new.secret, keys.eval)
-    refused((homaes.KeyMismatchError, "", lambda: mixed.save(tmp_path / "mixed")))
+    assert (again.to_bytes(), again.key_bits, again.direction) == (world.wrapped.to_bytes(), 128, "encrypt")
+    mixed = homaes.KeySet(homaes.keygen(world.set, accept_insecure=True).secret, keys.eval)
+    refused(
+        (FileExistsError, "never replaced.*move or delete the old folder", lambda: keys.save(folder, force=True)),
+        (homaes.KeyMismatchError, "", lambda: mixed.save(tmp_path / "mixed")),
+    )
     assert not (tmp_path / "mixed").exists()
 
 
 def test_passphrases(world: World, tmp_path: Path) -> None:
-    secret = world.keys.secret
-    secret.save(tmp_path / "s", passphrase="correct horse")
-    assert homaes.SecretKey.load(tmp_path / "s", passphrase=b"correct horse").is_protected
-    for wrong in (None, "wrong"):
-        with pytest.raises(homaes.KeyMismatchError, match="passphrase"):
-            homaes.SecretKey.load(tmp_path / "s", passphrase=wrong)
-    sealed = secret.to_bytes(passphrase="x")
-    assert homaes.SecretKey.load(sealed, passphrase="x").key_id == secret.key_id
+    secret, path = world.keys.secret, tmp_path / "s"
+    secret.save(path, passphrase="correct horse")
+    assert homaes.SecretKey.load(path, passphrase=b"correct horse").is_protected
+    load = partial(homaes.SecretKey.load, path)
+    refused(*((homaes.KeyMismatchError, "passphrase", partial(load, passphrase=no)) for no in (None, "wrong")))
+    assert homaes.SecretKey.load(secret.to_bytes(passphrase="x"), passphrase="x").key_id == secret.key_id
 
 
 def test_nothing_secret_is_shown(world: World) -> None:
@@ -65,11 +64,8 @@ def test_nothing_secret_is_shown(world: World) -> None:
         assert AES_KEY.hex() not in repr(shown)
     assert len(repr(secret)) < 100
     assert copy.copy(secret) is secret and copy.deepcopy(secret) is secret
-
-
-def test_a_secret_key_is_not_pickled(world: World) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        for shown in (world.keys.secret, world.keys):
+        for shown in (secret, world.keys):
             refused((TypeError, "SecretKey.save", lambda: pickle.dumps(shown, protocol)))
 
 
@@ -95,18 +91,14 @@ def test_pickling_by_path_in_another_process(world: World, tmp_path: Path) -> No
     pickled = pickle.dumps((evaluation, wrapped, ct))
     assert len(pickled) < 2000
     assert pickle.loads(pickled)[0] is evaluation
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD], input=pickled, capture_output=True
-    )
+    child = python(CHILD, input=pickled)
     assert child.returncode == 0, child.stderr.decode()
     assert child.stdout.decode().split() == [evaluation.key_id, "20"]
     # another file under the same name is not taken
     del evaluation
     other = homaes.keygen(world.set, accept_insecure=True)
     other.eval.save(tmp_path / "eval.hek", force=True)
-    code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read())"
-    child = subprocess.run([sys.executable, "-c", code], input=pickled, capture_output=True)
-    assert b"the file has changed" in child.stderr
+    assert b"the file has changed" in python(CHILD, input=pickled).stderr
 
 
 def test_pickling_by_value(world: World) -> None:
@@ -122,40 +114,27 @@ def test_pickling_by_value(world: World) -> None:
         assert copy.deepcopy(shared) is shared
 
 
-def peak_kib() -> int:
-    """Most memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def test_damaged_bytes(world: World) -> None:
     """Every damaged buffer is a typed error; nothing ends the process."""
-    ct = world.run(ctr(bytes(40)))
-    secret = world.keys.secret
-    targets = [
+    ct, secret = world.run(ctr(bytes(40))).to_bytes(), world.keys.secret
+    targets: list[tuple[bytes, Callable[[bytes], object]]] = [
         (secret.to_bytes(), homaes.SecretKey.load),
         (world.keys.eval.to_bytes(), homaes.EvalKey.load),
         (world.wrapped.to_bytes(), homaes.WrappedKey.load),
-        (ct.to_bytes(), secret.decrypt),
-        (ct.to_bytes(), homaes.Ciphertexts.open),
+        (ct, secret.decrypt),
+        (ct, homaes.Ciphertexts.open),
     ]
-    draw = random.Random(1)
-    found, peak, count = 0, 0, 1_000
+    draw, found, peaks, count = random.Random(1), 0, [], 1_000
     for round in range(count):
-        if round == count // 2:
-            peak = peak_kib()
+        if round % (count // 2) == 0:
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         good, load = targets[round % len(targets)]
         bad = bytearray(good)
         # most damage is near the front, where there is something to say
         at = draw.randrange(min(len(bad), 200) if draw.random() < 0.7 else len(bad))
-        kind = draw.randrange(4)
-        if kind == 0:
-            bad[at] ^= 1 << draw.randrange(8)
-        elif kind == 1:
-            del bad[at:]
-        elif kind == 2:
-            bad[at:at] = draw.randbytes(draw.randrange(1, 9))
-        else:
-            bad[at : at + 8] = draw.randbytes(8)
+        # other bytes, none, or more
+        end, new = draw.choice([(at + 8, 8), (at + 1, 1), (len(bad), 0), (at, draw.randrange(1, 9))])
+        bad[at:end] = draw.randbytes(new)
         if bad == good:
             continue
         try:
@@ -169,39 +148,36 @@ def test_damaged_bytes(world: World) -> None:
             assert load is homaes.Ciphertexts.open
     assert found > count // 2
     # what a refused buffer took is given back
-    assert peak_kib() - peak < 16 << 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peaks[1] < 16 << 10
 
 
 def test_exceptions(world: World, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as missing:
-        homaes.EvalKey.load(tmp_path / "none")
-    assert missing.value.errno == errno.ENOENT
-    assert missing.value.filename == os.fspath(tmp_path / "none")
-    path = tmp_path / "x"
+    path, none = tmp_path / "x", tmp_path / "none"
     path.write_bytes(b"not one of ours, but long enough to have a header of one of ours" * 9)
-    with pytest.raises(homaes.FileFormatError, match="not a homaes file") as format:
-        homaes.EvalKey.load(path)
-    assert os.fspath(format.value.path or "") == os.fspath(path)
-    assert isinstance(format.value, ValueError)
-    with pytest.raises(homaes.FileFormatError) as kind:
-        homaes.EvalKey.load(world.keys.secret.to_bytes())
-    assert "secret key" in str(kind.value.found) and "evaluation key" in str(kind.value.expected)
-    with pytest.raises(homaes.KeyMismatchError) as mismatch:
-        homaes.Transcipher(world.keys.eval, world_of("bgv/toy-4369").wrapped)
-    assert (mismatch.value.found, mismatch.value.expected) == ("bgv/toy-4369", world.set)
-    with pytest.raises(homaes.KeyMismatchError, match="direction") as direction:
-        world.run(bytes(16), modes.ECB())
-    assert 'direction="decrypt"' in (direction.value.remedy or "")
-    with pytest.raises(homaes.ParametersError, match="did you mean bgv/aes128") as unknown:
-        homaes.keygen("bgv/ase128")
-    assert "bgv/aes256" in str(unknown.value.expected)
-    with pytest.raises(homaes.ParametersError, match="not an AES key") as key:
-        world.keys.secret.wrap(bytes(17))
-    assert key.value.found == 17
+    other, secret = world_of("bgv/toy-4369").wrapped, world.keys.secret
+
+    def error_of(kind: type[E], call: Callable[[], object]) -> E:
+        with pytest.raises(kind) as caught:
+            call()
+        return caught.value
+
+    missing = error_of(FileNotFoundError, lambda: homaes.EvalKey.load(none))
+    assert (missing.errno, missing.filename) == (errno.ENOENT, os.fspath(none))
+    format = error_of(homaes.FileFormatError, lambda: homaes.EvalKey.load(path))
+    assert "not a homaes file" in str(format) and os.fspath(format.path or "") == os.fspath(path)
+    assert isinstance(format, ValueError)
+    kind = error_of(homaes.FileFormatError, lambda: homaes.EvalKey.load(secret.to_bytes()))
+    assert "secret key" in str(kind.found) and "evaluation key" in str(kind.expected)
+    mismatch = error_of(homaes.KeyMismatchError, lambda: homaes.Transcipher(world.keys.eval, other))
+    assert (mismatch.found, mismatch.expected) == ("bgv/toy-4369", world.set)
+    direction = error_of(homaes.KeyMismatchError, lambda: world.run(bytes(16), modes.ECB()))
+    assert "direction" in str(direction) and 'direction="decrypt"' in (direction.remedy or "")
+    unknown = error_of(homaes.ParametersError, lambda: homaes.keygen("bgv/ase128"))
+    assert "did you mean bgv/aes128" in str(unknown) and "bgv/aes256" in str(unknown.expected)
+    assert error_of(homaes.ParametersError, lambda: secret.wrap(bytes(17))).found == 17
     refused(
         (IsADirectoryError, "", lambda: homaes.EvalKey.load(tmp_path)),
-        (homaes.InsecureParametersError, "offers no security", lambda: homaes.keygen("bgv/toy-255")),
-        (ValueError, "encrypt or decrypt", lambda: world.keys.secret.wrap(AES_KEY, direction="up")),
+        (ValueError, "encrypt or decrypt", lambda: secret.wrap(AES_KEY, direction="up")),
         (ValueError, "threads", lambda: homaes.Transcipher(world.keys.eval, world.wrapped, threads=0)),
     )
     assert issubclass(homaes.NoiseError, ArithmeticError)

@@ -14,7 +14,7 @@ from typing import Any
 
 import homaes
 import pytest
-from conftest import World, ctr, plan, refused
+from conftest import World, ctr, interrupted, plan, python, refused
 
 ray: Any = pytest.importorskip("ray", reason="the package ray is not installed")
 
@@ -73,19 +73,16 @@ def test_workers_and_machines_are_lost(
     second = cluster.list_all_nodes()[1]
 
     def follow(event: homaes.JobProgress) -> None:
-        here = event.node
+        assert event.node is not None
         if event.done == 10:
             # a worker of the other machine, in its shard
-            others = {line["process"] for line in log()} - {
-                line["process"] for line in log() if line["shard"] == event.shard
-            }
-            assert len(others) == 1
-            os.kill(others.pop(), signal.SIGKILL)
+            here = {line["process"] for line in log() if line["shard"] == event.shard}
+            (other,) = {line["process"] for line in log()} - here
+            os.kill(other, signal.SIGKILL)
         if event.done == 20:
             locations = ray.experimental.get_object_locations(puts)
             held.extend(sorted(locations[ref]["node_ids"]) for ref in puts)
             cluster.remove_node(second, allow_graceful=False)
-        assert here is not None
 
     report = homaes.ray.run(job, progress=follow)
     assert (report.shards, report.evaluated, report.there) == (40, 40, 0)
@@ -104,62 +101,29 @@ def test_workers_and_machines_are_lost(
 
 
 DRIVER = """
-import sys, time
-import homaes, homaes.ray
-def follow(event):
-    print(event.done, flush=True)
-try:
-    homaes.ray.run("job", address=sys.argv[1], progress=follow)
-except KeyboardInterrupt:
-    print(f"ended {time.time()}", flush=True)
-    sys.exit(3)
+import homaes.ray
+homaes.ray.run("job", address=sys.argv[1], progress=lambda event: event.done < 4 or begun())
 """
 
 
-def driver(address: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, address],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-
-
-def lines(child: subprocess.Popen[str]) -> Iterator[str]:
-    assert child.stdout is not None
-    return iter(child.stdout.readline, "")
-
-
 def test_the_driver_is_lost(cluster: Any, job: homaes.Job, expected: bytes) -> None:
+    program = f"import homaes.ray; homaes.ray.run('job', address='{cluster.address}')"
     for ends_after in (8, 20):
-        child = driver(cluster.address)
-        for line in lines(child):
-            if int(line) >= ends_after:
-                break
-        child.kill()
-        child.communicate()
+        with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL) as child:
+            while job.status().done < ends_after:
+                assert child.poll() is None
+                time.sleep(0.05)
+            child.kill()
         # its workers are ended by Ray
         time.sleep(2)
         assert ends_after <= job.status().done < 40
-    child = driver(cluster.address)
-    assert [int(line) for line in lines(child)][-1] == 40
-    assert child.wait() == 0
+    assert python(program).returncode == 0
     assert job.results().to_bytes() == expected
     once(job)
 
 
 def test_ctrl_c(cluster: Any, world: World, job: homaes.Job) -> None:
-    child = driver(cluster.address)
-    for line in lines(child):
-        if int(line) >= 4:
-            break
-    sent = time.time()
-    child.send_signal(signal.SIGINT)
-    ended = next(line for line in lines(child) if line.startswith("ended"))
-    taken = float(ended.split()[1]) - sent
-    assert child.wait() == 3
-    child.communicate()
-    assert taken < 1, f"{taken:.2f} s"
+    assert interrupted(DRIVER, cluster.address, ends=60) == 3
     # nothing is half-written, and nobody goes on
     left = [path.name for path in Path("job/shards").iterdir()]
     assert all(name.endswith(".hcs") and not name.startswith(".") for name in left)
@@ -192,8 +156,7 @@ def test_a_shard_that_fails_ends_the_run(cluster: Any, job: homaes.Job) -> None:
 def test_local(job: homaes.Job, expected: bytes) -> None:
     report = homaes.ray.run("job", threads_per_node=1, progress=True)
     assert report.evaluated == 40 and report.setup_seconds > 0 and not report.failures
-    assert not ray.is_initialized()
-    assert job.results().to_bytes() == expected
+    assert not ray.is_initialized() and job.results().to_bytes() == expected
 
 
 @pytest.mark.skipif(bool(homaes.devices()), reason="there is a GPU")

@@ -4,8 +4,8 @@
     python3 tools/gpu/static.py --check         # compares it with static.txt
     python3 tools/gpu/static.py > tools/gpu/static.txt
 
-Needs no GPU. Installs NVRTC and the disassembler from PyPI into target/nvrtc, or the folder given by --tools. Their
-versions are fixed, as the numbers depend on them. src/kernels.rs of homaes-cuda has the kernels' files and options.
+Needs no GPU. Installs NVRTC and the disassembler from PyPI into target/nvrtc. Their versions are fixed,
+as the numbers depend on them. src/kernels.rs of homaes-cuda has the kernels' files and options.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRATE = ROOT / "crates/homaes-cuda"
 TABLE = ROOT / "tools/gpu/static.txt"
+TOOLS = ROOT / "target/nvrtc"
 PACKAGES = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-nvdisasm==13.5.37"]
 # architecture by arithmetic, as in the names of kernel files
 TARGETS = {"double": "sm_90", "u64": "sm_89"}
@@ -41,16 +42,14 @@ COLUMNS = ["double", "integer", "shuffle", "shared", "global", "local", "branch"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "target/nvrtc", help="folder of the compiler")
     parser.add_argument("--install", action="store_true", help="only install the tools")
     parser.add_argument("--check", action="store_true", help="compare the table with static.txt")
-    parser.add_argument("--kernels", type=pathlib.Path, default=CRATE / "kernels", help="folder of kernels")
     args = parser.parse_args()
-    install(args.tools)
+    install()
     if args.install:
         return 0
-    programs = {t: compiled(args.tools, t, *source(args.kernels, t)) for t in TARGETS}
-    text = "\n".join(table(target, program, args.tools) for target, program in programs.items())
+    programs = {t: compiled(t, *source(t)) for t in TARGETS}
+    text = "\n".join(table(target, program) for target, program in programs.items())
     if not args.check:
         sys.stdout.write(text)
         return 0
@@ -62,16 +61,16 @@ def main() -> int:
     return int(text != want)
 
 
-def install(folder: pathlib.Path) -> None:
-    have = {p.name for p in folder.glob("*.dist-info")}
+def install() -> None:
+    have = {p.name for p in TOOLS.glob("*.dist-info")}
     want = {f"{p.replace('-', '_').replace('==', '-')}.dist-info" for p in PACKAGES}
     if not want <= have:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", folder]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", TOOLS]
         if subprocess.run(pip + PACKAGES, stdout=sys.stderr).returncode:
             sys.exit("pip cannot install the compiler and the disassembler; they need x86-64 and PyPI")
 
 
-def source(folder: pathlib.Path, target: str) -> tuple[str, list[str]]:
+def source(target: str) -> tuple[str, list[str]]:
     """The text of the kernels in one arithmetic, and the compiler's options."""
     rust = (CRATE / "src/kernels.rs").read_text()
     files = re.findall(r'include_str!\("\.\./kernels/([^"]*)"\)', rust)
@@ -81,14 +80,14 @@ def source(folder: pathlib.Path, target: str) -> tuple[str, list[str]]:
     (most,) = re.findall(r"MOST_PRIMES: usize = (\d+);", rust)
     # the columns of the secure sets
     options = [*re.findall(r'"(.*?)"', options), "-DCOLS=256", f"-DMOST_PRIMES={most}"]
-    return "".join((folder / f).read_text() for f in files), options
+    return "".join((CRATE / "kernels" / f).read_text() for f in files), options
 
 
-def compiled(tools: pathlib.Path, target: str, text: str, options: list[str]) -> tuple[bytes, str]:
+def compiled(target: str, text: str, options: list[str]) -> tuple[bytes, str]:
     """The program for the GPU, and the assembler's log."""
-    (builtins,) = tools.glob("nvidia/cu13/lib/libnvrtc-builtins.so*")
+    (builtins,) = TOOLS.glob("nvidia/cu13/lib/libnvrtc-builtins.so*")
     ctypes.CDLL(builtins, mode=ctypes.RTLD_GLOBAL)
-    nvrtc = ctypes.CDLL(tools / "nvidia/cu13/lib/libnvrtc.so.13")
+    nvrtc = ctypes.CDLL(TOOLS / "nvidia/cu13/lib/libnvrtc.so.13")
     program = ctypes.c_void_p()
     options = [f"--gpu-architecture={TARGETS[target]}", "--ptxas-options=-v", *options]
     array = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
@@ -108,12 +107,12 @@ def compiled(tools: pathlib.Path, target: str, text: str, options: list[str]) ->
     return output("CUBIN"), log
 
 
-def table(target: str, program: tuple[bytes, str], tools: pathlib.Path) -> str:
+def table(target: str, program: tuple[bytes, str]) -> str:
     binary, log = program
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)
         file.flush()
-        disassembler = [tools / "nvidia/cu13/bin/nvdisasm", "-c", file.name]
+        disassembler = [TOOLS / "nvidia/cu13/bin/nvdisasm", "-c", file.name]
         listing = subprocess.run(disassembler, stdout=subprocess.PIPE, text=True, check=True)
     head = ["kernel", "registers", "spilled", "shared", "all", *COLUMNS, "loop", "double"]
     rows = [head, *(row(name, code, log) for name, code in sorted(functions(listing.stdout).items()))]

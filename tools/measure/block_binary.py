@@ -1,12 +1,11 @@
 """Find the dimension at which an LWE key in blocks with at most one 1 each is as hard as a key of independent bits.
 
     python tools/measure/block_binary.py 608 -12.76
-    python tools/measure/block_binary.py 735 -12.75 3 128
 
-Two arguments: dimension of a key of independent bits, and log2 of the noise over the torus of 2^64 points. Prints, for
-blocks of 2 to 5, the least dimension at which each attack costs as much as on that key. Four arguments: dimension and
-noise of a key in blocks, bits of a block, and degree of its ring, for the columns of tools/estimate.
-Attacks, in gates by the sieving cost of MATZOV's report (2022) or another model, under the geometric series assumption:
+The arguments are the dimension of a key of independent bits, and log2 of the noise over the torus of 2^64 points.
+Prints, for blocks of 2 to 5, the least dimension at which each attack costs as much as on that key. tools/estimate
+takes its columns from here. Attacks, in gates by the sieving cost of MATZOV's report (2022) or another model, under
+the geometric series assumption:
 
 - bdd: reduction and one shortest vector, with the secret's covariance scaled to 1 (determinant p^(b+1) per block,
   p = 1/(b+1));
@@ -209,11 +208,6 @@ def columns(dimension: int, log2_sigma: float, degree: int, block: int) -> dict[
 
 
 def main() -> None:
-    if len(sys.argv) > 3:
-        block, degree = int(sys.argv[3]), int(sys.argv[4])
-        for name, found in columns(int(sys.argv[1]), float(sys.argv[2]), degree, block).items():
-            print(name, found["attack"], found["bits"])
-        return
     dimension, noise = int(sys.argv[1]), float(sys.argv[2]) + MODULUS_LOG
     attacks = [bdd, dual, hybrid]
     wanted = [attack(dimension, noise, Secret(1)) for attack in attacks]

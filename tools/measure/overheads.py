@@ -2,7 +2,7 @@
 
     python tools/measure/overheads.py target/release/homaes --set bgv/aes128 --batches 8 --rounds 3
 
-Needs the package homaes in this Python, and ray for Ray. Makes keys once and keeps them in --folder.
+Needs the package homaes in this Python, and ray for Ray.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import os
 import shutil
 import statistics
 import subprocess
-from collections.abc import Callable
+import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import homaes
@@ -32,12 +33,17 @@ def main() -> None:
     parser.add_argument("--set", default="bgv/aes128")
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, default=Path("overheads"))
     given = parser.parse_args()
     command = given.homaes.resolve()
-    given.folder.mkdir(exist_ok=True)
-    os.chdir(given.folder)
-    keys(given.set)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        measure(command, given)
+
+
+def measure(command: Path, given: argparse.Namespace) -> None:
+    keys = homaes.keygen(given.set, accept_insecure=True)
+    keys.save("keys")
+    keys.secret.wrap(os.urandom(16)).save("key.hwk")
     card = next(card for card in homaes.sets() if card.name == given.set)
     Path("c").write_bytes(bytes(16 * card.blocks_per_batch * given.batches))
 
@@ -48,14 +54,8 @@ def main() -> None:
 
     def job() -> homaes.Job:
         shutil.rmtree("job", ignore_errors=True)
-        return homaes.Job.plan(
-            "c",
-            modes.CTR(IV),
-            eval_key="keys/eval.hek",
-            wrapped_key="key.hwk",
-            out="job",
-            shard_batches=max(given.batches // 4, 1),
-        )
+        paths = {"eval_key": "keys/eval.hek", "wrapped_key": "key.hwk", "out": "job"}
+        return homaes.Job.plan("c", modes.CTR(IV), **paths, shard_batches=max(given.batches // 4, 1))
 
     def run_job() -> float:
         job()
@@ -72,18 +72,16 @@ def main() -> None:
         report = homaes.ray.run(job())
         return report.seconds - report.setup_seconds
 
-    ways: dict[str, Callable[[], float]] = {
+    ways = {
         "transcipher": transcipher,
         "transcipher --resume": lambda: transcipher("--resume"),
         "job run": run_job,
         "Python": python,
+        "Ray": ray,
     }
-    try:
-        import ray as _
-
-        ways["Ray"] = ray
-    except ImportError:
+    if find_spec("ray") is None:
         print("Ray: skipped, the package ray is not installed")
+        del ways["Ray"]
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(given.rounds):
         for name, way in ways.items():
@@ -94,15 +92,6 @@ def main() -> None:
         median = statistics.median(all_seconds)
         spread = max(all_seconds) / min(all_seconds)
         print(f"{name:22}{median:8.2f} s{100 * (median / plain - 1):+8.2f} %   spread {spread:.3f}")
-
-
-def keys(name: str) -> None:
-    """Make keys unless they exist."""
-    if Path("key.hwk").exists() and homaes.inspect("key.hwk").set == name:
-        return
-    made = homaes.keygen(name, accept_insecure=True)
-    made.save("keys", force=True)
-    made.secret.wrap(os.urandom(16)).save("key.hwk", force=True)
 
 
 def last_event(line: list[object]) -> dict[str, object]:

@@ -504,19 +504,6 @@ mod tests {
         }
     }
 
-    /// Runs `HOMAES_TRANSFORMS` transforms on the kernels of `HOMAES_BACKEND`.
-    #[test]
-    #[ignore = "run by tools/measure/instructions.py"]
-    fn transforms_to_count() {
-        let count = std::env::var("HOMAES_TRANSFORMS").unwrap();
-        let ring = Ring::new(65535).unwrap();
-        let t = Transform::new(&ring, SPECIAL).unwrap();
-        let mut a = vec![1; ring.n()];
-        for _ in 0..count.parse().unwrap() {
-            t.forward(core::hint::black_box(&mut a));
-        }
-    }
-
     #[test]
     fn fused_ends_are_those_of_kernels() {
         let all = [15, 17, 255, 3855, 65535].map(|m| [1, 2, 3].map(|i| (m, PRIMES[i])));

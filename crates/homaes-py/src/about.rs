@@ -1,12 +1,12 @@
-//! Parameter sets, inspection of files, digests, GPUs, the command.
+//! Parameter sets, inspection of files, GPUs, the command.
 
+use crate::arguments;
 use crate::ciphertexts::{meta_dict, parts, report, steps};
 use crate::errors::raise;
-use crate::place::path;
 use crate::wait;
-use homaes::{Error, Layout, Set, ValueMeta};
+use homaes::{Layout, Set, ValueMeta};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub(crate) fn sets(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn inspect<'py>(path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let (py, file) = (path.py(), crate::place::path(path)?);
+    let (py, file) = (path.py(), arguments::path(path)?);
     let found = wait::read(py, move |_| homaes::inspect(file))?;
     let (mut details, mut all_parts, mut all_steps) = (PyDict::new(py), Vec::new(), &[][..]);
     if let Some(messages) = &found.messages {
@@ -114,30 +114,10 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     gpus.into_iter().map(about).collect()
 }
 
-/// BLAKE3 of a file.
+/// Run the command with the arguments of this process, and return its exit code. The process must do nothing else.
 #[pyfunction]
-#[pyo3(signature = (path, /))]
-pub(crate) fn digest(
-    py: Python<'_>,
-    #[pyo3(from_py_with = path)] path: PathBuf,
-) -> PyResult<Bound<'_, PyBytes>> {
-    let digest = wait::read(py, move |_| {
-        let mut hasher = blake3::Hasher::new();
-        let file = std::fs::File::open(&path);
-        let read = file.and_then(|file| hasher.update_reader(file).map(|_| ()));
-        match read {
-            Ok(()) => Ok(hasher.finalize()),
-            Err(source) => Err(Error::Io { path, source }),
-        }
-    })?;
-    Ok(PyBytes::new(py, digest.as_bytes()))
-}
-
-/// Run the command with `args`, the first of which is the program, and return its exit code. The process must do
-/// nothing else.
-#[pyfunction]
-#[pyo3(signature = (args, /))]
-pub(crate) fn run_command(py: Python<'_>, args: Vec<OsString>) -> u8 {
+pub(crate) fn run_command(py: Python<'_>) -> PyResult<u8> {
+    let args: Vec<OsString> = py.import("sys")?.getattr("argv")?.extract()?;
     let program = args.first().map_or_else(|| "homaes".into(), PathBuf::from);
-    py.detach(|| homaes_cli::run(program, args))
+    Ok(py.detach(|| homaes_cli::run(program, args)))
 }

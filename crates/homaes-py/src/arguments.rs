@@ -1,12 +1,16 @@
-//! Arguments: integers of any size, words, devices.
+//! Arguments: integers of any size, words, devices, paths, buffers.
 
 use crate::errors::raise;
 use homaes::{Devices, Layout};
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use homaes_job::Location;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PySequence, PyString};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::path::{PathBuf, absolute};
 use std::thread::available_parallelism;
 
 /// A Python integer, but no bool. Larger integers become the maximum, so that the range check reports them.
@@ -73,17 +77,14 @@ pub(crate) fn device_of(device: Option<&Bound<'_, PyAny>>) -> PyResult<Devices> 
         let message = format!("device: found {found}, expected a str or a sequence of GPUs");
         return Err(PyTypeError::new_err(message));
     }
-    let mut numbers = Vec::new();
-    for gpu in device.try_iter()? {
-        let mut gpu = gpu?;
-        if !gpu.is_instance_of::<PyString>() {
-            let operator = gpu.py().import("operator")?;
-            gpu = operator.call_method1("index", (gpu,))?.str()?.into_any();
+    let numbers = device.try_iter()?.map(|gpu| {
+        let gpu = gpu?;
+        match gpu.extract::<String>() {
+            Ok(name) => Ok(name.strip_prefix("cuda:").unwrap_or(&name).to_owned()),
+            Err(_) => Ok(gpu.extract::<i64>()?.to_string()),
         }
-        let number: String = gpu.extract()?;
-        numbers.push(number.strip_prefix("cuda:").unwrap_or(&number).to_owned());
-    }
-    let word = format!("cuda:{}", numbers.join(","));
+    });
+    let word = format!("cuda:{}", numbers.collect::<PyResult<Vec<_>>>()?.join(","));
     word.parse().map_err(raise)
 }
 
@@ -97,4 +98,69 @@ pub(crate) fn layout_of(name: &str) -> PyResult<Layout> {
 /// The error of an argument that is not one of the expected words.
 pub(crate) fn choice(what: &str, found: &str, expected: &str) -> PyErr {
     PyValueError::new_err(format!("{what}: found {found:?}, expected {expected}"))
+}
+
+/// The contiguous buffer of an object; `None` if it has no buffer.
+pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
+    // strings and paths
+    let Ok(buffer) = PyBuffer::<u8>::get(object) else {
+        return Ok(None);
+    };
+    match buffer.is_c_contiguous() {
+        true => Ok(Some(buffer)),
+        false => Err(PyBufferError::new_err(
+            "found bytes with gaps, expected a contiguous buffer",
+        )),
+    }
+}
+
+/// An object as a path.
+pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    path_or_bytes(object, false)
+}
+
+/// An argument that is a path.
+pub(crate) struct FilePath(pub(crate) PathBuf);
+
+impl<'py> FromPyObject<'_, 'py> for FilePath {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        path(&object).map(Self)
+    }
+}
+
+/// An object as a path; with `or_bytes` the error says that bytes are expected too.
+pub(crate) fn path_or_bytes(object: &Bound<'_, PyAny>, or_bytes: bool) -> PyResult<PathBuf> {
+    object.extract().map_err(|error| {
+        if object.is_instance_of::<PyString>() {
+            // for example for a lone surrogate
+            return error;
+        }
+        let found = object
+            .get_type()
+            .name()
+            .map_or_else(|_| String::new(), |name| name.to_string());
+        let expected = match or_bytes {
+            true => "a str, an os.PathLike or bytes",
+            false => "a str or an os.PathLike",
+        };
+        PyTypeError::new_err(format!("found {found}, expected {expected}"))
+    })
+}
+
+/// A location that does not depend on the current folder.
+pub(crate) fn fixed(place: Location) -> Location {
+    match place {
+        Location::Local(path) => Location::Local(absolute(&path).unwrap_or(path)),
+        place => place,
+    }
+}
+
+/// A location for Python, also if it is not UTF-8.
+pub(crate) fn text_of(place: &Location) -> OsString {
+    match place {
+        Location::Local(path) => path.clone().into_os_string(),
+        place => place.to_string().into(),
+    }
 }

@@ -1,21 +1,16 @@
 //! Results batch by batch.
 
 use crate::errors::refuse_with;
-use crate::wait;
+use crate::methods::getters;
+use crate::wait::{self, lock};
 use homaes::{Error, ErrorKind, Quality};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The batches of results, in order.
 #[pyclass(frozen, module = "homaes._homaes")]
-pub(crate) struct Batches(Arc<Mutex<homaes::Batches<'static>>>);
-
-impl Batches {
-    pub(crate) fn new(batches: homaes::Batches<'static>) -> Self {
-        Self(Arc::new(Mutex::new(batches)))
-    }
-}
+pub(crate) struct Batches(pub(crate) Arc<Mutex<homaes::Batches<'static>>>);
 
 #[pymethods]
 impl Batches {
@@ -26,8 +21,11 @@ impl Batches {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let batches = self.0.clone();
         wait::read(py, move |_| {
-            let mut batches = batches.lock().unwrap_or_else(PoisonError::into_inner);
-            batches.next().transpose()?.map(Batch::new).transpose()
+            lock(&batches)
+                .next()
+                .transpose()?
+                .map(Batch::new)
+                .transpose()
         })
     }
 }
@@ -50,63 +48,30 @@ impl Batch {
     }
 }
 
+getters! { Batch as it:
+    /// Its number, from 0.
+    number: u64 = it.batch.index();
+    /// Number of AES blocks in it.
+    blocks: usize = it.batch.blocks();
+    /// The name of the parameter set.
+    set: &'static str = it.batch.set().name();
+    /// The id of the secret key that decrypts it, in hex.
+    key_id: String = it.batch.key_id().to_string();
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
+    layout: &'static str = it.batch.layout().name();
+    /// Level of the ciphertexts, at least 1.
+    level: usize = it.quality.level;
+    /// Multiplications left; None if the scheme bootstraps.
+    multiplications_left: Option<usize> =
+        it.batch.set().scheme().multiplications_left(it.quality.level);
+    /// log2 of the noise of the worst ciphertext.
+    noise_bits: f64 = it.quality.noise_bits;
+    /// Bits between this noise and failure.
+    capacity_bits: f64 = it.quality.capacity_bits;
+}
+
 #[pymethods]
 impl Batch {
-    /// Its number, from 0.
-    #[getter]
-    fn number(&self) -> u64 {
-        self.batch.index()
-    }
-
-    /// Number of AES blocks in it.
-    #[getter]
-    fn blocks(&self) -> usize {
-        self.batch.blocks()
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.batch.set().name()
-    }
-
-    /// The id of the secret key that decrypts it, in hex.
-    #[getter]
-    fn key_id(&self) -> String {
-        self.batch.key_id().to_string()
-    }
-
-    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
-    #[getter]
-    fn layout(&self) -> &'static str {
-        self.batch.layout().name()
-    }
-
-    /// Level of the ciphertexts, at least 1.
-    #[getter]
-    fn level(&self) -> usize {
-        self.quality.level
-    }
-
-    /// Multiplications left; None if the scheme bootstraps.
-    #[getter]
-    fn multiplications_left(&self) -> Option<usize> {
-        let scheme = self.batch.set().scheme();
-        scheme.multiplications_left(self.quality.level)
-    }
-
-    /// log2 of the noise of the worst ciphertext.
-    #[getter]
-    fn noise_bits(&self) -> f64 {
-        self.quality.noise_bits
-    }
-
-    /// Bits between this noise and failure.
-    #[getter]
-    fn capacity_bits(&self) -> f64 {
-        self.quality.capacity_bits
-    }
-
     /// The LWE ciphertexts of a batch of TFHE: a read-only array of uint64, one row per digit, mask before body.
     ///
     /// Each row encrypts a digit modulo 2^64: one bit times 2^63, or in sets of base 16 four bits times 2^59. Digits
@@ -146,14 +111,10 @@ impl Batch {
 
 /// The batch of results that have only one, otherwise `None`.
 pub(crate) fn only(ciphertexts: homaes::Ciphertexts<'static>) -> homaes::Result<Option<Batch>> {
-    if ciphertexts.meta().split.batches() != 1 {
-        return Ok(None);
-    }
     let mut batches = ciphertexts.into_iter();
-    let first = batches.next().transpose()?;
-    // verifies the rest of the file
-    match batches.next() {
-        Some(Err(error)) => Err(error),
-        _ => first.map(Batch::new).transpose(),
+    // the second call verifies the rest of the file
+    match (batches.next().transpose()?, batches.next().transpose()?) {
+        (Some(only), None) => Batch::new(only).map(Some),
+        _ => Ok(None),
     }
 }

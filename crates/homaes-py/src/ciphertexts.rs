@@ -1,19 +1,19 @@
 //! Results: their description, and the reports of the package.
 
+use crate::arguments::{FilePath, text_of};
 use crate::batches::{Batch, Batches};
 use crate::errors::raise;
-use crate::origin::Origin;
-use crate::place::{Place, path, text_of};
+use crate::methods::{getters, pickled};
+use crate::origin::{Origin, Place};
 use crate::wait;
-use homaes::{Error, KeyId, Meta, PartMeta, Quality, Step};
+use homaes::{Error, KeyId, Meta, PartMeta, Quality, Set, Step};
 use homaes_job::JobError;
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// An object of a class of `homaes._report`, made of its fields.
 macro_rules! report {
@@ -29,10 +29,18 @@ pub(crate) use report;
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct Ciphertexts {
     origin: Origin,
-    /// The report of the run that made them, kept so that their file is not read for it.
+    /// The report of the run that made them.
     report: Option<Py<PyAny>>,
-    front: OnceLock<Front>,
+    meta: Meta,
+    set: Set,
+    key_id: KeyId,
     measured: OnceLock<Measured>,
+}
+
+/// The noise and the steps that the file declares.
+struct Measured {
+    worst: Option<Quality>,
+    steps: Vec<Step>,
 }
 
 /// Where `Ciphertexts` or `Values` are, or the file or folder that an object names.
@@ -46,53 +54,20 @@ pub(crate) fn origin_of(object: &Bound<'_, PyAny>) -> PyResult<Origin> {
     }
 }
 
-/// The front of the file.
-struct Front {
-    meta: Meta,
-    set: &'static str,
-    key_id: KeyId,
-}
-
-/// The noise and the steps that the file declares.
-struct Measured {
-    worst: Option<Quality>,
-    steps: Vec<Step>,
-    multiplications_left: Option<usize>,
-}
-
 impl Ciphertexts {
-    /// Of a run with this report.
-    pub(crate) fn new(place: Place, report: Bound<'_, PyAny>) -> Self {
-        Self {
-            report: Some(report.unbind()),
-            ..Self::at(Origin::File(place))
-        }
-    }
-
-    pub(crate) fn at(origin: Origin) -> Self {
-        Self {
-            origin,
-            report: None,
-            front: OnceLock::new(),
-            measured: OnceLock::new(),
-        }
-    }
-
-    /// Does not read the ciphertexts.
-    fn front(&self, py: Python<'_>) -> PyResult<&Front> {
-        if let Some(front) = self.front.get() {
-            return Ok(front);
-        }
-        let origin = self.origin.clone();
-        let front = wait::read(py, move |cancel| {
+    /// Reads the front of the file, but no ciphertexts. `report`: of the run that made them.
+    pub(crate) fn of(py: Python<'_>, origin: Origin, report: Option<Py<PyAny>>) -> PyResult<Self> {
+        wait::read(py, move |cancel| {
             let opened = origin.open(cancel)?;
-            Ok::<_, JobError>(Front {
+            Ok::<_, JobError>(Self {
                 meta: opened.meta().clone(),
-                set: opened.set().name(),
+                set: opened.set().clone(),
                 key_id: opened.key_id(),
+                measured: OnceLock::new(),
+                report,
+                origin,
             })
-        })?;
-        Ok(self.front.get_or_init(|| front))
+        })
     }
 
     /// Verifies every checksum.
@@ -102,36 +77,49 @@ impl Ciphertexts {
         }
         let origin = self.origin.clone();
         let measured = wait::read(py, move |cancel| {
-            let opened = origin.open(cancel)?;
-            let scheme = opened.set().scheme();
             let mut worst: Option<Quality> = None;
-            let mut batches = opened.into_iter();
+            let mut batches = origin.open(cancel)?.into_iter();
             for batch in &mut batches {
                 let quality = batch?.quality()?;
                 worst = Some(worst.map_or(quality, |worst| worst.worst(quality)));
             }
-            Ok::<_, JobError>(Measured {
-                worst,
-                steps: batches.steps().map(<[_]>::to_vec).unwrap_or_default(),
-                multiplications_left: worst.and_then(|w| scheme.multiplications_left(w.level)),
-            })
+            let steps = batches.steps().map(<[_]>::to_vec).unwrap_or_default();
+            Ok::<_, JobError>(Measured { worst, steps })
         })?;
         Ok(self.measured.get_or_init(|| measured))
     }
-
-    /// A value from the report of the run, or else from the file.
-    fn fact<'py, T: IntoPyObject<'py>>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        of: impl FnOnce(&Meta) -> T,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match &self.report {
-            Some(report) => report.bind(py).getattr(name),
-            None => of(&self.front(py)?.meta).into_bound_py_any(py),
-        }
-    }
 }
+
+getters! { Ciphertexts as ct:
+    /// The path of the file; None in memory.
+    path: Option<PathBuf> = match &ct.origin {
+        Origin::File(place) => place.path(),
+        Origin::Job(_) => None,
+    };
+    /// The location of the job; None for a file or in memory.
+    job: Option<OsString> = match &ct.origin {
+        Origin::Job(job) => Some(text_of(job.location())),
+        Origin::File(_) => None,
+    };
+    /// The name of the parameter set.
+    set: &'static str = ct.set.name();
+    /// The id of the secret key that decrypts them, in hex.
+    key_id: String = ct.key_id.to_string();
+    /// Length of the message in bytes.
+    bytes: u64 = ct.meta.bytes();
+    /// Number of AES blocks of the message.
+    blocks: u64 = ct.meta.split.blocks();
+    /// Number of batches of blocks.
+    batches: u64 = ct.meta.split.batches();
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
+    layout: &'static str = ct.meta.layout.name();
+    /// Level of the ciphertexts, at least 1.
+    level: usize = ct.meta.level;
+    /// Length of the AES key in bits.
+    key_bits: usize = 8 * ct.meta.key_size.key_bytes();
+}
+
+pickled!(Ciphertexts);
 
 #[pymethods]
 impl Ciphertexts {
@@ -141,87 +129,20 @@ impl Ciphertexts {
     #[staticmethod]
     #[pyo3(signature = (source, /))]
     pub(crate) fn open(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let opened = Self::at(origin_of(source)?);
-        opened.front(source.py())?;
-        Ok(opened)
-    }
-
-    /// The path of the file; None in memory.
-    #[getter]
-    fn path(&self) -> Option<PathBuf> {
-        match &self.origin {
-            Origin::File(place) => place.path(),
-            Origin::Job(_) => None,
-        }
-    }
-
-    /// The location of the job; None for a file or in memory.
-    #[getter]
-    fn job(&self) -> Option<OsString> {
-        match &self.origin {
-            Origin::Job(job) => Some(text_of(job.location())),
-            Origin::File(_) => None,
-        }
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(self.front(py)?.set)
-    }
-
-    /// The id of the secret key that decrypts them, in hex.
-    #[getter]
-    fn key_id(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.front(py)?.key_id.to_string())
-    }
-
-    /// Length of the message in bytes.
-    #[getter]
-    fn bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.fact(py, "bytes", bytes_of)
-    }
-
-    /// Number of AES blocks of the message.
-    #[getter]
-    fn blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.fact(py, "blocks", |meta| meta.split.blocks())
-    }
-
-    /// Number of batches of blocks.
-    #[getter]
-    fn batches<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.fact(py, "batches", |meta| meta.split.batches())
-    }
-
-    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
-    #[getter]
-    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.fact(py, "layout", |meta| meta.layout.name())
-    }
-
-    /// Level of the ciphertexts, at least 1.
-    #[getter]
-    fn level(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.front(py)?.meta.level)
-    }
-
-    /// Length of the AES key in bits.
-    #[getter]
-    fn key_bits(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(8 * self.front(py)?.meta.key_size.key_bytes())
+        Self::of(source.py(), origin_of(source)?, None)
     }
 
     /// The parts of the message.
     #[getter]
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        parts(py, &self.front(py)?.meta)
+        parts(py, &self.meta)
     }
 
     /// Multiplications left; None if the scheme bootstraps or the message is empty.
     #[getter]
     fn multiplications_left(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        Ok(self.measured(py)?.multiplications_left)
+        let (worst, scheme) = (self.measured(py)?.worst, self.set.scheme());
+        Ok(worst.and_then(|worst| scheme.multiplications_left(worst.level)))
     }
 
     /// log2 of the noise of the worst ciphertext; None for an empty message.
@@ -257,13 +178,8 @@ impl Ciphertexts {
 
     /// Write a ``.hct`` file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
-        force: bool,
-    ) -> PyResult<()> {
-        self.origin.save(py, path, force)
+    fn save(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
+        self.origin.save(py, path.0, force)
     }
 
     /// All bytes of the ``.hct`` file.
@@ -275,7 +191,7 @@ impl Ciphertexts {
     fn __iter__(&self, py: Python<'_>) -> PyResult<Batches> {
         let origin = self.origin.clone();
         let open = move |cancel: &_| Ok::<_, JobError>(origin.open(cancel)?.into_iter());
-        wait::read(py, open).map(Batches::new)
+        Ok(Batches(Arc::new(Mutex::new(wait::read(py, open)?))))
     }
 
     /// The LWE ciphertexts of a batch of TFHE, given as ``Batch`` or number: one row per bit, mask before body.
@@ -289,7 +205,7 @@ impl Ciphertexts {
         if let Ok(batch) = batch.cast::<Batch>() {
             return batch.get().lwe(py);
         }
-        let (number, batches): (i64, i64) = (batch.extract()?, self.batches(py)?.extract()?);
+        let (number, batches) = (batch.extract::<i64>()?, self.batches() as i64);
         if !(0..batches).contains(&number) {
             let last = batches - 1;
             let message = format!("batch: found {number}, expected 0 to {last}");
@@ -323,22 +239,6 @@ impl Ciphertexts {
         }
     }
 
-    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
-        this
-    }
-
-    fn __reduce_ex__<'py>(
-        this: &Bound<'py, Self>,
-        protocol: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let pickling = this.py().import("homaes._pickling")?;
-        pickling.call_method1("reduce", (this, protocol))
-    }
-
     /// A table for notebooks, with the bits between noise and failure after every step of AES.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let steps = match &self.report {
@@ -349,20 +249,19 @@ impl Ciphertexts {
             .get_item("capacity_bits")?
             .call_method0("tolist")?
             .extract()?;
-        let front = self.front(py)?;
         let rows = [
-            ("bytes", self.bytes(py)?.to_string()),
-            ("set", front.set.to_owned()),
-            ("layout", self.layout(py)?.to_string()),
-            ("batches", self.batches(py)?.to_string()),
-            ("level", front.meta.level.to_string()),
+            ("bytes", self.bytes().to_string()),
+            ("set", self.set().to_owned()),
+            ("layout", self.layout().to_owned()),
+            ("batches", self.batches().to_string()),
+            ("level", self.level().to_string()),
             ("capacity", curve(&bits)),
         ];
         let cell = |(name, value)| format!("<tr><th>{name}</th><td>{value}</td></tr>");
         Ok(format!("<table>{}</table>", rows.map(cell).concat()))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+    fn __repr__(&self) -> String {
         let place = match &self.origin {
             Origin::Job(job) => format!("of the job at {}", job.location()),
             Origin::File(place) => match place.path() {
@@ -370,10 +269,8 @@ impl Ciphertexts {
                 None => "in memory".into(),
             },
         };
-        let (bytes, layout, batches) = (self.bytes(py)?, self.layout(py)?, self.batches(py)?);
-        Ok(format!(
-            "<homaes.Ciphertexts of {bytes} bytes, {layout}, {batches} batches, {place}>"
-        ))
+        let (bytes, layout, batches) = (self.bytes(), self.layout(), self.batches());
+        format!("<homaes.Ciphertexts of {bytes} bytes, {layout}, {batches} batches, {place}>")
     }
 }
 
@@ -385,13 +282,8 @@ pub(crate) struct Values(pub(crate) Place);
 impl Values {
     /// Write a ``.hcv`` file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
-        force: bool,
-    ) -> PyResult<()> {
-        Origin::File(self.0.clone()).save(py, path, force)
+    fn save(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
+        Origin::File(self.0.clone()).save(py, path.0, force)
     }
 
     /// All bytes of the ``.hcv`` file.
@@ -422,10 +314,6 @@ fn curve(values: &[f64]) -> String {
         "{first:.0} bits <svg width=\"{width}\" height=\"{height}\" role=\"img\">\
          <polyline points=\"{points}\" fill=\"none\" stroke=\"currentColor\"/></svg> {last:.0} bits"
     )
-}
-
-fn bytes_of(meta: &Meta) -> u64 {
-    meta.parts.iter().map(|part| part.bytes).sum()
 }
 
 /// `homaes.PartInfo` of each part.
@@ -465,7 +353,7 @@ pub(crate) fn steps<'py>(py: Python<'py>, steps: &[Step]) -> PyResult<Bound<'py,
 /// The description of results in a file.
 pub(crate) fn meta_dict<'py>(py: Python<'py>, meta: &Meta) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
-    out.set_item("bytes", bytes_of(meta))?;
+    out.set_item("bytes", meta.bytes())?;
     out.set_item("blocks", meta.split.blocks())?;
     out.set_item("batches", meta.split.batches())?;
     out.set_item("layout", meta.layout.name())?;

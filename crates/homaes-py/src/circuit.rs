@@ -4,9 +4,11 @@ use crate::arguments::{Number, choice, threads_of};
 use crate::batches::{Batch, only};
 use crate::ciphertexts::origin_of;
 use crate::errors::refuse;
-use crate::vector::{Shared, State, Threads, Vector, byte_of, bytes_of};
+use crate::keys::EvalKey;
+use crate::methods::getters;
+use crate::vector::{Shared, State, Vector, byte_of, bytes_of};
 use crate::wait;
-use homaes::{Error, Pool};
+use homaes::Pool;
 use homaes_bgv::{Axis, Ciphertext};
 use homaes_job::JobError;
 use pyo3::exceptions::PyValueError;
@@ -16,44 +18,30 @@ use std::sync::Arc;
 
 /// Operations on vectors, under an evaluation key of BGV.
 #[pyclass(frozen, module = "homaes.bgv", weakref)]
-#[derive(Clone)]
 pub(crate) struct Circuit(pub(crate) Arc<Shared>);
+
+getters! { Circuit as circuit:
+    /// Number of threads.
+    threads: usize = circuit.0.pool.as_ref().map_or(1, Pool::threads);
+    /// The name of the parameter set.
+    set: &'static str = circuit.0.key.set().name();
+    /// Number of slots of a vector.
+    slots: PyResult<usize> = Ok(circuit.0.params()?.slots().count());
+}
 
 #[pymethods]
 impl Circuit {
     #[new]
     #[pyo3(signature = (eval_key, /, threads=None))]
-    fn new(
-        py: Python<'_>,
-        eval_key: &crate::keys::EvalKey,
-        threads: Option<Number>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, eval_key: &EvalKey, threads: Option<Number>) -> PyResult<Self> {
         let (key, threads) = (eval_key.key.clone(), threads_of(threads)?);
-        let threads = Threads {
+        let shared = Shared {
+            key,
             pool: Some(py.detach(|| Pool::new(threads.get()))),
             process: process::id(),
         };
-        let shared = Shared { key, threads };
-        shared.eval()?;
+        shared.params()?;
         Ok(Self(Arc::new(shared)))
-    }
-
-    /// Number of threads.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.0.threads.pool.as_ref().map_or(1, Pool::threads)
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.0.key.set().name()
-    }
-
-    /// Number of slots of a vector.
-    #[getter]
-    pub(crate) fn slots(&self) -> PyResult<usize> {
-        Ok(self.0.params()?.slots().count())
     }
 
     /// Number of slots along an axis: "e3", "e5" or "e257".
@@ -80,14 +68,12 @@ impl Circuit {
                 })?
             }
         };
-        let found = (batch.batch.set().name(), batch.batch.key_id());
+        let found = (batch.batch.set(), batch.batch.key_id());
         self.0.check_own("batch", found)?;
-        let (state, blocks) = wait::read(py, move |_| {
-            let batch = &batch.batch;
-            Ok::<_, Error>((batch.state::<homaes_bgv::State>()?, batch.blocks()))
-        })?;
+        let (shared, blocks) = (self.0.clone(), batch.batch.blocks());
+        let state = wait::read(py, move |_| batch.batch.state())?;
         Ok(State {
-            shared: self.0.clone(),
+            shared,
             state,
             blocks,
         })

@@ -1,20 +1,20 @@
 //! Options and reports of decryption.
 
-use crate::arguments::Number;
+use crate::arguments::{Number, buffer};
 use crate::ciphertexts::{origin_of, report};
-use crate::errors::{raise, refuse_with};
+use crate::errors::{raise, refuse, refuse_with};
 use crate::input::Public;
-use crate::place::{Place, buffer};
-use crate::wait;
+use crate::origin::{Origin, Place};
+use crate::wait::{self, lock};
 use homaes::{AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode, Numbers};
 use homaes_job::JobError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMapping};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use zeroize::Zeroizing;
 
 /// Options of a decryption.
@@ -67,23 +67,17 @@ impl Expected {
     /// From a mode with its public values, and a length.
     pub(crate) fn of(mode: Option<&Bound<'_, PyAny>>, bytes: Option<Number>) -> PyResult<Self> {
         let bytes = bytes.map(|bytes| bytes.of("expect_bytes", 0..=u64::MAX));
-        let bytes = bytes.transpose()?;
-        let Some(mode) = mode else {
-            return Ok(Self {
-                bytes,
-                ..Self::default()
-            });
-        };
-        let public = Public::of(mode)?;
-        if public.tag.is_some() {
+        let public: Option<Public> = mode.map(|mode| mode.extract()).transpose()?;
+        if public.as_ref().is_some_and(|public| public.tag.is_some()) {
             return Err(PyValueError::new_err(
                 "expect: found a mode with a tag, expected one without: aes_key checks the tag",
             ));
         }
+        let (mode, aad) = public.map(|public| (public.mode, public.aad)).unzip();
         Ok(Self {
-            aad: (public.mode.name() == "gcm").then_some(public.aad),
-            mode: Some(public.mode),
-            bytes,
+            mode,
+            aad: aad.filter(|_| mode.is_some_and(|mode| mode.name() == "gcm")),
+            bytes: bytes.transpose()?,
         })
     }
 
@@ -136,33 +130,28 @@ fn by_name<'py>(
 
 /// Receives a decrypted message once it is complete and checked. Overwritten when dropped.
 #[derive(Clone, Default)]
-pub(crate) struct Plain(Arc<std::sync::Mutex<Zeroizing<Vec<u8>>>>);
+pub(crate) struct Plain(Arc<Mutex<Vec<Zeroizing<Vec<u8>>>>>);
 
 impl Plain {
-    pub(crate) fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let plain = self.0.lock();
-        let plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
-        PyBytes::new(py, &plain)
+    pub(crate) fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let pieces = lock(&self.0);
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        PyBytes::new_with(py, bytes, |mut out| {
+            for piece in pieces.iter() {
+                out.write_all(piece)?;
+            }
+            Ok(())
+        })
     }
 }
 
 impl Write for Plain {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let plain = self.0.lock();
-        let mut plain = plain.unwrap_or_else(std::sync::PoisonError::into_inner);
-        // grows by hand, so that the old buffer is overwritten
-        let len = plain.len() + bytes.len();
-        if len > plain.capacity() {
-            let mut larger = Zeroizing::new(Vec::new());
-            larger.try_reserve_exact(len.max(2 * plain.len()))?;
-            larger.extend_from_slice(&plain);
-            *plain = larger;
-        }
-        plain.extend_from_slice(bytes);
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        lock(&self.0).push(Zeroizing::new(bytes.to_vec()));
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -191,11 +180,17 @@ pub(crate) fn opened<'py>(
     source: &Bound<'py, PyAny>,
     secret: Arc<homaes::SecretKey>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (py, place) = (source.py(), origin_of(source)?.into_place()?);
+    let py = source.py();
+    let Origin::File(place) = origin_of(source)? else {
+        return Err(refuse(
+            "the results of a job, expected computed values (.hcv)",
+            "write them with homaes.save_values",
+        ));
+    };
     let values = wait::read(py, move |_| match &place {
         Place::File(file) => {
             file.check()?;
-            Ok::<_, JobError>(secret.open_values(file.path())?)
+            Ok::<_, JobError>(secret.open_values(&file.path)?)
         }
         Place::Bytes(bytes) => Ok(secret.open_values_of(bytes.as_ref(), "<memory>")?),
     })?;

@@ -66,13 +66,12 @@ fn own(py: Python<'_>, error: &JobError, remedy: &str) -> PyResult<PyErr> {
     let class = py.import("homaes.errors")?.getattr(class)?;
     let fields = PyDict::new(py);
     fields.set_item("path", error.path())?;
-    let [found, expected] = error.details().map_or([None, None], |both| both.map(Some));
-    for (name, detail) in [("found", found), ("expected", expected)] {
+    let details = error.details().into_iter().flatten();
+    for (name, detail) in ["found", "expected"].into_iter().zip(details) {
         match detail {
-            Some(Detail::Text(text)) => fields.set_item(name, text)?,
-            Some(Detail::Number(number)) => fields.set_item(name, number)?,
-            Some(Detail::Real(number)) => fields.set_item(name, number)?,
-            None => {}
+            Detail::Text(text) => fields.set_item(name, text)?,
+            Detail::Number(number) => fields.set_item(name, number)?,
+            Detail::Real(number) => fields.set_item(name, number)?,
         }
     }
     fields.set_item("remedy", remedy)?;

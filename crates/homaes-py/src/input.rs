@@ -1,8 +1,8 @@
 //! AES ciphertext from files and buffers.
 
+use crate::arguments::{buffer, path, path_or_bytes};
 use crate::errors::raise;
 use crate::origin::Cancellable;
-use crate::place::{buffer, path, path_or_bytes};
 use crate::wait::warn;
 use homaes::{AesFile, AesInput, Cancel, Mode, Reopened, Source};
 use homaes_job::{JobError, Location, open_source};
@@ -13,31 +13,8 @@ use pyo3::types::{PyMemoryView, PySlice};
 use std::io;
 use std::path::Path;
 
-/// A part of a message from Python.
-pub(crate) struct Given<'py> {
-    name: Option<String>,
-    /// A path or a buffer.
-    data: Bound<'py, PyAny>,
-    how: Public,
-    /// Whether it may begin like another format.
-    raw: bool,
-}
-
-impl<'py> Given<'py> {
-    pub(crate) fn new(
-        name: Option<String>,
-        data: &Bound<'py, PyAny>,
-        mode: &Bound<'py, PyAny>,
-        raw: bool,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            name,
-            data: data.clone(),
-            how: Public::of(mode)?,
-            raw,
-        })
-    }
-}
+/// A part of a message from Python: its name, its path or buffer, and its mode.
+type Given<'py> = (Option<String>, Bound<'py, PyAny>, Public);
 
 /// A mode with its public values.
 pub(crate) struct Public {
@@ -46,9 +23,11 @@ pub(crate) struct Public {
     pub(crate) aad: Vec<u8>,
 }
 
-impl Public {
-    /// Of a mode of `homaes.modes` or of the package `cryptography`.
-    pub(crate) fn of(mode: &Bound<'_, PyAny>) -> PyResult<Self> {
+/// From a mode of `homaes.modes` or of the package `cryptography`.
+impl<'py> FromPyObject<'_, 'py> for Public {
+    type Error = PyErr;
+
+    fn extract(mode: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let public = mode.py().import("homaes.modes")?.getattr("public_of")?;
         let (name, iv, tag, aad): (String, Vec<u8>, _, _) = public.call1((mode,))?.extract()?;
         let mode = Mode::with_vector(&name, &iv).ok_or_else(|| {
@@ -70,30 +49,21 @@ impl Public {
 pub(crate) fn parts_of<'py>(
     data: &Bound<'py, PyAny>,
     mode: Option<&Bound<'py, PyAny>>,
-    raw: bool,
 ) -> PyResult<Vec<Given<'py>>> {
     let class = data.py().import("homaes._message")?.getattr("Message")?;
     let refused = |message| Err(PyTypeError::new_err(message));
     match (data.is_instance(&class)?, mode) {
-        (true, None) => {
-            let parts: Vec<(Option<String>, Bound<'_, PyAny>, Bound<'_, PyAny>)> =
-                data.getattr("parts")?.extract()?;
-            let parts = parts.into_iter();
-            let given = parts.map(|(name, data, mode)| Given::new(name, &data, &mode, raw));
-            given.collect()
-        }
-        (false, Some(mode)) => Ok(vec![Given::new(None, data, mode, raw)?]),
+        (true, None) => data.getattr("parts")?.extract(),
+        (false, Some(mode)) => Ok(vec![(None, data.clone(), mode.extract()?)]),
         (true, Some(_)) => refused("mode: a Message has the mode of each part, expected None"),
         (false, None) => refused("mode: found None, expected one of homaes.modes"),
     }
 }
 
-/// The message of these parts.
-pub(crate) fn message(given: Vec<Given<'_>>) -> PyResult<AesInput> {
-    let parts = given.into_iter().map(|given| {
-        let name = given.name.clone();
-        Ok((name, part(given)?))
-    });
+/// The message of these parts. `raw`: they may begin like another format.
+pub(crate) fn message(given: Vec<Given<'_>>, raw: bool) -> PyResult<AesInput> {
+    let parts = given.into_iter();
+    let parts = parts.map(|(name, data, how)| Ok((name, part(&data, how, raw)?)));
     joined(parts.collect::<PyResult<Vec<_>>>()?).map_err(raise)
 }
 
@@ -121,23 +91,24 @@ fn joined(mut parts: Vec<(Option<String>, AesFile)>) -> homaes::Result<AesInput>
 /// The message of parts that workers read from files or buckets. Reads fail once the `Cancel` is set.
 pub(crate) fn job_message(
     given: Vec<Given<'_>>,
+    raw: bool,
 ) -> PyResult<impl FnOnce(&Cancel) -> Result<AesInput, JobError> + Send + 'static + use<>> {
-    let parts = given.into_iter().map(|given| {
-        if buffer(&given.data)?.is_some() {
+    let parts = given.into_iter().map(|(name, data, how)| {
+        if buffer(&data)?.is_some() {
             return Err(PyTypeError::new_err(
                 "found bytes, expected a str or an os.PathLike: workers read the message of a job from files",
             ));
         }
-        if given.how.tag.is_some() {
+        if how.tag.is_some() {
             return Err(PyValueError::new_err(
                 "tag: expected None, because in a file of a job the tag follows the ciphertext",
             ));
         }
-        Ok((given.name, location(&given.data)?, given.how, given.raw))
+        Ok((name, location(&data)?, how))
     });
     let parts = parts.collect::<PyResult<Vec<_>>>()?;
     Ok(move |cancel: &Cancel| {
-        let parts = parts.into_iter().map(|(name, location, how, raw)| {
+        let parts = parts.into_iter().map(|(name, location, how)| {
             let inner = open_source(&location)?;
             let cancel = cancel.clone();
             let part = open_part(Cancellable { inner, cancel }, how, raw)?;
@@ -160,17 +131,26 @@ fn open_part(source: impl Source + 'static, how: Public, raw: bool) -> homaes::R
     }
 }
 
-/// A part without its name.
-pub(crate) fn part(given: Given<'_>) -> PyResult<AesFile> {
-    let Given { data, how, raw, .. } = given;
-    let part = match buffer(&data)? {
-        Some(buffer) => open_part(BufferSource::new(&data, &buffer)?, how, raw),
+/// A path or a buffer as a part.
+pub(crate) fn part(data: &Bound<'_, PyAny>, how: Public, raw: bool) -> PyResult<AesFile> {
+    let part = match buffer(data)? {
+        Some(buffer) if buffer.dimensions() != 1 => {
+            let found = buffer.dimensions();
+            return Err(PyBufferError::new_err(format!(
+                "found a buffer of {found} dimensions, expected one"
+            )));
+        }
+        Some(buffer) => {
+            let (view, bytes) = (
+                PyMemoryView::from(data)?.unbind(),
+                buffer.len_bytes() as u64,
+            );
+            open_part(BufferSource { view, bytes }, how, raw)
+        }
         // reopened at each read, because the files may exceed the limit of open files
-        None => open_part(
-            Reopened::new(path_or_bytes(&data, true)?).map_err(raise)?,
-            how,
-            raw,
-        ),
+        None => {
+            Reopened::new(path_or_bytes(data, true)?).and_then(|file| open_part(file, how, raw))
+        }
     };
     part.map_err(raise)
 }
@@ -186,29 +166,6 @@ struct BufferSource {
     bytes: u64,
 }
 
-impl BufferSource {
-    fn new(data: &Bound<'_, PyAny>, buffer: &PyBuffer<u8>) -> PyResult<Self> {
-        if buffer.dimensions() != 1 {
-            let found = buffer.dimensions();
-            return Err(PyBufferError::new_err(format!(
-                "found a buffer of {found} dimensions, expected one"
-            )));
-        }
-        Ok(Self {
-            view: PyMemoryView::from(data)?.unbind(),
-            bytes: buffer.len_bytes() as u64,
-        })
-    }
-
-    fn copy(&self, py: Python<'_>, offset: u64, into: &mut [u8]) -> PyResult<()> {
-        // PySlice::new leaks its numbers
-        let slice = py.get_type::<PySlice>();
-        let slice = slice.call1((offset, offset + into.len() as u64))?;
-        let some = self.view.bind(py).get_item(slice)?;
-        PyBuffer::<u8>::get(&some)?.copy_to_slice(py, into)
-    }
-}
-
 impl Source for BufferSource {
     fn name(&self) -> &Path {
         Path::new("<memory>")
@@ -219,15 +176,18 @@ impl Source for BufferSource {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(into.len() as u64);
-        if end.is_none_or(|end| end > self.bytes) {
+        let end = offset.saturating_add(into.len() as u64);
+        if end > self.bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        match into.is_empty() {
-            true => Ok(()),
-            // fails if the buffer was released, for example
-            false => Python::attach(|py| self.copy(py, offset, into)).map_err(io::Error::other),
-        }
+        let copied = Python::attach(|py| {
+            // PySlice::new leaks its numbers
+            let slice = py.get_type::<PySlice>().call1((offset, end))?;
+            let some = self.view.bind(py).get_item(slice)?;
+            PyBuffer::<u8>::get(&some)?.copy_to_slice(py, into)
+        });
+        // fails if the buffer was released, for example
+        copied.map_err(io::Error::other)
     }
 }
 

@@ -1,21 +1,21 @@
 //! Jobs, and their workers.
 
-use crate::arguments::{Number, layout_of};
+use crate::arguments::{self, FilePath, Number, fixed, layout_of, text_of};
 use crate::ciphertexts::{Ciphertexts, report};
+use crate::errors::raise;
 use crate::input::{job_message, location, parts_of, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey};
+use crate::methods::getters;
 use crate::origin::Origin;
-use crate::place::{fixed, optional_path, text_of};
 use crate::wait;
-use crate::worker::{JobWorker, asked, look, verified};
-use homaes_job::{Keys, Location, Planning};
+use homaes_job::{Location, Planning, Status};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyRange, PyString, PyTuple};
-use std::collections::HashMap;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyRange, PyString, PyTuple};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,6 +25,29 @@ use std::sync::Arc;
 /// any number of workers.
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct Job(pub(crate) Arc<homaes_job::Job>);
+
+getters! { Job as job:
+    /// Its location, a path or a URI.
+    location: OsString = text_of(job.0.location());
+    /// The id of the work, in hex.
+    id: String = job.0.id().to_string();
+    /// The name of the parameter set.
+    set: &str = job.0.set();
+    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
+    layout: &'static str = job.0.layout().name();
+    /// Number of shards.
+    shards: u64 = job.0.shards();
+    /// Number of batches in all shards.
+    batches: u64 = job.0.batches();
+    /// Batches per shard; the last shard may have fewer.
+    shard_batches: u64 = job.0.shard_batches();
+    /// Number of parts of the message.
+    part_count: u64 = job.0.parts().0;
+    /// Length of the message in bytes.
+    bytes: u64 = job.0.parts().1;
+    /// Length of the file of results in bytes.
+    file_bytes: u64 = job.0.output_bytes();
+}
 
 #[pymethods]
 impl Job {
@@ -51,10 +74,10 @@ impl Job {
         layout: Option<&str>,
         shard_batches: Option<Number>,
         ignore_space: bool,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
+        cache: Option<FilePath>,
         raw: bool,
     ) -> PyResult<Self> {
-        let (py, parts) = (data.py(), parts_of(data, mode, raw)?);
+        let (py, parts) = (data.py(), parts_of(data, mode)?);
         let eval = key_location("eval_key", eval_key)?;
         let wrapped = key_location("wrapped_key", wrapped_key)?;
         let shard_batches = shard_batches.map(|count| count.of("shard_batches", 1..=u64::MAX));
@@ -62,10 +85,10 @@ impl Job {
             layout: layout.map(layout_of).transpose()?,
             shard_batches: shard_batches.transpose()?,
             ignore_space,
-            cache,
+            cache: cache.map(|path| path.0),
             ..Planning::new(eval, wrapped)
         };
-        let (place, message) = (fixed(location(out)?), job_message(parts)?);
+        let (place, message) = (fixed(location(out)?), job_message(parts, raw)?);
         let (job, shared) = wait::write(py, move |cancel| {
             planning.cancel = cancel.clone();
             let message = message(cancel)?;
@@ -75,9 +98,6 @@ impl Job {
         if shared {
             warn_of_shared_counters(py)?;
         }
-        // the files that were read must still be those of the keys
-        key_location("eval_key", eval_key)?;
-        key_location("wrapped_key", wrapped_key)?;
         Ok(Self(job.into()))
     }
 
@@ -88,66 +108,6 @@ impl Job {
         let (py, place) = (place.py(), fixed(location(place)?));
         let job = wait::read(py, move |_| homaes_job::Job::open(place))?;
         Ok(Self(job.into()))
-    }
-
-    /// Its location, a path or a URI.
-    #[getter]
-    fn location(&self) -> OsString {
-        text_of(self.0.location())
-    }
-
-    /// The id of the work, in hex.
-    #[getter]
-    fn id(&self) -> String {
-        self.0.id().to_string()
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &str {
-        self.0.set()
-    }
-
-    /// How ciphertexts hold the bytes: "packed", "sliced" or "bits".
-    #[getter]
-    fn layout(&self) -> &'static str {
-        self.0.layout().name()
-    }
-
-    /// Number of shards.
-    #[getter]
-    fn shards(&self) -> u64 {
-        self.0.shards()
-    }
-
-    /// Number of batches in all shards.
-    #[getter]
-    fn batches(&self) -> u64 {
-        self.0.batches()
-    }
-
-    /// Batches per shard; the last shard may have fewer.
-    #[getter]
-    fn shard_batches(&self) -> u64 {
-        self.0.shard_batches()
-    }
-
-    /// Number of parts of the message.
-    #[getter]
-    fn part_count(&self) -> u64 {
-        self.0.parts().0
-    }
-
-    /// Length of the message in bytes.
-    #[getter]
-    fn bytes(&self) -> u64 {
-        self.0.parts().1
-    }
-
-    /// Length of the file of results in bytes.
-    #[getter]
-    fn file_bytes(&self) -> u64 {
-        self.0.output_bytes()
     }
 
     /// Look at the shards.
@@ -180,117 +140,22 @@ impl Job {
     ///
     /// Keys in a bucket are copied to ``cache``, or to the user's cache.
     #[pyo3(signature = (cache=None))]
-    fn key_files(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<(OsString, OsString)> {
-        let job = self.0.clone();
+    fn key_files(&self, py: Python<'_>, cache: Option<FilePath>) -> PyResult<(OsString, OsString)> {
+        let (job, cache) = (self.0.clone(), cache.map(|path| path.0));
         let files = wait::read(py, move |_| job.key_files(cache.as_deref()))?;
-        let [eval, wrapped] = files.map(PathBuf::into_os_string);
-        Ok((eval, wrapped))
-    }
-
-    /// Make a worker, which evaluates shards in one call after the other.
-    ///
-    /// ``eval_key`` and ``wrapped_key``: loaded keys; by default, the worker reads those of the plan.
-    /// ``device``: as for ``Transcipher``; workers of one job may use different devices.
-    #[pyo3(signature = (*, threads=None, eval_key=None, wrapped_key=None, device=None, cache=None))]
-    fn worker(
-        this: &Bound<'_, Self>,
-        threads: Option<Number>,
-        eval_key: Option<&EvalKey>,
-        wrapped_key: Option<&WrappedKey>,
-        device: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<JobWorker> {
-        let keys = match (eval_key, wrapped_key) {
-            (Some(eval), Some(wrapped)) => Some(Keys {
-                eval: eval.key.clone(),
-                wrapped: wrapped.key.clone(),
-            }),
-            (None, None) => None,
-            _ => {
-                return Err(PyTypeError::new_err(
-                    "keys: found one, expected both eval_key and wrapped_key, or neither",
-                ));
-            }
-        };
-        JobWorker::start(this, &this.get().0, threads, keys, device, cache)
-    }
-
-    /// Evaluate the missing shards, or those of ``shards`` that are missing, and wait for those of other workers.
-    ///
-    /// ``progress``: True for a bar, or a function to call for every shard, in this thread. Ctrl-C ends the run within
-    /// a second. Finished shards stay, and the same call continues.
-    #[pyo3(signature = (*, threads=None, shards=None, progress=None, device=None, cache=None))]
-    fn run<'py>(
-        this: &Bound<'py, Self>,
-        threads: Option<Number>,
-        shards: Option<&Bound<'py, PyAny>>,
-        progress: Option<&Bound<'py, PyAny>>,
-        device: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        JobWorker::once(this, &this.get().0, threads, device, cache, |worker| {
-            worker.run(this.py(), shards, progress)
-        })
-    }
-
-    /// Evaluate a shard if it is missing. Returns "written", "same" or "there", as in ``JobProgress.outcome``.
-    #[pyo3(signature = (number, /, *, threads=None, device=None, cache=None))]
-    fn run_shard(
-        this: &Bound<'_, Self>,
-        number: Number,
-        threads: Option<Number>,
-        device: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<&'static str> {
-        JobWorker::once(this, &this.get().0, threads, device, cache, |worker| {
-            worker.run_shard(this.py(), number)
-        })
-    }
-
-    /// Verify the checksums of all finished shards.
-    ///
-    /// ``sample``: also evaluate this share of them again, at least one, drawn at random, and compare. This finds the
-    /// errors of a broken processor and forged shards, whose checksums are right.
-    #[pyo3(signature = (sample=None, *, threads=None, cache=None))]
-    fn verify<'py>(
-        this: &Bound<'py, Self>,
-        sample: Option<&Bound<'py, PyAny>>,
-        threads: Option<Number>,
-        #[pyo3(from_py_with = optional_path)] cache: Option<PathBuf>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = this.py();
-        let Some(sample) = sample else {
-            let job = this.get().0.clone();
-            return verified(py, &wait::read(py, move |cancel| job.verify(cancel))?);
-        };
-        let device = PyString::new(py, "cpu").into_any();
-        JobWorker::once(
-            this,
-            &this.get().0,
-            threads,
-            Some(&device),
-            cache,
-            |worker| worker.verify(sample),
-        )
+        Ok(files.map(PathBuf::into_os_string).into())
     }
 
     /// The results. They are read from the shards.
     fn results(&self, py: Python<'_>) -> PyResult<Ciphertexts> {
-        let job = self.0.clone();
         // the error names missing shards
-        wait::read(py, move |_| job.results().map(drop))?;
-        Ok(Ciphertexts::at(Origin::Job(self.0.clone())))
+        Ciphertexts::of(py, Origin::Job(self.0.clone()), None)
     }
 
     /// Write the file of results.
     #[pyo3(signature = (path, /, *, force=false))]
     fn merge(&self, path: &Bound<'_, PyAny>, force: bool) -> PyResult<Ciphertexts> {
-        let file = crate::place::path(path)?;
-        Origin::Job(self.0.clone()).save(path.py(), file, force)?;
+        Origin::Job(self.0.clone()).save(path.py(), arguments::path(path)?, force)?;
         Ciphertexts::open(path)
     }
 
@@ -328,6 +193,54 @@ impl Job {
         )
     }
 }
+
+/// Looks at the shards.
+pub(crate) fn look(py: Python<'_>, job: &Arc<homaes_job::Job>) -> PyResult<Status> {
+    let job = job.clone();
+    wait::read(py, move |_| job.status())
+}
+
+/// The numbers of shards as sorted ranges without duplicates; all shards for None.
+pub(crate) fn asked(
+    job: &homaes_job::Job,
+    shards: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<Range<u64>>> {
+    let Some(shards) = shards else {
+        let all = 0..job.shards();
+        return Ok(vec![all]);
+    };
+    let refused = |found: &Bound<'_, PyAny>| {
+        let found = found.get_type().name()?;
+        let message = format!("shards: found {found}, expected numbers of shards");
+        Err(PyTypeError::new_err(message))
+    };
+    let is_text = shards.is_instance_of::<PyString>()
+        || shards.is_instance_of::<PyBytes>()
+        || shards.is_instance_of::<PyByteArray>();
+    let Some(all) = shards.try_iter().ok().filter(|_| !is_text) else {
+        return refused(shards);
+    };
+    let mut numbers = BTreeSet::new();
+    for number in all {
+        let number = number?;
+        if number.is_instance_of::<PyBool>() {
+            return refused(&number);
+        }
+        numbers.insert(number.extract::<Number>()?.of("shards", SHARDS)?);
+    }
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => ranges.push(number..number + 1),
+        }
+    }
+    job.check_ranges(&ranges).map_err(raise)?;
+    Ok(ranges)
+}
+
+/// Numbers that shards may have, also in a range of Python.
+pub(crate) const SHARDS: RangeInclusive<u64> = 0..=i64::MAX as u64 - 1;
 
 fn python_range<'py>(py: Python<'py>, range: &Range<u64>) -> PyResult<Bound<'py, PyRange>> {
     PyRange::new(py, range.start as isize, range.end as isize)

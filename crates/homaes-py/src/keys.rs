@@ -1,8 +1,9 @@
 //! The keys of the server: the evaluation key and the wrapped AES key.
 
+use crate::arguments::FilePath;
 use crate::errors::raise;
-use crate::origin::Origin;
-use crate::place::{Opened, Place, path};
+use crate::methods::{getters, pickled};
+use crate::origin::{Opened, Origin, Place};
 use crate::wait;
 use homaes::{Cancel, Direction, Expansion, Output};
 use pyo3::prelude::*;
@@ -18,14 +19,18 @@ pub(crate) struct EvalKey {
     pub(crate) place: Place,
 }
 
-impl EvalKey {
-    pub(crate) fn new(key: homaes::EvalKey, place: Place) -> Self {
-        Self {
-            key: key.into(),
-            place,
-        }
-    }
+getters! { EvalKey as key:
+    /// The path of its file; None in memory.
+    path: Option<PathBuf> = key.place.path();
+    /// The name of the parameter set.
+    set: &'static str = key.key.set().name();
+    /// The id of its secret key, in hex.
+    key_id: String = key.key.key_id().to_string();
+    /// Size of its file in bytes.
+    file_bytes: u64 = key.key.file_bytes();
 }
+
+pickled!(EvalKey);
 
 #[pymethods]
 impl EvalKey {
@@ -36,22 +41,17 @@ impl EvalKey {
         let place = Place::of(source)?;
         let from = place.clone();
         let read = move |_: &Cancel| match &from {
-            Place::File(file) => homaes::EvalKey::open(file.given()),
+            Place::File(file) => homaes::EvalKey::open(&file.given),
             Place::Bytes(bytes) => homaes::EvalKey::from_bytes(bytes.as_ref()),
         };
-        let key = wait::read(source.py(), read)?;
-        Ok(Self::new(key, place))
+        let key = wait::read(source.py(), read)?.into();
+        Ok(Self { key, place })
     }
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
-        force: bool,
-    ) -> PyResult<()> {
-        Origin::File(self.place.clone()).save(py, path, force)
+    fn save(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
+        Origin::File(self.place.clone()).save(py, path.0, force)
     }
 
     /// The bytes of its file.
@@ -64,49 +64,9 @@ impl EvalKey {
         self.place.check().map_err(raise)
     }
 
-    /// The path of its file; None in memory.
-    #[getter]
-    fn path(&self) -> Option<PathBuf> {
-        self.place.path()
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.key.set().name()
-    }
-
-    /// The id of its secret key, in hex.
-    #[getter]
-    fn key_id(&self) -> String {
-        self.key.key_id().to_string()
-    }
-
-    /// Size of its file in bytes.
-    #[getter]
-    fn file_bytes(&self) -> u64 {
-        self.key.file_bytes()
-    }
-
     fn __repr__(&self) -> String {
         let (set, id, bytes) = (self.set(), self.key_id(), self.file_bytes());
         format!("<homaes.EvalKey {set}, key {id}, {bytes} bytes>")
-    }
-
-    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
-        this
-    }
-
-    fn __reduce_ex__<'py>(
-        this: &Bound<'py, Self>,
-        protocol: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let pickling = this.py().import("homaes._pickling")?;
-        pickling.call_method1("reduce", (this, protocol))
     }
 }
 
@@ -114,17 +74,35 @@ impl EvalKey {
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct WrappedKey {
     pub(crate) key: Arc<homaes::WrappedKey>,
-    file: Option<Opened>,
+    pub(crate) file: Option<Opened>,
 }
 
-impl WrappedKey {
-    pub(crate) fn new(key: homaes::WrappedKey, file: Option<Opened>) -> Self {
-        Self {
-            key: key.into(),
-            file,
-        }
-    }
+getters! { WrappedKey as key:
+    /// The path of its file; None in memory.
+    path: Option<PathBuf> = key.file.as_ref().map(|file| file.path.clone());
+    /// The name of the parameter set.
+    set: &'static str = key.key.set().name();
+    /// The id of its secret key, in hex.
+    key_id: String = key.key.key_id().to_string();
+    /// Size of its file in bytes.
+    file_bytes: u64 = key.key.file_bytes();
+    /// Length of the AES key in bits: 128, 192 or 256.
+    key_bits: usize = 8 * key.key.key_size().key_bytes();
+    /// Direction of the cipher: "encrypt" for CTR, GCM and CFB, "decrypt" for CBC and ECB.
+    direction: &'static str = match key.key.direction() {
+        Direction::Encrypt => "encrypt",
+        Direction::Decrypt => "decrypt",
+    };
+    /// The layouts that it has round keys for.
+    layouts: Vec<&'static str> = key.key.layouts().iter().map(|l| l.name()).collect();
+    /// The side that expands the AES key: "client" or "server".
+    expansion: &'static str = match key.key.expansion() {
+        Expansion::Client => "client",
+        Expansion::Server => "server",
+    };
 }
+
+pickled!(WrappedKey);
 
 #[pymethods]
 impl WrappedKey {
@@ -138,25 +116,20 @@ impl WrappedKey {
             Place::Bytes(_) => None,
         };
         let read = move |_: &Cancel| match &place {
-            Place::File(file) => homaes::WrappedKey::open_alone(file.given()),
+            Place::File(file) => homaes::WrappedKey::open_alone(&file.given),
             Place::Bytes(bytes) => homaes::WrappedKey::from_bytes_alone(bytes.as_ref()),
         };
-        let key = wait::read(source.py(), read)?;
-        Ok(Self::new(key, file))
+        let key = wait::read(source.py(), read)?.into();
+        Ok(Self { key, file })
     }
 
     /// Write it to a file.
     #[pyo3(signature = (path, /, *, force=false))]
-    fn save(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
-        force: bool,
-    ) -> PyResult<()> {
-        let own = self.file.as_ref().map(Opened::path);
+    fn save(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
+        let own = self.file.as_ref().map(|file| &*file.path);
         let save = || {
-            homaes::refuse_own_input(&path, own)?;
-            self.key.save(Output::create(&path, force)?)
+            homaes::refuse_own_input(&path.0, own)?;
+            self.key.save(Output::create(&path.0, force)?)
         };
         py.detach(save).map_err(raise)
     }
@@ -173,79 +146,9 @@ impl WrappedKey {
         file.map_or(Ok(()), Opened::check).map_err(raise)
     }
 
-    /// The path of its file; None in memory.
-    #[getter]
-    fn path(&self) -> Option<PathBuf> {
-        self.file.as_ref().map(|file| file.path().to_owned())
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.key.set().name()
-    }
-
-    /// The id of its secret key, in hex.
-    #[getter]
-    fn key_id(&self) -> String {
-        self.key.key_id().to_string()
-    }
-
-    /// Size of its file in bytes.
-    #[getter]
-    fn file_bytes(&self) -> u64 {
-        self.key.file_bytes()
-    }
-
-    /// Length of the AES key in bits: 128, 192 or 256.
-    #[getter]
-    fn key_bits(&self) -> usize {
-        8 * self.key.key_size().key_bytes()
-    }
-
-    /// Direction of the cipher: "encrypt" for CTR, GCM and CFB, "decrypt" for CBC and ECB.
-    #[getter]
-    fn direction(&self) -> &'static str {
-        match self.key.direction() {
-            Direction::Encrypt => "encrypt",
-            Direction::Decrypt => "decrypt",
-        }
-    }
-
-    /// The layouts that it has round keys for.
-    #[getter]
-    fn layouts(&self) -> Vec<&'static str> {
-        self.key.layouts().iter().map(|l| l.name()).collect()
-    }
-
-    /// The side that expands the AES key: "client" or "server".
-    #[getter]
-    fn expansion(&self) -> &'static str {
-        match self.key.expansion() {
-            Expansion::Client => "client",
-            Expansion::Server => "server",
-        }
-    }
-
     fn __repr__(&self) -> String {
         let (set, bits) = (self.set(), self.key_bits());
         let (id, bytes) = (self.key_id(), self.file_bytes());
         format!("<homaes.WrappedKey AES-{bits} under {set}, key {id}, {bytes} bytes>")
-    }
-
-    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
-        this
-    }
-
-    fn __reduce_ex__<'py>(
-        this: &Bound<'py, Self>,
-        protocol: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let pickling = this.py().import("homaes._pickling")?;
-        pickling.call_method1("reduce", (this, protocol))
     }
 }

@@ -3,16 +3,18 @@
 //! | module | content |
 //! |---|---|
 //! | `errors` | errors of the library as exceptions |
+//! | `methods` | methods that several classes have alike |
 //! | `wait` | work in its own thread, or in one that keeps the prepared circuit, while the calling thread handles signals |
-//! | `arguments`, `place` | integers, devices, layouts; files as Python names them: by a path or by bytes |
+//! | `arguments` | integers, devices, layouts, paths, buffers |
 //! | `secret`, `decrypt` | the secret key; decryption |
 //! | `keys` | the keys of the server |
 //! | `input` | AES ciphertext from files and buffers |
 //! | `transcipher` | runs |
-//! | `origin`, `ciphertexts`, `batches` | where results and computed values are, their description, their batches |
+//! | `origin` | where keys and results are: a file, bytes, a job |
+//! | `ciphertexts`, `batches` | results: their description, their batches |
 //! | `job`, `worker` | jobs, and their workers |
 //! | `circuit`, `vector`, `values` | circuits on results of BGV; values computed by them or by a search |
-//! | `about` | parameter sets, inspection of files, digests, GPUs, the command |
+//! | `about` | parameter sets, inspection of files, GPUs, the command |
 
 // Denied, not forbidden: the macros of pyo3 write unsafe code and allow it. There is no other unsafe code.
 #![deny(unsafe_code)]
@@ -30,8 +32,8 @@ mod errors;
 mod input;
 mod job;
 mod keys;
+mod methods;
 mod origin;
-mod place;
 mod secret;
 mod transcipher;
 mod values;
@@ -43,25 +45,17 @@ mod worker;
 #[pyo3::pymodule(gil_used = false)]
 mod _homaes {
     #[pymodule_export]
-    use crate::about::{card, devices, digest, inspect, run_command, sets, version};
-    #[pymodule_export]
-    use crate::batches::{Batch, Batches};
-    #[pymodule_export]
-    use crate::ciphertexts::{Ciphertexts, Values};
-    #[pymodule_export]
-    use crate::circuit::Circuit;
-    #[pymodule_export]
-    use crate::job::Job;
-    #[pymodule_export]
-    use crate::keys::{EvalKey, WrappedKey};
-    #[pymodule_export]
-    use crate::secret::{SecretKey, keygen};
-    #[pymodule_export]
-    use crate::transcipher::Transcipher;
-    #[pymodule_export]
-    use crate::values::{matches, save_values, scan};
-    #[pymodule_export]
-    use crate::vector::{State, Vector};
-    #[pymodule_export]
-    use crate::worker::JobWorker;
+    use crate::{
+        about::{card, devices, inspect, run_command, sets, version},
+        batches::{Batch, Batches},
+        ciphertexts::{Ciphertexts, Values},
+        circuit::Circuit,
+        job::Job,
+        keys::{EvalKey, WrappedKey},
+        secret::{SecretKey, keygen},
+        transcipher::Transcipher,
+        values::{matches, save_values, scan},
+        vector::{State, Vector},
+        worker::JobWorker,
+    };
 }

@@ -1,17 +1,21 @@
-//! Where results are: in a file, in memory, or in the shards of a job.
+//! Where keys and results are: in a file, in memory, or in the shards of a job.
 
-use crate::errors::{raise, refuse};
-use crate::place::Place;
+use crate::arguments::{buffer, path_or_bytes};
+use crate::errors::raise;
 use crate::wait;
 use homaes::{
-    Cancel, DecryptOptions, DecryptReport, Error, Memory, Output, Reopened, SecretKey, Source,
+    Cancel, DecryptOptions, DecryptReport, Error, ErrorKind, Memory, Output, Reopened, SecretKey,
+    Source,
 };
 use homaes_job::{Job, JobError, Location};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Results of a run, in a file or in memory, or of a job.
 #[derive(Clone)]
@@ -24,23 +28,12 @@ impl Origin {
     /// Of an object that names a file or the folder of a job.
     pub(crate) fn named(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         match Place::of(object)? {
-            Place::File(file) if file.path().join("job.json").is_file() => {
-                let location = Location::Local(file.path().to_owned());
+            Place::File(file) if file.path.join("job.json").is_file() => {
+                let location = Location::Local(file.path.clone());
                 let job = object.py().detach(|| Job::open(location)).map_err(raise)?;
                 Ok(Self::Job(job.into()))
             }
             place => Ok(Self::File(place)),
-        }
-    }
-
-    /// The file that holds them.
-    pub(crate) fn into_place(self) -> PyResult<Place> {
-        match self {
-            Self::File(place) => Ok(place),
-            Self::Job(_) => Err(refuse(
-                "the results of a job, expected computed values (.hcv)",
-                "write them with homaes.save_values",
-            )),
         }
     }
 
@@ -72,8 +65,8 @@ impl Origin {
                     output.write_all(bytes.as_ref()).map_err(error)?;
                 }
                 Self::File(Place::File(from)) => {
-                    let path = from.path().to_owned();
-                    let file = std::fs::File::open(&path);
+                    let path = from.path.clone();
+                    let file = fs::File::open(&path);
                     let inner = file.map_err(|source| Error::Io { path, source })?;
                     from.check()?;
                     let cancel = cancel.clone();
@@ -96,11 +89,7 @@ impl Origin {
         if output.is_file() {
             self.refuse_output(output.path())?;
         }
-        let done = secret.decrypt_from(self.open(cancel)?, output, options);
-        match cancel.is_cancelled() {
-            true => Err(Error::Cancelled.into()),
-            false => Ok(done?),
-        }
+        Ok(secret.decrypt_from(self.open(cancel)?, output, options)?)
     }
 
     /// Decrypts their parts into files in a folder; no file appears after a cancellation. `force`: replace files.
@@ -117,17 +106,13 @@ impl Origin {
         for name in names.filter_map(|part| part.name.as_ref()) {
             self.refuse_output(&folder.join(name))?;
         }
-        let done = secret.decrypt_parts_from(open, folder, force, options);
-        match cancel.is_cancelled() {
-            true => Err(Error::Cancelled.into()),
-            false => Ok(done?),
-        }
+        Ok(secret.decrypt_parts_from(open, folder, force, options)?)
     }
 
     /// Refuses an output that would replace them.
     fn refuse_output(&self, path: &Path) -> Result<(), JobError> {
         match self {
-            Self::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [file.path()])?),
+            Self::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [&*file.path])?),
             Self::File(Place::Bytes(_)) => Ok(()),
             Self::Job(job) => Ok(job.refuse_output(path)?),
         }
@@ -138,7 +123,7 @@ impl Origin {
         let cancel = cancel.clone();
         Ok(match self {
             Self::File(Place::File(file)) => {
-                let inner = Reopened::new(file.path())?;
+                let inner = Reopened::new(&file.path)?;
                 file.check()?;
                 homaes::Ciphertexts::of_source(Cancellable { inner, cancel })?
             }
@@ -152,6 +137,135 @@ impl Origin {
                 homaes::Ciphertexts::of_read(Cancellable { inner, cancel }, name)?
             }
         })
+    }
+}
+
+/// A path, or bytes.
+#[derive(Clone)]
+pub(crate) enum Place {
+    File(Opened),
+    Bytes(Shared),
+}
+
+/// A file: its absolute path, and a stamp of the file at opening.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    /// The path as it was passed, for reading at once.
+    pub(crate) given: PathBuf,
+    stamp: Option<Stamp>,
+}
+
+/// Metadata that differ once the file is replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    /// device, inode, and time of the last change of the inode
+    #[cfg(unix)]
+    entry: (u64, u64, i64, i64),
+}
+
+impl Opened {
+    pub(crate) fn new(given: &Path) -> Self {
+        let path = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
+        let (stamp, given) = (Stamp::of(&path), given.to_owned());
+        Self { path, given, stamp }
+    }
+
+    /// All of it, if it has not changed since it was opened.
+    pub(crate) fn read(&self) -> homaes::Result<Vec<u8>> {
+        // a pipe in its place would block until a writer opens it
+        self.check()?;
+        let bytes = fs::read(&self.path).map_err(|source| Error::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.check()?;
+        Ok(bytes)
+    }
+
+    /// Refuses a file that has changed since it was opened.
+    pub(crate) fn check(&self) -> homaes::Result<()> {
+        match Stamp::of(&self.path) == self.stamp {
+            true => Ok(()),
+            false => {
+                let message = "the file has changed since it was opened";
+                Err(Error::refused(ErrorKind::Changed, message).at(&self.path))
+            }
+        }
+    }
+}
+
+impl Stamp {
+    /// `None` if there is no file.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            bytes: found.len(),
+            modified: found.modified().ok(),
+            #[cfg(unix)]
+            entry: {
+                use std::os::unix::fs::MetadataExt;
+                (found.dev(), found.ino(), found.ctime(), found.ctime_nsec())
+            },
+        })
+    }
+}
+
+/// Bytes that several objects share.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl Place {
+    /// The file or bytes that an object names.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return Ok(Self::memory(PyBackedBytes::from(bytes.clone())));
+        }
+        Ok(match buffer(object)? {
+            // a copy, because an object such as a bytearray may change
+            Some(buffer) => Self::memory(buffer.to_vec(object.py())?),
+            None => Self::File(Opened::new(&path_or_bytes(object, true)?)),
+        })
+    }
+
+    pub(crate) fn memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self::Bytes(Shared(Arc::new(bytes)))
+    }
+
+    /// All bytes.
+    pub(crate) fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match self {
+            Self::Bytes(bytes) => Ok(PyBytes::new(py, bytes.as_ref())),
+            Self::File(file) => {
+                let file = file.clone();
+                let bytes = wait::read(py, move |_| file.read())?;
+                Ok(PyBytes::new(py, &bytes))
+            }
+        }
+    }
+
+    /// The path, if it is a file.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(file) => Some(file.path.clone()),
+            Self::Bytes(_) => None,
+        }
+    }
+
+    /// Refuses a file that has changed since it was opened.
+    pub(crate) fn check(&self) -> homaes::Result<()> {
+        match self {
+            Self::File(file) => file.check(),
+            Self::Bytes(_) => Ok(()),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The secret key.
 
-use crate::arguments::{Number, choice, layout_of};
+use crate::arguments::{FilePath, Number, choice, layout_of, path_or_bytes};
 use crate::ciphertexts::origin_of;
 use crate::decrypt::{
     Expected, How, Plain, aes_key_of, decrypt_report, opened, optional_key, secret_bytes,
 };
 use crate::errors::raise;
 use crate::keys::{EvalKey, WrappedKey};
-use crate::place::{Place, Shared, optional_path, path, path_or_bytes};
+use crate::methods::{getters, pickled};
+use crate::origin::Place;
 use crate::wait;
 use homaes::{
     AesKey, Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout,
@@ -27,9 +28,9 @@ pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)
     let set = Set::named(set).map_err(raise)?;
     let (secret, eval) = wait::read(py, move |cancel| {
         let (secret, bytes) = KeySet::generate_bytes(&set, cancel)?;
-        let eval = homaes::EvalKey::from_bytes(&bytes)?;
-        let place = Place::Bytes(Shared::Own(bytes.into()));
-        Ok::<_, Error>((secret, EvalKey::new(eval, place)))
+        let key = homaes::EvalKey::from_bytes(&bytes)?.into();
+        let place = Place::memory(bytes);
+        Ok::<_, Error>((secret, EvalKey { key, place }))
     })?;
     Ok((SecretKey(secret.into()), eval))
 }
@@ -37,6 +38,19 @@ pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)
 /// The client's key: wraps AES keys and decrypts results.
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct SecretKey(Arc<homaes::SecretKey>);
+
+getters! { SecretKey as key:
+    /// The name of the parameter set.
+    set: &'static str = key.0.set().name();
+    /// The id of the key, in hex. Everything made with the key carries it; it is not secret.
+    key_id: String = key.0.id().to_string();
+    /// Whether its file is under a passphrase.
+    is_protected: bool = key.0.is_protected();
+    /// Whether others than the owner could read its file.
+    is_exposed: bool = key.0.is_exposed();
+}
+
+pickled!(SecretKey);
 
 #[pymethods]
 impl SecretKey {
@@ -68,12 +82,12 @@ impl SecretKey {
     fn save(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
+        path: FilePath,
         #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
         force: bool,
     ) -> PyResult<()> {
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
-        let saved = py.detach(|| self.0.save(path, force, lock));
+        let saved = py.detach(|| self.0.save(path.0, force, lock));
         saved.map_err(raise)
     }
 
@@ -82,13 +96,13 @@ impl SecretKey {
     fn _save_with(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = path)] folder: PathBuf,
+        folder: FilePath,
         eval: &EvalKey,
         #[pyo3(from_py_with = passphrase_of)] passphrase: Option<Passphrase>,
     ) -> PyResult<()> {
         let lock = passphrase.as_ref().map(|p| (p, KdfCost::default()));
         let save = |eval: &[u8]| {
-            let folder = KeyFolder::open(&folder)?;
+            let folder = KeyFolder::open(&folder.0)?;
             Ok::<_, JobError>(folder.save(&self.0, eval, lock)?)
         };
         let saved = py.detach(|| match &eval.place {
@@ -141,8 +155,8 @@ impl SecretKey {
         };
         let secret = self.0.clone();
         let encrypt = move |_: &Cancel| homaes::WrappedKey::encrypt(&secret, &aes_key, &wrapping);
-        let key = wait::read(py, encrypt)?;
-        Ok(WrappedKey::new(key, None))
+        let key = wait::read(py, encrypt)?.into();
+        Ok(WrappedKey { key, file: None })
     }
 
     /// Decrypt results: Ciphertexts, a path or bytes.
@@ -156,7 +170,7 @@ impl SecretKey {
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
         expect_bytes: Option<Number>,
-        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+        seen: Option<FilePath>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let plain = Plain::default();
         let how = How {
@@ -165,13 +179,13 @@ impl SecretKey {
             part,
             unauthenticated,
             expect: Expected::of(expect, expect_bytes)?,
-            seen,
+            seen: seen.map(|path| path.0),
             ..How::default()
         };
         let taken = plain.clone();
         let output = move || Ok(Output::held("<memory>", taken));
-        self.decrypt_into(ciphertexts, how, false, output)?;
-        Ok(plain.take(ciphertexts.py()))
+        self.decrypt_into(ciphertexts, how, output)?;
+        plain.take(ciphertexts.py())
     }
 
     /// Decrypt results into a file that only the owner can read.
@@ -179,14 +193,14 @@ impl SecretKey {
     fn decrypt_to<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = path)] path: PathBuf,
+        path: FilePath,
         #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
         expect_bytes: Option<Number>,
-        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+        seen: Option<FilePath>,
         force: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let how = How {
@@ -195,11 +209,11 @@ impl SecretKey {
             part,
             unauthenticated,
             expect: Expected::of(expect, expect_bytes)?,
-            seen,
+            seen: seen.map(|path| path.0),
             ..How::default()
         };
-        let output = move || Output::private(path, force);
-        let report = self.decrypt_into(ciphertexts, how, true, output)?;
+        let output = move || Output::private(path.0, force);
+        let report = self.decrypt_into(ciphertexts, how, output)?;
         decrypt_report(ciphertexts.py(), &report)
     }
 
@@ -208,13 +222,13 @@ impl SecretKey {
     fn decrypt_parts<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = path)] folder: PathBuf,
+        folder: FilePath,
         #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
         unpad: bool,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,
         expect_bytes: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = optional_path)] seen: Option<PathBuf>,
+        seen: Option<FilePath>,
         force: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let how = How {
@@ -222,12 +236,12 @@ impl SecretKey {
             unpad,
             unauthenticated,
             parts: Expected::of_parts(expect, expect_bytes)?,
-            seen,
+            seen: seen.map(|path| path.0),
             ..How::default()
         };
         let (py, origin, secret) = (ciphertexts.py(), origin_of(ciphertexts)?, self.0.clone());
         let done = wait::write(py, move |cancel| {
-            how.with(|options| origin.decrypt_parts(&secret, (&folder, force), options, cancel))
+            how.with(|options| origin.decrypt_parts(&secret, (&folder.0, force), options, cancel))
         })?;
         let out = PyDict::new(py);
         for (name, report) in &done {
@@ -242,60 +256,20 @@ impl SecretKey {
         opened(source, self.0.clone())
     }
 
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.0.set().name()
-    }
-
-    /// The id of the key, in hex. Everything made with the key carries it; it is not secret.
-    #[getter]
-    fn key_id(&self) -> String {
-        self.0.id().to_string()
-    }
-
-    /// Whether its file is under a passphrase.
-    #[getter]
-    fn is_protected(&self) -> bool {
-        self.0.is_protected()
-    }
-
-    /// Whether others than the owner could read its file.
-    #[getter]
-    fn is_exposed(&self) -> bool {
-        self.0.is_exposed()
-    }
-
     fn __repr__(&self) -> String {
         format!("<homaes.SecretKey {}, key {}>", self.set(), self.key_id())
-    }
-
-    fn __copy__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
-    }
-
-    fn __deepcopy__<'py>(this: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
-        this
-    }
-
-    fn __reduce_ex__(&self, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
-        Err(PyTypeError::new_err(
-            "a SecretKey cannot be pickled: save it with SecretKey.save, and load it where you need it",
-        ))
     }
 }
 
 impl SecretKey {
-    /// Decrypts. `writes`: the output is a file, which must not appear after an exception.
     fn decrypt_into(
         &self,
         ciphertexts: &Bound<'_, PyAny>,
         how: How,
-        writes: bool,
         output: impl FnOnce() -> homaes::Result<Output> + Send + 'static,
     ) -> PyResult<DecryptReport> {
         let (origin, secret) = (origin_of(ciphertexts)?, self.0.clone());
-        wait::run(ciphertexts.py(), writes, move |cancel| {
+        wait::write(ciphertexts.py(), move |cancel| {
             let output = output()?;
             how.with(|options| origin.decrypt(&secret, output, options, cancel))
         })

@@ -1,15 +1,16 @@
 //! Runs: a thread that keeps the prepared circuit and evaluates one message at a time.
 
-use crate::arguments::{Number, device_of, layout_of, threads_of};
+use crate::arguments::{FilePath, Number, device_of, layout_of, threads_of};
 use crate::ciphertexts::{Ciphertexts, report, steps};
 use crate::input::{message, parts_of, warn_of_shared_counters};
 use crate::keys::{EvalKey, WrappedKey};
-use crate::place::{Opened, Place, Shared, optional_path};
-use crate::wait::{Caller, Service, warn};
+use crate::methods::getters;
+use crate::origin::{Opened, Origin, Place};
+use crate::wait::{Caller, Service, lock, warn};
 use homaes::{AesInput, Cancel, Devices, Kept, Output, Progress, Report, Resume};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyTuple};
 use std::path::{Path, PathBuf};
 
 /// One run, which returns the circuit.
@@ -34,6 +35,15 @@ pub(crate) struct Transcipher {
     device: Devices,
 }
 
+getters! { Transcipher as made:
+    /// Number of threads.
+    threads: usize = made.service.threads;
+    /// The device as requested: "auto", "cpu", "cuda", "cuda:0,1".
+    device: String = made.device.to_string();
+    /// The name of the parameter set.
+    set: &'static str = made.set;
+}
+
 #[pymethods]
 impl Transcipher {
     #[new]
@@ -56,7 +66,8 @@ impl Transcipher {
                 made = made.layout(layout)?;
             }
             devices.check(eval.set(), layout, false)?;
-            let made = made.on(devices).warn(move |why| warnings.add(why));
+            let made = made.on(devices);
+            let made = made.warn(move |why| lock(&warnings).push(why.to_owned()));
             tasks.serve(made.threads(), made, |task: Task, made| task(made));
             Ok(())
         })?;
@@ -65,24 +76,6 @@ impl Transcipher {
             set,
             device,
         })
-    }
-
-    /// Number of threads.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.service.threads
-    }
-
-    /// The device as requested: "auto", "cpu", "cuda", "cuda:0,1".
-    #[getter]
-    fn device(&self) -> String {
-        self.device.to_string()
-    }
-
-    /// The name of the parameter set.
-    #[getter]
-    fn set(&self) -> &'static str {
-        self.set
     }
 
     /// Refuse further runs, and free the prepared circuit after the last one.
@@ -102,21 +95,19 @@ impl Transcipher {
         &self,
         data: &Bound<'_, PyAny>,
         mode: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_path)] out: Option<PathBuf>,
+        out: Option<FilePath>,
         progress: Option<&Bound<'_, PyAny>>,
         resume: bool,
         reproducible: bool,
         force: bool,
         raw: bool,
     ) -> PyResult<Ciphertexts> {
-        let py = data.py();
+        let (py, out) = (data.py(), out.map(|path| path.0));
         if resume && out.is_none() {
             let message = "resume: there is no file to continue, expected out";
             return Err(PyValueError::new_err(message));
         }
-        let parts = parts_of(data, mode, raw)?;
-        self.service.check()?;
-        let message = message(parts)?;
+        let message = message(parts_of(data, mode)?, raw)?;
         if message.shares_counters() {
             warn_of_shared_counters(py)?;
         }
@@ -127,7 +118,9 @@ impl Transcipher {
         let follower = follower.call_method1("follower_of", (progress,))?;
         let watched = !follower.is_none();
         let take = |event| match event {
-            Event::Step(event) => follower.call_method1("step", step(event)).map(drop),
+            Event::Step(event) => follower
+                .call_method1("call", (step(py, &event)?,))
+                .map(drop),
             Event::Kept(kept) => {
                 let kept = (kept.batches, kept.of, kept.lost);
                 follower.call_method1("kept", kept).map(drop)
@@ -138,8 +131,8 @@ impl Transcipher {
         let task = |caller: Caller<Event, _>| -> Task {
             Box::new(move |made| {
                 caller.begin();
-                let made = made.cancel(thrown).reproducible(reproducible);
                 let steps = caller.clone();
+                let made = made.cancel(thrown).reproducible(reproducible);
                 let made = made.watch(move |event| {
                     if watched {
                         steps.tell(Event::Step(event));
@@ -152,8 +145,7 @@ impl Transcipher {
                 };
                 let done = evaluate(&made, message, out, (force, resume), &mut kept);
                 caller.end(done.map_err(Into::into));
-                // closes the channel with this run
-                made.watch(|_| ())
+                made
             })
         };
         let done = self.service.call(py, &cancel, take, task);
@@ -161,7 +153,8 @@ impl Transcipher {
             follower.call_method0("close")?;
         }
         let (place, report) = done?;
-        Ok(Ciphertexts::new(place, report_of(py, &report)?))
+        let report = report_of(py, &report)?.unbind();
+        Ciphertexts::of(py, Origin::File(place), Some(report))
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -190,7 +183,7 @@ fn evaluate(
     let Some(path) = out else {
         let (output, buffer) = Output::memory();
         let report = made.run(message, output)?;
-        return Ok((Place::Bytes(Shared::Own(buffer.take().into())), report));
+        return Ok((Place::memory(buffer.take()), report));
     };
     let report = if resume {
         let how = Resume {
@@ -216,30 +209,23 @@ fn warn_of_unfinished(py: Python<'_>, out: &Path) -> PyResult<()> {
     warn(py, what)
 }
 
-/// The fields of `homaes.Progress`.
-fn step(event: Progress) -> (u64, u64, usize, usize, f64, usize, f64, f64) {
+fn step<'py>(py: Python<'py>, event: &Progress) -> PyResult<Bound<'py, PyAny>> {
     let quality = event.step.quality;
-    (
-        event.batch,
-        event.batches,
-        event.round,
-        event.rounds,
-        event.step.seconds,
-        quality.level,
-        quality.noise_bits,
-        quality.capacity_bits,
-    )
+    report!(py, "Progress", {
+        batch: event.batch,
+        batches: event.batches,
+        round: event.round,
+        rounds: event.rounds,
+        seconds: event.step.seconds,
+        level: quality.level,
+        noise_bits: quality.noise_bits,
+        capacity_bits: quality.capacity_bits,
+    })
 }
 
 fn report_of<'py>(py: Python<'py>, found: &Report) -> PyResult<Bound<'py, PyAny>> {
-    let devices = PyDict::new(py);
-    for share in &found.devices {
-        devices.set_item(&share.device, share.batches)?;
-    }
-    let counts = PyDict::new(py);
-    for (name, count) in &found.counts {
-        counts.set_item(name, count)?;
-    }
+    let devices = found.devices.iter();
+    let devices = devices.map(|share| (&share.device, share.batches));
     report!(py, "Report", {
         scheme: found.scheme.name(),
         layout: found.layout.name(),
@@ -248,12 +234,12 @@ fn report_of<'py>(py: Python<'py>, found: &Report) -> PyResult<Bound<'py, PyAny>
         batches: found.batches,
         resumed: found.resumed,
         threads: found.threads,
-        devices: devices,
+        devices: devices.into_py_dict(py)?,
         setup_seconds: found.setup_seconds,
         seconds: found.seconds,
         file_bytes: found.file_bytes,
         log2_p_fail: found.log2_p_fail(),
         steps: steps(py, &found.steps)?,
-        counts: counts,
+        counts: found.counts.clone().into_py_dict(py)?,
     })
 }

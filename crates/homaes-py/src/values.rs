@@ -1,19 +1,18 @@
 //! Values computed on results: their files, and searching AES ciphertext for public patterns.
 
-use crate::arguments::{Number, threads_of};
+use crate::arguments::{FilePath, Number, buffer, threads_of};
 use crate::ciphertexts::Values;
 use crate::circuit::Circuit;
 use crate::errors::raise;
-use crate::input::{Given, part};
+use crate::input::part;
 use crate::keys::{EvalKey, WrappedKey};
-use crate::place::{Place, Shared, buffer, path};
+use crate::origin::Place;
 use crate::vector::Vector;
 use crate::wait;
-use homaes::{Cancel, Computed, Error, Output, Pool, Scan, Set};
+use homaes::{Computed, Error, Output, Pool, Scan, Set};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
-use std::path::PathBuf;
+use pyo3::types::{IntoPyDict, PyDict, PyMapping, PyString};
 
 /// Write vectors under labels to a ``.hcv`` file, for ``SecretKey.open_values`` and ``homaes decrypt --json``.
 ///
@@ -23,7 +22,7 @@ use std::path::PathBuf;
 #[pyo3(signature = (path, values, circuit, *, force=false))]
 pub(crate) fn save_values(
     py: Python<'_>,
-    #[pyo3(from_py_with = path)] path: PathBuf,
+    path: FilePath,
     values: &Bound<'_, PyMapping>,
     circuit: &Circuit,
     force: bool,
@@ -39,15 +38,13 @@ pub(crate) fn save_values(
     }
     let (slots, key) = (circuit.slots()?, circuit.0.key.clone());
     wait::write(py, move |cancel| {
-        let check = |cancel: &Cancel| cancel.check().map_err(|_| Error::Cancelled);
-        let output = Output::create(path, force)?;
+        let output = Output::create(path.0, force)?;
         let mut computed = Computed::new(&key);
         for (label, vectors) in &given {
-            check(cancel)?;
+            cancel.check().map_err(|_| Error::Cancelled)?;
             let count = (slots * vectors.len()) as u64;
             computed.add(label, count, 8, vectors.iter().map(|v| &**v))?;
         }
-        check(cancel)?;
         computed.write(output)
     })
 }
@@ -69,10 +66,7 @@ pub(crate) fn scan(
     threads: Option<Number>,
     raw: bool,
 ) -> PyResult<Values> {
-    let (part, threads) = (
-        part(Given::new(None, data, mode, raw)?)?,
-        threads_of(threads)?,
-    );
+    let (part, threads) = (part(data, mode.extract()?, raw)?, threads_of(threads)?);
     let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
     let patterns = pairs(patterns)?;
     let bytes = wait::read(data.py(), move |cancel| {
@@ -83,7 +77,7 @@ pub(crate) fn scan(
             .write(output)?;
         Ok::<_, Error>(buffer.take())
     })?;
-    Ok(Values(Place::Bytes(Shared::Own(bytes.into()))))
+    Ok(Values(Place::memory(bytes)))
 }
 
 /// The byte offsets of each pattern, from the opened answers of ``scan`` under keys of ``set``.
@@ -108,11 +102,7 @@ pub(crate) fn matches<'py>(
         Scan::new(&Set::named(set)?, patterns)?.starts(&answers)
     };
     let starts = py.detach(find).map_err(raise)?;
-    let out = PyDict::new(py);
-    for (label, starts) in labels.iter().zip(starts) {
-        out.set_item(label, starts)?;
-    }
-    Ok(out)
+    labels.iter().zip(starts).into_py_dict(py)
 }
 
 /// Labels with their patterns.

@@ -1,11 +1,12 @@
 //! Vectors of bytes under encryption, batches of results as vectors, and the state that they share with their circuit.
 
+use crate::arguments::buffer;
 use crate::errors::{raise, refuse};
-use crate::place::buffer;
+use crate::methods::getters;
 use crate::wait;
-use homaes::{Error, KeyId, Layout, Pool, SchemeError};
+use homaes::{Error, KeyId, Layout, Pool, SchemeError, Set};
 use homaes_bgv::{Ciphertext, Evaluator, Lift, Params};
-use homaes_scheme::Mismatch;
+use homaes_scheme::{SetId, mismatch};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,16 +17,12 @@ use std::sync::Arc;
 /// The state that a circuit and its vectors share.
 pub(crate) struct Shared {
     pub(crate) key: Arc<homaes::EvalKey>,
-    pub(crate) threads: Threads,
-}
-
-/// The threads of a process. A forked process does not have them.
-pub(crate) struct Threads {
     pub(crate) pool: Option<Pool>,
+    /// The process that has the threads. A forked process does not have them.
     pub(crate) process: u32,
 }
 
-impl Drop for Threads {
+impl Drop for Shared {
     fn drop(&mut self) {
         if self.process != process::id() {
             // dropping would wait for threads that a forked process does not have
@@ -35,59 +32,22 @@ impl Drop for Threads {
 }
 
 impl Shared {
-    pub(crate) fn eval(&self) -> PyResult<&homaes_bgv::EvalKey> {
-        self.key.of_scheme().ok_or_else(|| {
+    /// Refuses a ciphertext of another set or secret key.
+    pub(crate) fn check_own(&self, what: &'static str, of: (&Set, KeyId)) -> PyResult<()> {
+        let own = (self.key.set(), self.key.key_id());
+        let [found, own] = [of, own].map(|(set, id)| (SetId::new(set.name(), set.digest()), id));
+        let checked = mismatch::check(what, found, own);
+        checked.map_err(|mismatch| raise(Error::Keys(mismatch.into())))
+    }
+
+    pub(crate) fn params(&self) -> PyResult<&Params> {
+        let key: Option<&homaes_bgv::EvalKey> = self.key.of_scheme();
+        key.map(|key| &**key.params()).ok_or_else(|| {
             let set = self.key.set().name();
             refuse(
                 &format!("an evaluation key of set {set}, expected one of BGV"),
                 "make keys of a set of BGV, such as bgv/aes128+8",
             )
-        })
-    }
-
-    /// Refuses a ciphertext of another set or secret key.
-    pub(crate) fn check_own(&self, what: &'static str, of: (&'static str, KeyId)) -> PyResult<()> {
-        let (set, key_id) = (self.key.set().name(), self.key.key_id());
-        let mismatch = match of {
-            (found, _) if found != set => Mismatch::OtherSet {
-                what,
-                found,
-                expected: set,
-            },
-            (_, found) if found != key_id => Mismatch::OtherKey {
-                what,
-                found,
-                expected: key_id,
-            },
-            _ => return Ok(()),
-        };
-        Err(raise(Error::Keys(mismatch.into())))
-    }
-
-    pub(crate) fn params(&self) -> PyResult<&Params> {
-        Ok(self.eval()?.params())
-    }
-
-    /// Runs `work` on the circuit's threads.
-    fn run<T: Send + 'static>(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        if self.threads.process != process::id() {
-            return Err(PyValueError::new_err(
-                "the Circuit was made before this process was forked and has no threads here; make a new one",
-            ));
-        }
-        self.eval()?;
-        let shared = self.clone();
-        wait::read(py, move |cancel| {
-            let (Some(key), Some(pool)) = (shared.key.of_scheme(), &shared.threads.pool) else {
-                return Err(Error::Cancelled);
-            };
-            let evaluator = Evaluator::new(key).until(cancel);
-            let done = pool.install(|| work(&evaluator));
-            done.map_err(|error| Error::Keys(scheme_error(error)))
         })
     }
 
@@ -105,7 +65,7 @@ impl Shared {
         if Arc::ptr_eq(found, self) {
             return Ok(v.ciphertext.clone());
         }
-        self.check_own("vector", (found.key.set().name(), found.key.key_id()))?;
+        self.check_own("vector", (found.key.set(), found.key.key_id()))?;
         Err(refuse(
             "a Vector of another Circuit",
             "use vectors of one Circuit",
@@ -120,14 +80,28 @@ impl Shared {
         vectors.map(|v| self.vector(&v?)).collect()
     }
 
+    /// The result of `work` on the circuit's threads.
     pub(crate) fn made(
         self: &Arc<Self>,
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
     ) -> PyResult<Vector> {
-        Ok(Vector {
-            ciphertext: self.run(py, work)?.into(),
-            shared: self.clone(),
+        if self.process != process::id() {
+            return Err(PyValueError::new_err(
+                "the Circuit was made before this process was forked and has no threads here; make a new one",
+            ));
+        }
+        let shared = self.clone();
+        wait::read(py, move |cancel| {
+            let (Some(key), Some(pool)) = (shared.key.of_scheme(), &shared.pool) else {
+                return Err(Error::Cancelled);
+            };
+            let evaluator = Evaluator::new(key).until(cancel);
+            let done = pool.install(|| work(&evaluator));
+            let ciphertext = done
+                .map_err(|error| Error::Keys(scheme_error(error)))?
+                .into();
+            Ok(Vector { shared, ciphertext })
         })
     }
 
@@ -159,6 +133,17 @@ pub(crate) struct Vector {
     pub(crate) ciphertext: Arc<Ciphertext>,
 }
 
+getters! { Vector as v:
+    /// The level, at least 1.
+    level: usize = v.ciphertext.level();
+    /// Multiplications left.
+    multiplications_left: usize = v.level().saturating_sub(1);
+    /// Bits between the bound on its noise and failure.
+    capacity_bits: PyResult<f64> = Ok(v.ciphertext.capacity_bits(v.shared.params()?));
+    /// log2 of a bound on the probability that it decrypts wrongly; at most -64.
+    failure_log2: PyResult<f64> = Ok(v.ciphertext.failure_log2(v.shared.params()?));
+}
+
 #[pymethods]
 impl Vector {
     /// Makes NumPy arrays leave operators to vectors.
@@ -167,55 +152,43 @@ impl Vector {
         None
     }
 
-    /// The level, at least 1.
-    #[getter]
-    fn level(&self) -> usize {
-        self.ciphertext.level()
-    }
-
-    /// Multiplications left.
-    #[getter]
-    fn multiplications_left(&self) -> usize {
-        self.level().saturating_sub(1)
-    }
-
-    /// Bits between the bound on its noise and failure.
-    #[getter]
-    fn capacity_bits(&self) -> PyResult<f64> {
-        Ok(self.ciphertext.capacity_bits(self.shared.params()?))
-    }
-
-    /// log2 of a bound on the probability that it decrypts wrongly; at most -64.
-    #[getter]
-    fn failure_log2(&self) -> PyResult<f64> {
-        Ok(self.ciphertext.failure_log2(self.shared.params()?))
-    }
-
     /// The sum in the field (XOR) with a vector, a byte, or one byte per slot.
     fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.sum(other)
+        let v = self.ciphertext.clone();
+        self.with(other, move |c, other| match other {
+            Operand::Vector(other) => c.add(&v, other),
+            Operand::Byte(byte) => c.add_byte(&v, *byte),
+            Operand::Bytes(data) => c.add_public(&v, data),
+        })
     }
 
     fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.sum(other)
+        self.__xor__(other)
     }
 
     /// Refused: "+" would suggest a sum of integers, not XOR.
     fn __add__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-        Err(no_integers())
+        Err(PyTypeError::new_err(
+            "+ does not add encrypted vectors: v ^ w is their sum in the field GF(2^8), the XOR of the bytes",
+        ))
     }
 
-    fn __radd__(&self, _other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
-        Err(no_integers())
+    fn __radd__(&self, other: &Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+        self.__add__(other)
     }
 
     /// The product in the field with a vector, a byte, or one byte per slot.
     fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.product(other)
+        let v = self.ciphertext.clone();
+        self.with(other, move |c, other| match other {
+            Operand::Vector(other) => c.multiply(&v, other),
+            Operand::Byte(byte) => c.multiply_byte(&v, *byte),
+            Operand::Bytes(data) => c.multiply_public(&v, data, Lift::ZeroOne),
+        })
     }
 
     fn __rmul__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.product(other)
+        self.__mul__(other)
     }
 
     /// The mask 1 - v.
@@ -254,24 +227,6 @@ impl Vector {
 }
 
 impl Vector {
-    fn sum<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let v = self.ciphertext.clone();
-        self.with(other, move |c, other| match other {
-            Operand::Vector(other) => c.add(&v, other),
-            Operand::Byte(byte) => c.add_byte(&v, *byte),
-            Operand::Bytes(data) => c.add_public(&v, data),
-        })
-    }
-
-    fn product<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let v = self.ciphertext.clone();
-        self.with(other, move |c, other| match other {
-            Operand::Vector(other) => c.multiply(&v, other),
-            Operand::Byte(byte) => c.multiply_byte(&v, *byte),
-            Operand::Bytes(data) => c.multiply_public(&v, data, Lift::ZeroOne),
-        })
-    }
-
     /// Applies an operator to another operand.
     fn with<'py>(
         &self,
@@ -293,12 +248,6 @@ impl Vector {
     }
 }
 
-fn no_integers() -> PyErr {
-    PyTypeError::new_err(
-        "+ does not add encrypted vectors: v ^ w is their sum in the field GF(2^8), the XOR of the bytes",
-    )
-}
-
 enum Operand {
     Vector(Arc<Ciphertext>),
     Byte(u8),
@@ -313,38 +262,25 @@ pub(crate) struct State {
     pub(crate) blocks: usize,
 }
 
+getters! { State as state:
+    /// How vectors hold the bytes: "packed", "sliced" or "bits".
+    layout: &'static str = state.state.layout().name();
+    /// Number of AES blocks in it.
+    blocks: usize = state.blocks;
+    /// The level of the vectors.
+    level: usize = state.state.level();
+    /// The only vector of layout packed; `place` gives the slot of a byte.
+    packed: PyResult<Vector> = match state.state.layout() {
+        Layout::Packed => state.nth(0),
+        layout => Err(refuse(
+            &format!("a batch of layout {layout}, expected packed"),
+            "index its vectors, or run in layout packed",
+        )),
+    };
+}
+
 #[pymethods]
 impl State {
-    /// How vectors hold the bytes: "packed", "sliced" or "bits".
-    #[getter]
-    fn layout(&self) -> &'static str {
-        self.state.layout().name()
-    }
-
-    /// Number of AES blocks in it.
-    #[getter]
-    fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// The level of the vectors.
-    #[getter]
-    fn level(&self) -> usize {
-        self.state.level()
-    }
-
-    /// The only vector of layout packed; `place` gives the slot of a byte.
-    #[getter]
-    fn packed(&self) -> PyResult<Vector> {
-        match self.state.layout() {
-            Layout::Packed => self.nth(0),
-            layout => Err(refuse(
-                &format!("a batch of layout {layout}, expected packed"),
-                "index its vectors, or run in layout packed",
-            )),
-        }
-    }
-
     /// The place of a byte of a block: index of the vector, and slot in it.
     #[pyo3(signature = (block, byte, /))]
     fn place(&self, block: usize, byte: usize) -> PyResult<(usize, usize)> {
@@ -379,12 +315,12 @@ impl State {
                 "use State.packed, or run in layout sliced",
             ));
         }
-        let count = self.__len__();
-        let from_start = match number < 0 {
-            true => number + count as isize,
-            false => number,
+        let start = if number < 0 {
+            self.__len__() as isize
+        } else {
+            0
         };
-        self.nth(usize::try_from(from_start).unwrap_or(usize::MAX))
+        self.nth(usize::try_from(start + number).unwrap_or(usize::MAX))
     }
 
     fn __repr__(&self) -> String {

@@ -7,7 +7,6 @@ use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use std::ffi::CString;
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -16,12 +15,14 @@ use std::time::Duration;
 /// Time between two looks at signals.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// A message from a worker.
+/// A message from a worker to the thread of Python that waits for it.
 enum Told<E, T> {
+    /// The work has begun, and must have ended before an exception is raised.
+    Begun,
     /// An event during the work.
     Event(E),
     /// The result.
-    Done(T),
+    Done(Result<T, JobError>),
 }
 
 fn next<T: Send>(py: Python<'_>, from: &Mutex<Receiver<T>>) -> Result<T, RecvTimeoutError> {
@@ -29,29 +30,32 @@ fn next<T: Send>(py: Python<'_>, from: &Mutex<Receiver<T>>) -> Result<T, RecvTim
 }
 
 /// Waits for the result of a worker. If a signal or `take` raises an exception, sets `cancel` and returns the
-/// exception: after the worker has ended if `joined` says so, or else at once.
+/// exception: after the worker has ended if `joined` or if it has begun, or else at once.
 fn wait<E: Send, T: Send>(
     py: Python<'_>,
-    worker: Receiver<Told<E, T>>,
+    worker: &Mutex<Receiver<Told<E, T>>>,
     cancel: &Cancel,
-    joined: impl Fn() -> bool,
+    mut joined: bool,
     mut take: impl FnMut(E) -> PyResult<()>,
 ) -> PyResult<T> {
-    let worker = Mutex::new(worker);
     loop {
-        let taken = match next(py, &worker) {
-            Ok(Told::Done(done)) => return Ok(done),
+        let taken = match next(py, worker) {
+            Ok(Told::Done(done)) => return done.map_err(raise),
+            Ok(Told::Begun) => {
+                joined = true;
+                Ok(())
+            }
             Ok(Told::Event(event)) => take(event).and_then(|()| py.check_signals()),
             Err(RecvTimeoutError::Timeout) => py.check_signals(),
             Err(RecvTimeoutError::Disconnected) => return Err(fault("the worker ended")),
         };
         if let Err(raised) = taken {
             cancel.cancel();
-            while joined() {
-                match next(py, &worker) {
-                    Ok(Told::Done(_)) | Err(RecvTimeoutError::Disconnected) => break,
-                    Ok(Told::Event(_)) | Err(RecvTimeoutError::Timeout) => {}
-                }
+            if joined {
+                while !matches!(
+                    next(py, worker),
+                    Ok(Told::Done(_)) | Err(RecvTimeoutError::Disconnected)
+                ) {}
             }
             return Err(raised);
         }
@@ -74,28 +78,23 @@ pub(crate) fn write<T: Send + 'static, E: Into<JobError> + Send + 'static>(
     run(py, true, work)
 }
 
-/// As [`write`] if `joined`, or else as [`read`].
-pub(crate) fn run<T: Send + 'static, E: Into<JobError> + Send + 'static>(
+fn run<T: Send + 'static, E: Into<JobError> + Send + 'static>(
     py: Python<'_>,
     joined: bool,
     work: impl FnOnce(&Cancel) -> Result<T, E> + Send + 'static,
 ) -> PyResult<T> {
     let cancel = Cancel::new();
     let thrown = cancel.clone();
-    let (sender, worker) = channel::<Told<(), _>>();
+    let (sender, worker) = channel();
     let thread = thread::Builder::new().name("homaes".into());
-    thread.spawn(move || {
-        // fails if nobody waits any more
-        let _ = sender.send(Told::Done(work(&thrown)));
-    })?;
-    let done = wait(py, worker, &cancel, || joined, |()| Ok(()))?;
-    done.map_err(raise)
+    thread.spawn(move || Caller(sender).end(work(&thrown).map_err(Into::into)))?;
+    wait(py, &Mutex::new(worker), &cancel, joined, |()| Ok(()))
 }
 
 /// A thread: the sender of its tasks, and a channel that closes when it ends.
 struct Thread<T> {
     tasks: Sender<T>,
-    ended: Receiver<()>,
+    ended: Receiver<Told<(), usize>>,
 }
 
 /// A thread that runs tasks `T`.
@@ -112,8 +111,11 @@ pub(crate) struct Service<T> {
     warnings: Warnings,
 }
 
+/// Reasons why GPUs were not used, shown when a call ends. The prepared circuit keeps the function that adds them.
+pub(crate) type Warnings = Arc<Mutex<Vec<String>>>;
+
 impl<T: Send + 'static> Service<T> {
-    /// Starts `body` in a thread. It calls `Tasks::serve` or fails, and gives its warnings to `Warnings::add`.
+    /// Starts `body` in a thread. It calls `Tasks::serve` or fails, and adds its warnings.
     pub(crate) fn start(
         py: Python<'_>,
         class: &'static str,
@@ -121,41 +123,33 @@ impl<T: Send + 'static> Service<T> {
     ) -> PyResult<Self> {
         let (sender, tasks) = channel();
         let (ready, started) = channel();
-        let (running, ended) = channel();
         let warnings = Warnings::default();
         let warned = warnings.clone();
         let thread = thread::Builder::new().name("homaes runs".into());
         thread.spawn(move || {
-            let _running: Sender<()> = running;
-            let tasks = Tasks { ready, tasks };
+            let tasks = Tasks {
+                ready: Caller(ready),
+                tasks,
+            };
             if let Err(error) = body(&tasks, warned) {
-                // fails if nobody waits any more
-                let _ = tasks.ready.send(Err(error));
+                tasks.ready.end(Err(error));
             }
         })?;
         let started = Mutex::new(started);
-        let threads = loop {
-            match next(py, &started) {
-                Ok(ready) => break ready.map_err(raise)?,
-                // if a signal raises, the channel of tasks closes and the thread ends
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(fault("the thread ended")),
-            }
+        // if a signal raises, the channel of tasks closes and the thread ends
+        let threads = wait(py, &started, &Cancel::new(), false, |()| Ok(()))?;
+        let thread = Thread {
+            tasks: sender,
+            ended: started.into_inner().unwrap_or_else(PoisonError::into_inner),
         };
-        let tasks = sender;
         Ok(Self {
-            thread: Mutex::new(Some(Thread { tasks, ended })),
+            thread: Mutex::new(Some(thread)),
             waiting: Mutex::default(),
             process: process::id(),
             class,
             threads,
             warnings,
         })
-    }
-
-    /// Refuses a service that cannot take tasks.
-    pub(crate) fn check(&self) -> PyResult<()> {
-        self.sender().map(|_| ())
     }
 
     fn sender(&self) -> PyResult<Sender<T>> {
@@ -184,25 +178,15 @@ impl<T: Send + 'static> Service<T> {
     ) -> PyResult<D> {
         let tasks = self.sender()?;
         let (sender, worker) = channel();
-        let begun = Arc::new(AtomicBool::new(false));
-        let joined = || begun.load(Ordering::Acquire);
-        let caller = Caller {
-            begun: begun.clone(),
-            sender,
-        };
-        let sent = tasks.send(task(caller));
+        let sent = tasks.send(task(Caller(sender)));
         sent.map_err(|_| fault("the thread ended"))?;
         let own = thread::current().id();
         lock(&self.waiting).push(own);
-        let done = wait(py, worker, cancel, joined, take);
-        let mut waiting = lock(&self.waiting);
-        if let Some(place) = waiting.iter().position(|&id| id == own) {
-            waiting.swap_remove(place);
-        }
-        drop(waiting);
-        let done = done?;
-        self.warnings.show(py)?;
-        done.map_err(raise)
+        let done = wait(py, &Mutex::new(worker), cancel, false, take);
+        lock(&self.waiting).retain(|&id| id != own);
+        let warnings = std::mem::take(&mut *lock(&self.warnings));
+        warnings.into_iter().try_for_each(|why| warn(py, why))?;
+        done
     }
 
     /// Refuses further tasks, and waits until the last one has ended and the circuit is freed. Inside a task's own
@@ -226,61 +210,41 @@ impl<T: Send + 'static> Service<T> {
 
 /// The tasks of a service, in its thread.
 pub(crate) struct Tasks<T> {
-    ready: Sender<Result<usize, JobError>>,
+    ready: Caller<(), usize>,
     tasks: Receiver<T>,
 }
 
 impl<T> Tasks<T> {
     /// Runs tasks on `worker`, which has this number of threads, until the service is closed.
     pub(crate) fn serve<W>(&self, threads: usize, mut worker: W, run: impl Fn(T, W) -> W) {
-        // fails if nobody waits any more
-        let _ = self.ready.send(Ok(threads));
+        self.ready.end(Ok(threads));
         while let Ok(task) = self.tasks.recv() {
             worker = run(task, worker);
         }
     }
 }
 
-/// The thread of Python that waits for a task, with events `E` and the result `D`.
-pub(crate) struct Caller<E, D> {
-    begun: Arc<AtomicBool>,
-    sender: Sender<Told<E, Result<D, JobError>>>,
-}
+/// The thread of Python that waits for a task, with events `E` and the result `T`.
+pub(crate) struct Caller<E, T>(Sender<Told<E, T>>);
 
-impl<E, D> Clone for Caller<E, D> {
+impl<E, T> Clone for Caller<E, T> {
     fn clone(&self) -> Self {
-        let (begun, sender) = (self.begun.clone(), self.sender.clone());
-        Self { begun, sender }
+        Self(self.0.clone())
     }
 }
 
 // sending fails if nobody waits any more
-impl<E, D> Caller<E, D> {
+impl<E, T> Caller<E, T> {
     pub(crate) fn begin(&self) {
-        self.begun.store(true, Ordering::Release);
+        let _ = self.0.send(Told::Begun);
     }
 
     pub(crate) fn tell(&self, event: E) {
-        let _ = self.sender.send(Told::Event(event));
+        let _ = self.0.send(Told::Event(event));
     }
 
-    pub(crate) fn end(&self, done: Result<D, JobError>) {
-        let _ = self.sender.send(Told::Done(done));
-    }
-}
-
-/// Reasons why GPUs were not used, shown when a call ends.
-#[derive(Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl Warnings {
-    pub(crate) fn add(&self, why: &str) {
-        lock(&self.0).push(why.to_owned());
-    }
-
-    fn show(&self, py: Python<'_>) -> PyResult<()> {
-        let all = std::mem::take(&mut *lock(&self.0));
-        all.into_iter().try_for_each(|why| warn(py, why))
+    pub(crate) fn end(&self, done: Result<T, JobError>) {
+        let _ = self.0.send(Told::Done(done));
     }
 }
 

@@ -1,18 +1,17 @@
 //! Workers of jobs: a thread that keeps the prepared circuit and evaluates shards.
 
-use crate::arguments::{Number, device_of, threads_of};
+use crate::arguments::{FilePath, Number, device_of, threads_of};
 use crate::ciphertexts::report;
-use crate::errors::raise;
+use crate::job::{Job, SHARDS, asked, look};
+use crate::keys::{EvalKey, WrappedKey};
 use crate::wait::{self, Caller, Service, lock};
 use homaes::Cancel;
-use homaes_job::{Done, JobError, Keys, Outcome, Status, Verified};
+use homaes_job::{Done, JobError, Keys, Outcome, Verified};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString, PyTuple};
-use std::collections::{BTreeSet, HashMap};
-use std::ops::{Range, RangeInclusive};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// One task, which returns the worker.
@@ -26,12 +25,95 @@ fn shard(done: &Done) -> Shard {
     (done.number, Outcome::name(done.outcome), seconds)
 }
 
+#[pymethods]
+impl Job {
+    /// Make a worker, which evaluates shards in one call after the other.
+    ///
+    /// ``eval_key`` and ``wrapped_key``: loaded keys; by default, the worker reads those of the plan.
+    /// ``device``: as for ``Transcipher``; workers of one job may use different devices.
+    #[pyo3(signature = (*, threads=None, eval_key=None, wrapped_key=None, device=None, cache=None))]
+    fn worker(
+        this: &Bound<'_, Self>,
+        threads: Option<Number>,
+        eval_key: Option<&EvalKey>,
+        wrapped_key: Option<&WrappedKey>,
+        device: Option<&Bound<'_, PyAny>>,
+        cache: Option<FilePath>,
+    ) -> PyResult<JobWorker> {
+        let keys = match (eval_key, wrapped_key) {
+            (Some(eval), Some(wrapped)) => Some(Keys {
+                eval: eval.key.clone(),
+                wrapped: wrapped.key.clone(),
+            }),
+            (None, None) => None,
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "keys: found one, expected both eval_key and wrapped_key, or neither",
+                ));
+            }
+        };
+        JobWorker::start(this, threads, keys, device, cache)
+    }
+
+    /// Evaluate the missing shards, or those of ``shards`` that are missing, and wait for those of other workers.
+    ///
+    /// ``progress``: True for a bar, or a function to call for every shard, in this thread. Ctrl-C ends the run within
+    /// a second. Finished shards stay, and the same call continues.
+    #[pyo3(signature = (*, threads=None, shards=None, progress=None, device=None, cache=None))]
+    fn run<'py>(
+        this: &Bound<'py, Self>,
+        threads: Option<Number>,
+        shards: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
+        device: Option<&Bound<'py, PyAny>>,
+        cache: Option<FilePath>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        JobWorker::once(this, threads, device, cache, |worker| {
+            worker.run(this.py(), shards, progress)
+        })
+    }
+
+    /// Evaluate a shard if it is missing. Returns "written", "same" or "there", as in ``JobProgress.outcome``.
+    #[pyo3(signature = (number, /, *, threads=None, device=None, cache=None))]
+    fn run_shard(
+        this: &Bound<'_, Self>,
+        number: Number,
+        threads: Option<Number>,
+        device: Option<&Bound<'_, PyAny>>,
+        cache: Option<FilePath>,
+    ) -> PyResult<&'static str> {
+        JobWorker::once(this, threads, device, cache, |worker| {
+            worker.run_shard(this.py(), number)
+        })
+    }
+
+    /// Verify the checksums of all finished shards.
+    ///
+    /// ``sample``: also evaluate this share of them again, at least one, drawn at random, and compare. This finds the
+    /// errors of a broken processor and forged shards, whose checksums are right.
+    #[pyo3(signature = (sample=None, *, threads=None, cache=None))]
+    fn verify<'py>(
+        this: &Bound<'py, Self>,
+        sample: Option<&Bound<'py, PyAny>>,
+        threads: Option<Number>,
+        cache: Option<FilePath>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let Some(sample) = sample else {
+            let job = this.get().0.clone();
+            return verified(py, &wait::read(py, move |cancel| job.verify(cancel))?);
+        };
+        let device = PyString::new(py, "cpu").into_any();
+        JobWorker::once(this, threads, Some(&device), cache, |worker| {
+            worker.verify(sample)
+        })
+    }
+}
+
 /// Evaluates shards of a job and keeps the prepared circuit between them. Several threads may share one.
 #[pyclass(frozen, module = "homaes", weakref)]
 pub(crate) struct JobWorker {
-    /// The `Job` of Python.
-    object: Py<PyAny>,
-    job: Arc<homaes_job::Job>,
+    job: Py<Job>,
     service: Service<Task>,
     /// Ends the running calls.
     cancel: Mutex<Cancel>,
@@ -41,8 +123,8 @@ pub(crate) struct JobWorker {
 impl JobWorker {
     /// The job.
     #[getter]
-    fn job(&self, py: Python<'_>) -> Py<PyAny> {
-        self.object.clone_ref(py)
+    fn job(&self, py: Python<'_>) -> Py<Job> {
+        self.job.clone_ref(py)
     }
 
     /// Number of threads.
@@ -60,19 +142,17 @@ impl JobWorker {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let start = Instant::now();
-        let (asked, status) = (asked(&self.job, shards)?, look(py, &self.job)?);
-        let wanted: u64 = asked.iter().map(length).sum();
-        let pairs = asked
-            .iter()
-            .flat_map(|one| status.present.iter().map(move |two| (one, two)));
-        let common = pairs.map(|(one, two)| one.start.max(two.start)..one.end.min(two.end));
-        let there: u64 = common.map(|some| length(&some)).sum();
+        let job = &self.job.get().0;
+        let (asked, status) = (asked(job, shards)?, look(py, job)?);
+        let wanted = asked.iter().cloned().flatten();
+        let there = wanted.clone().filter(|&shard| status.has(shard)).count();
+        let wanted = wanted.count();
         let follower = py.import("homaes._progress")?;
         let follower = follower.call_method1("shards_follower_of", (progress, there, wanted))?;
         let (mut done, mut evaluated) = (there, 0);
         let take = |(shard, outcome, seconds): Shard| {
             done += 1;
-            evaluated += u64::from(outcome != "there");
+            evaluated += usize::from(outcome != "there");
             let event = report!(py, "JobProgress", {
                 shard: shard,
                 outcome: outcome,
@@ -80,12 +160,12 @@ impl JobWorker {
                 done: done,
                 shards: wanted,
             })?;
-            follower.call_method1("step", (event,)).map(drop)
+            follower.call_method1("call", (event,)).map(drop)
         };
         let ended = match wanted {
             0 => Ok(()),
-            _ => self.call(py, take, move |worker, tell| {
-                worker.run(&asked, &mut |done| tell(shard(done)))
+            _ => self.call(py, take, move |worker, caller| {
+                worker.run(&asked, &mut |done| caller.tell(shard(done)))
             }),
         };
         follower.call_method0("close")?;
@@ -108,10 +188,11 @@ impl JobWorker {
     #[pyo3(signature = (number, /))]
     fn evaluate(&self, py: Python<'_>, number: Number) -> PyResult<(&'static str, f64)> {
         let number = number.of("shards", SHARDS)?;
-        let evaluate = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| {
-            worker.shard(number).map(|done| shard(&done))
-        };
-        let (_, outcome, seconds) = self.call(py, |()| Ok(()), evaluate)?;
+        let (_, outcome, seconds) = self.call(
+            py,
+            |()| Ok(()),
+            move |worker, _| worker.shard(number).map(|done| shard(&done)),
+        )?;
         Ok((outcome, seconds))
     }
 
@@ -130,8 +211,8 @@ impl JobWorker {
             let message = format!("sample: found {sample}, expected a share above 0, up to 1");
             return Err(PyValueError::new_err(message));
         }
-        let verify = move |worker: &homaes_job::Worker<'_>, _: &dyn Fn(())| worker.verify(share);
-        verified(py, &self.call(py, |()| Ok(()), verify)?)
+        let found = self.call(py, |()| Ok(()), move |worker, _| worker.verify(share))?;
+        verified(py, &found)
     }
 
     /// End the calls in other threads within a second. They raise ``Cancelled``.
@@ -154,51 +235,48 @@ impl JobWorker {
     }
 
     fn __repr__(&self) -> String {
-        let (place, threads) = (self.job.location(), self.threads());
+        let (place, threads) = (self.job.get().0.location(), self.threads());
         format!("<homaes.JobWorker of {place}, {threads} threads>")
     }
 }
 
 impl JobWorker {
     /// A worker with these keys, or those of the plan.
-    pub(crate) fn start(
-        object: &Bound<'_, PyAny>,
-        job: &Arc<homaes_job::Job>,
+    fn start(
+        job: &Bound<'_, Job>,
         threads: Option<Number>,
         keys: Option<Keys>,
         device: Option<&Bound<'_, PyAny>>,
-        cache: Option<PathBuf>,
+        cache: Option<FilePath>,
     ) -> PyResult<Self> {
         let (threads, devices) = (threads_of(threads)?, device_of(device)?);
-        let own = job.clone();
-        let service = Service::start(object.py(), "JobWorker", move |tasks, warnings| {
+        let (own, cache) = (job.get().0.clone(), cache.map(|path| path.0));
+        let service = Service::start(job.py(), "JobWorker", move |tasks, warnings| {
             devices.check(&homaes::Set::named(own.set())?, Some(own.layout()), false)?;
             let keys = keys.map_or_else(|| own.keys(cache.as_deref()), Ok)?;
-            let worker = homaes_job::Worker::new(&own, &keys, Some(threads))?;
-            let worker = worker.on(devices).warn(move |why| warnings.add(why));
+            let worker = homaes_job::Worker::new(&own, &keys, Some(threads))?.on(devices);
+            let worker = worker.warn(move |why| lock(&warnings).push(why.to_owned()));
             tasks.serve(worker.threads(), worker, |task: Task, worker| task(worker));
             Ok(())
         })?;
         Ok(Self {
-            object: object.clone().unbind(),
-            job: job.clone(),
+            job: job.clone().unbind(),
             service,
             cancel: Mutex::default(),
         })
     }
 
     /// Makes a worker for one call.
-    pub(crate) fn once<T>(
-        object: &Bound<'_, PyAny>,
-        job: &Arc<homaes_job::Job>,
+    fn once<T>(
+        job: &Bound<'_, Job>,
         threads: Option<Number>,
         device: Option<&Bound<'_, PyAny>>,
-        cache: Option<PathBuf>,
+        cache: Option<FilePath>,
         call: impl FnOnce(&Self) -> PyResult<T>,
     ) -> PyResult<T> {
-        let worker = Self::start(object, job, threads, None, device, cache)?;
+        let worker = Self::start(job, threads, None, device, cache)?;
         let done = call(&worker);
-        worker.close(object.py())?;
+        worker.close(job.py())?;
         done
     }
 
@@ -207,7 +285,9 @@ impl JobWorker {
         &self,
         py: Python<'_>,
         take: impl FnMut(E) -> PyResult<()>,
-        work: impl FnOnce(&homaes_job::Worker<'_>, &dyn Fn(E)) -> Result<T, JobError> + Send + 'static,
+        work: impl FnOnce(&homaes_job::Worker<'_>, &Caller<E, T>) -> Result<T, JobError>
+        + Send
+        + 'static,
     ) -> PyResult<T> {
         let cancel = {
             let mut cancel = lock(&self.cancel);
@@ -221,7 +301,7 @@ impl JobWorker {
             Box::new(move |worker| {
                 caller.begin();
                 let worker = worker.cancel(thrown);
-                caller.end(work(&worker, &|event| caller.tell(event)));
+                caller.end(work(&worker, &caller));
                 worker
             })
         };
@@ -229,11 +309,7 @@ impl JobWorker {
     }
 }
 
-fn length(range: &Range<u64>) -> u64 {
-    range.end.saturating_sub(range.start)
-}
-
-pub(crate) fn verified<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyAny>> {
+fn verified<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound<'py, PyAny>> {
     let wrong = found.wrong.iter();
     let wrong = wrong.map(|(number, error)| (*number, error.to_string()));
     report!(py, "JobVerified", {
@@ -243,51 +319,3 @@ pub(crate) fn verified<'py>(py: Python<'py>, found: &Verified) -> PyResult<Bound
         wrong: wrong.collect::<HashMap<_, _>>(),
     })
 }
-
-/// Looks at the shards.
-pub(crate) fn look(py: Python<'_>, job: &Arc<homaes_job::Job>) -> PyResult<Status> {
-    let job = job.clone();
-    wait::read(py, move |_| job.status())
-}
-
-/// The numbers of shards as sorted ranges without duplicates; all shards for None.
-pub(crate) fn asked(
-    job: &homaes_job::Job,
-    shards: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Vec<Range<u64>>> {
-    let Some(shards) = shards else {
-        let all = 0..job.shards();
-        return Ok(vec![all]);
-    };
-    let refused = |found: &Bound<'_, PyAny>| {
-        let found = found.get_type().name()?;
-        let message = format!("shards: found {found}, expected numbers of shards");
-        Err(PyTypeError::new_err(message))
-    };
-    let is_text = shards.is_instance_of::<PyString>()
-        || shards.is_instance_of::<PyBytes>()
-        || shards.is_instance_of::<PyByteArray>();
-    let Some(all) = shards.try_iter().ok().filter(|_| !is_text) else {
-        return refused(shards);
-    };
-    let mut numbers = BTreeSet::new();
-    for number in all {
-        let number = number?;
-        if number.is_instance_of::<PyBool>() {
-            return refused(&number);
-        }
-        numbers.insert(number.extract::<Number>()?.of("shards", SHARDS)?);
-    }
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some(last) if last.end == number => last.end += 1,
-            _ => ranges.push(number..number + 1),
-        }
-    }
-    job.check_ranges(&ranges).map_err(raise)?;
-    Ok(ranges)
-}
-
-/// Numbers that shards may have, also in a range of Python.
-const SHARDS: RangeInclusive<u64> = 0..=i64::MAX as u64 - 1;
