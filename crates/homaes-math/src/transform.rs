@@ -445,7 +445,7 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{PRIMES, SPECIAL, limb, same_on_each};
+    use crate::tests::{PRIMES, limb, same_on_each};
 
     /// Runs `f` on every backend; all give the same.
     fn on_all<T: PartialEq>(m: u64, p: u64, f: impl Fn(&Ring, &Transform) -> T) {

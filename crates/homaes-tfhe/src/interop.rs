@@ -51,7 +51,7 @@ use crate::ring::{RingSecret, extract};
 use crate::rows::{self, Masks, unit};
 use crate::set::{BitsSet, Gadget};
 use crate::state::State;
-use homaes_math::{Fourier, Reals, Words, torus};
+use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::{debug_fields, mismatch};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;

@@ -1,5 +1,5 @@
 use crate::args::Export;
-use crate::console::{Failure, refuse};
+use crate::console::Failure;
 
 #[cfg(feature = "tfhe-rs")]
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
 
 #[cfg(not(feature = "tfhe-rs"))]
 pub(crate) fn run(_: &Export) -> Result<(), Failure> {
-    refuse(
+    crate::console::refuse(
         "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs",
     )
 }

@@ -142,7 +142,7 @@ fn new_end(set: &Set) -> Result<End, Failure> {
 
 #[cfg(feature = "tfhe-rs")]
 mod user {
-    use crate::console::{Failure, refuse};
+    use crate::console::Failure;
     use crate::scratch::failed;
     use homaes::{ClientKey, Output};
     use std::fs::File;

@@ -241,7 +241,8 @@ fn damage_is_found() {
         let output = Output::create(at("hct"), false).unwrap();
         run.run(part.unwrap(), output).unwrap();
         // opens and uses a file of each kind as a command does
-        let uses: [(&str, &dyn Fn(&Path) -> Result<(), Error>); 4] = [
+        type Use<'u> = &'u dyn Fn(&Path) -> Result<(), Error>;
+        let uses: [(&str, Use<'_>); 4] = [
             (crate::SECRET_KEY_FILE, &|path| {
                 crate::SecretKey::open(path).map(drop)
             }),
