@@ -6,8 +6,11 @@ use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// By layer and item: numbers of items in the previous layer, or in the next one.
+/// By layer and item: the numbers of the items of the previous layer that it needs.
 type Links = Vec<Vec<Vec<usize>>>;
+
+/// For `given` and each layer, by item: the items of the next layer that need it, and as which of their needs.
+type Users = Vec<Vec<Vec<(usize, usize)>>>;
 
 /// Layer and number of an item.
 type Place = (usize, usize);
@@ -44,16 +47,27 @@ pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
 ) -> Vec<Arc<T>> {
     assert!(needs.iter().flatten().all(|needs| !needs.is_empty()));
     let threads = rayon::current_num_threads();
-    let users = reversed(needs, given.len());
+    let last = needs.last().map_or(given.len(), Vec::len);
+    let waiting = |layer: &Vec<Vec<usize>>| layer.iter().map(|needs| none(needs.len())).collect();
     let flow = Flow {
-        needs,
-        users: &users,
+        users: reversed(needs, given.len()),
         most,
         shown: show.is_some(),
-        state: Mutex::new(State::new(needs, given, threads)),
+        state: Mutex::new(State {
+            ready: VecDeque::new(),
+            waiting: needs.iter().map(waiting).collect(),
+            last: none(last),
+            to_show: needs.iter().map(|layer| none(layer.len())).collect(),
+            shown: 0,
+            left: needs.iter().map(Vec::len).sum(),
+            idle: threads,
+            broken: false,
+        }),
         changed: Condvar::new(),
     };
-    let first = flow.lock().open_first(needs, &users);
+    let given = given.into_iter().enumerate();
+    let first = given.flat_map(|(number, x)| flow.lock().put((0, number), x, &flow.users));
+    let first: Opened<T> = first.collect();
     let first: Vec<Item<I>> = first
         .into_par_iter()
         .map(|opened| Item::prepare(&prepare, opened))
@@ -65,8 +79,8 @@ pub(crate) fn run<T: Send + Sync, I: Send + Sync>(
         }
         flow.serve(&prepare, &work, show);
     });
-    let last = flow.lock().results.pop();
-    last.into_iter().flatten().flatten().collect()
+    let last = core::mem::take(&mut flow.lock().last);
+    last.into_iter().flatten().collect()
 }
 
 impl<I> Item<I> {
@@ -82,22 +96,22 @@ impl<I> Item<I> {
     }
 }
 
-/// For `given` and each layer: the items of the next layer that need an item.
-fn reversed(needs: &Links, given: usize) -> Links {
+fn reversed(needs: &Links, given: usize) -> Users {
     let mut users = vec![vec![Vec::new(); given]];
     for layer in needs {
         let before = users.last_mut().expect("the given ones at least");
         for (number, needs) in layer.iter().enumerate() {
-            needs.iter().for_each(|&need| before[need].push(number));
+            for (place, &need) in needs.iter().enumerate() {
+                before[need].push((number, place));
+            }
         }
         users.push(vec![Vec::new(); layer.len()]);
     }
     users
 }
 
-struct Flow<'n, T, I> {
-    needs: &'n Links,
-    users: &'n Links,
+struct Flow<T, I> {
+    users: Users,
     most: usize,
     /// whether inputs are kept for `show`
     shown: bool,
@@ -105,15 +119,13 @@ struct Flow<'n, T, I> {
     changed: Condvar,
 }
 
-/// Nested lists are by layer and item; `given` heads `results` and `uses`.
 struct State<T, I> {
     ready: VecDeque<Item<I>>,
-    /// number of needs without a result
-    missing: Vec<Vec<usize>>,
-    uses: Vec<Vec<usize>>,
-    /// kept until the last use
-    results: Vec<Vec<Option<Arc<T>>>>,
-    /// inputs not shown yet
+    /// by layer and item: what it needs, as far as it exists
+    waiting: Vec<Vec<Vec<Option<Arc<T>>>>>,
+    /// results of the last layer
+    last: Vec<Option<Arc<T>>>,
+    /// by layer and item: inputs not shown yet
     to_show: Vec<Vec<Option<Arc<I>>>>,
     shown: usize,
     /// items without a result
@@ -124,47 +136,23 @@ struct State<T, I> {
 }
 
 impl<T, I> State<T, I> {
-    fn new(needs: &Links, given: Vec<T>, threads: usize) -> Self {
-        let mut uses = vec![vec![0; given.len()]];
-        uses.extend(needs.iter().map(|layer| vec![0; layer.len()]));
-        let mut results = vec![given.into_iter().map(|x| Some(Arc::new(x))).collect()];
-        results.extend(needs.iter().map(|layer| none(layer.len())));
-        let count = |layer: &Vec<Vec<usize>>| layer.iter().map(Vec::len).collect();
-        Self {
-            ready: VecDeque::new(),
-            missing: needs.iter().map(count).collect(),
-            uses,
-            results,
-            to_show: needs.iter().map(|layer| none(layer.len())).collect(),
-            shown: 0,
-            left: needs.iter().map(Vec::len).sum(),
-            idle: threads,
-            broken: false,
+    /// Hands a result to the items that need it, and opens those that waited only for it. Layer 0 is `given`.
+    fn put(&mut self, (layer, number): Place, result: T, users: &Users) -> Opened<T> {
+        let result = Arc::new(result);
+        let Some(next) = self.waiting.get_mut(layer) else {
+            self.last[number] = Some(result);
+            return Vec::new();
+        };
+        let mut opened = Vec::new();
+        for &(user, place) in &users[layer][number] {
+            let needs = &mut next[user];
+            needs[place] = Some(result.clone());
+            if needs.iter().all(Option::is_some) {
+                let needs = core::mem::take(needs).into_iter().flatten();
+                opened.push(((layer, user), needs.collect()));
+            }
         }
-    }
-
-    fn open_first(&mut self, needs: &Links, users: &Links) -> Opened<T> {
-        let first = needs.first().map_or(0, Vec::len);
-        (0..first)
-            .map(|number| self.open((0, number), needs, users))
-            .collect()
-    }
-
-    /// An item and the results it needs. Drops a result after its last use.
-    fn open(
-        &mut self,
-        (layer, number): Place,
-        needs: &Links,
-        users: &Links,
-    ) -> (Place, Vec<Arc<T>>) {
-        let needs = needs[layer][number].iter().map(|&need| {
-            let result = &mut self.results[layer][need];
-            self.uses[layer][need] += 1;
-            let last = self.uses[layer][need] == users[layer][need].len();
-            let found = if last { result.take() } else { result.clone() };
-            found.expect("held until its last use")
-        });
-        ((layer, number), needs.collect())
+        opened
     }
 
     /// The next layer to show, if it is complete.
@@ -183,7 +171,7 @@ fn none<T>(len: usize) -> Vec<Option<T>> {
     (0..len).map(|_| None).collect()
 }
 
-impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
+impl<T: Send + Sync, I: Send + Sync> Flow<T, I> {
     fn lock(&self) -> MutexGuard<'_, State<T, I>> {
         // the thread that panicked reports it
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -226,7 +214,9 @@ impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
             state = self.lock();
             let mut opened = Vec::new();
             for (item, result) in items.into_iter().zip(results) {
-                opened.extend(self.put(&mut state, (item.layer, item.number), result));
+                state.left -= 1;
+                let place = (item.layer + 1, item.number);
+                opened.extend(state.put(place, result, &self.users));
             }
             drop(state);
             let each = opened.into_iter();
@@ -245,27 +235,12 @@ impl<T: Send + Sync, I: Send + Sync> Flow<'_, T, I> {
             state.ready.push_back(item);
         }
     }
-
-    /// Stores a result, and opens the items that waited only for it.
-    fn put(&self, state: &mut State<T, I>, (layer, number): Place, result: T) -> Opened<T> {
-        state.results[layer + 1][number] = Some(Arc::new(result));
-        state.left -= 1;
-        let mut opened = Vec::new();
-        for &user in &self.users[layer + 1][number] {
-            let missing = &mut state.missing[layer + 1][user];
-            *missing -= 1;
-            if *missing == 0 {
-                opened.push(state.open((layer + 1, user), self.needs, self.users));
-            }
-        }
-        opened
-    }
 }
 
 /// Stops the other threads if this one panics.
-struct Guard<'f, 'n, T: Send + Sync, I: Send + Sync>(&'f Flow<'n, T, I>);
+struct Guard<'f, T: Send + Sync, I: Send + Sync>(&'f Flow<T, I>);
 
-impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, '_, T, I> {
+impl<T: Send + Sync, I: Send + Sync> Drop for Guard<'_, T, I> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.lock().broken = true;
