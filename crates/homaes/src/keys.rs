@@ -214,10 +214,8 @@ impl KeySet {
         let mut rng = random::generator()?;
         Self::check_memory(set)?;
         let secret = SecretKey::generate_fit(set, &mut rng, &mut |_, _| (), fits)?;
-        let file = secret
-            .key
-            .eval_file(random::seed(&mut rng))
-            .map_err(Error::keys)?;
+        let file = secret.key.eval_file(random::seed(&mut rng));
+        let file = file.map_err(Error::keys)?;
         let mut eval = in_memory(&*file, cancel).map_err(Error::keys)?;
         drop(file);
         // public, so it need not be overwritten

@@ -36,13 +36,10 @@ impl WrappedKey {
 
     /// The level of the output of AES in `layout`.
     pub(crate) fn checked_level(&self, layout: Layout) -> Result<usize> {
-        let held = || self.layouts();
         let level = self.output_level(layout);
         level.ok_or_else(|| {
-            Error::keys(Mismatch::NotWrapped {
-                layout,
-                held: held(),
-            })
+            let held = self.layouts();
+            Error::keys(Mismatch::NotWrapped { layout, held })
         })
     }
 

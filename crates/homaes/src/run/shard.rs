@@ -286,14 +286,12 @@ pub struct Merge<'s> {
     name: ShardName,
     shards: u64,
     batches: u64,
-    header: Header,
     writer: Writer<Vec<u8>>,
     fetch: Fetch<'s>,
     /// The current shard, and how many of its batches were read.
     current: Option<(Shard, usize)>,
     next: u64,
     steps: Vec<Step>,
-    done: bool,
     /// Bytes that [`Read`] has not returned yet.
     left: io::Cursor<Vec<u8>>,
 }
@@ -306,18 +304,14 @@ impl<'s> Merge<'s> {
     /// # Errors
     /// [`Error::File`] if `front` is not the front of a file of results.
     pub fn new(front: Vec<u8>, run: RunId, shard_batches: u64, fetch: Fetch<'s>) -> Result<Self> {
-        let malformed = || {
-            in_memory(malformed(
-                "front of the results",
-                "a header and the records before the batches",
-            ))
-        };
+        let expected = "a header and the records before the batches";
+        let wrong = || in_memory(malformed("front of the results", expected));
         let (header, whole) = Front::of_any(&front, Kind::Ciphertext).map_err(in_memory)?;
         let rest = header.records().checked_sub(whole.records());
         // excludes the record of steps
         let batches = rest.and_then(|rest| rest.checked_sub(1));
         let batches = batches.filter(|_| whole.bytes() == front.len() as u64 && shard_batches > 0);
-        let batches = batches.ok_or_else(malformed)?;
+        let batches = batches.ok_or_else(wrong)?;
         let name = ShardName {
             run,
             number: 0,
@@ -330,13 +324,11 @@ impl<'s> Merge<'s> {
             name,
             shards: batches.div_ceil(shard_batches),
             batches,
-            writer: Writer::resume(Vec::new(), header.clone(), &whole),
-            header,
+            writer: Writer::resume(Vec::new(), header, &whole),
             fetch,
             current: None,
             next: 0,
             steps: Vec::new(),
-            done: false,
             left: io::Cursor::default(),
         })
     }
@@ -344,7 +336,7 @@ impl<'s> Merge<'s> {
     /// The header of the file.
     #[must_use]
     pub fn header(&self) -> &Header {
-        &self.header
+        self.writer.header()
     }
 
     /// Number of shards.
@@ -385,7 +377,7 @@ impl<'s> Merge<'s> {
             }
             let (bytes, path) = (self.fetch)(self.next)?;
             let shard = Shard::read(bytes, &path).map_err(Error::in_shard)?;
-            let checked = shard.check(&self.shard(self.next), &self.header, &path);
+            let checked = shard.check(&self.shard(self.next), self.header(), &path);
             checked.map_err(Error::in_shard)?;
             worst(&mut self.steps, &shard.steps);
             self.next += 1;
@@ -394,7 +386,7 @@ impl<'s> Merge<'s> {
     }
 
     fn end(&mut self) -> Result<Option<Vec<u8>>> {
-        if std::mem::replace(&mut self.done, true) {
+        if self.writer.records_left() == 0 {
             return Ok(None);
         }
         let steps = encode_steps(&self.steps, false);

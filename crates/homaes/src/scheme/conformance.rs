@@ -13,7 +13,7 @@
 //! | `every_round_is_right` | the state after every round, the mask and the noise figures are right |
 //! | `threads_change_no_bit` | files and records are the same with one thread and with three |
 //! | `kernels_change_no_bit` | the same on the portable kernels, and on those for AVX2 or NEON |
-//! | `other_keys_are_refused` | keys of another set or secret make no circuit and decrypt nothing |
+//! | `other_keys_are_refused` | keys of another set or secret make no circuit; those of another set are not read |
 //! | `damage_is_found` | a changed, cut or lengthened file of any kind is refused |
 //!
 //! `every_round_is_right` covers all layouts: in representatives the shortest key in both directions and the longest
