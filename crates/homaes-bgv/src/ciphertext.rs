@@ -306,14 +306,4 @@ impl Product {
         check_parts(params, self.level, &self.parts)?;
         Ok(self.owner.check_key("ciphertext", id)?)
     }
-
-    /// Level of the factors.
-    pub fn level(&self) -> usize {
-        self.level
-    }
-
-    /// The noise estimate that the product carries.
-    pub fn noise(&self) -> Noise {
-        self.noise
-    }
 }

@@ -52,6 +52,7 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::three_way::three_way_outcome;
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
+use crate::keys::Target;
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, LOG2_P_FAIL, Scalar};
 use crate::params::Params;
@@ -79,6 +80,14 @@ pub enum Lift {
 }
 
 impl Evaluator<'_> {
+    /// Slot-wise sum. Operands at different levels meet at the lower one.
+    ///
+    /// Noise: bounds add. Cost: one addition per word, plus switches.
+    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
+        let sum = self.sum(&self.with_bound(a)?, &self.with_bound(b)?)?;
+        self.checked("sum", sum)
+    }
+
     /// Sum with the same public byte in every slot.
     ///
     /// Noise: grows by at most 2^2 in the mean: a constant sums up to eight powers of ζ_17. Cost: one addition per
@@ -99,6 +108,54 @@ impl Evaluator<'_> {
         let largest = row_powers(&exponents).into_iter().fold(0.0, f64::max);
         out.history = out.history.one(|b| b.with_public(0.5 * largest.log2()));
         self.checked("sum with a byte", out)
+    }
+
+    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
+    ///
+    /// Noise: grows by the largest embedding of the plaintext, which is computed. Cost: one encoding and one
+    /// double-precision embedding (15 ms at n = 32768).
+    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
+        let params = self.params();
+        let mut out = self.with_bound(a)?;
+        let coefficients = plain_coefficients(params, &padded(params, bytes)?);
+        let largest = largest_embedding_log2(params, &coefficients);
+        let (rns, basis) = (params.rns(), params.basis(a.level));
+        let message = Poly::from_signed(rns, basis, &coefficients);
+        out.parts[0].add_assign(rns, basis, &message);
+        out.noise = a.noise.plus(Noise::plaintext(params.noise()));
+        out.history = out.history.one(|b| b.with_public(largest));
+        self.checked("sum with public bytes", out)
+    }
+
+    /// Slot-wise product with one public byte.
+    ///
+    /// Noise: multiplied by the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound
+    /// takes the largest of its sixteen values.
+    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
+        let params = self.params();
+        let exponents = params.slots().constant(c);
+        let mut out = self.with_bound(a)?;
+        let row_len = params.ring().row_len();
+        for (at, &i) in params.basis(a.level).iter().enumerate() {
+            let t = params.transform(i);
+            let m = t.modulus();
+            for (row, value) in t.row_values(&exponents).into_iter().enumerate() {
+                let value = m.shoup(value);
+                let range = row * row_len..(row + 1) * row_len;
+                for part in &mut out.parts {
+                    part.limbs[at][range.clone()]
+                        .iter_mut()
+                        .for_each(|x| *x = m.scale(*x, value));
+                }
+            }
+        }
+        let powers = row_powers(&exponents);
+        let mean = powers.iter().sum::<f64>() / 16.0;
+        let largest = powers.into_iter().fold(0.0, f64::max);
+        out.noise = a.noise.times_constant(mean, largest);
+        let by = Scalar::constant(params.ring(), &exponents);
+        out.history = out.history.one(|b| b.scaled(0.5 * largest.log2(), by));
+        self.checked("product with a byte", out)
     }
 
     /// Slot-wise product with public bytes, one per slot; missing ones are zero. Keeps the level.
@@ -164,6 +221,24 @@ impl Evaluator<'_> {
             history: History::known(bound),
         };
         self.checked("combination", out)
+    }
+
+    /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
+    ///
+    /// Noise: a key switch and the rounding ρ. Where a digit exceeds the special modulus (`bgv/aes128`: levels 12 to 30
+    /// that are divisible by 3) the key switch dominates, with up to 2^22 at n = 32768; a modulus switch or a product
+    /// should follow. Cost: one key switch.
+    ///
+    /// # Errors
+    /// [`Error::TooNoisy`]; if the key is missing, or does not reach this level with its middle prime
+    /// ([`Error::NoKey`]), or `a` belongs to another set or key.
+    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
+        let a = self.with_bound(a)?;
+        if k.is_multiple_of(8) {
+            return self.checked("Frobenius map", a);
+        }
+        let plan = self.params().staying(a.level);
+        self.image(&a, Target::Frobenius(k % 8), plan)
     }
 
     /// Slot-wise product.
@@ -292,14 +367,12 @@ fn same(a: &Ciphertext, b: &Ciphertext) -> Result<bool> {
     }
     a.fetch()?;
     b.fetch()?;
-    let limbs = |c| -> Vec<&[u64]> {
-        let c: &Ciphertext = c;
-        c.parts
-            .iter()
-            .flat_map(|p| p.limbs.iter().map(|l| &**l))
-            .collect()
-    };
-    Ok(limbs(a) == limbs(b))
+    Ok(limbs(a).eq(limbs(b)))
+}
+
+fn limbs(c: &Ciphertext) -> impl Iterator<Item = &[u64]> {
+    let parts = c.parts.iter();
+    parts.flat_map(|part| part.limbs.iter().map(|limb| &**limb))
 }
 
 fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {

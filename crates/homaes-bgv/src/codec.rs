@@ -37,6 +37,7 @@ use crate::noise::bound::LOG2_P_FAIL;
 use crate::params::residues::{poly_bytes, put_poly, take_poly};
 use crate::params::{KeyPart, Params};
 use homaes_aes::Layout;
+use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{Owner, Record, Records};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
@@ -120,19 +121,14 @@ impl EvalKey {
         let id = r.header().key_id();
         let named = r.header().version() > 1;
         let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
-        let targets = Target::all(params);
-        let mut keys = Vec::with_capacity(targets.len());
+        let mut keys = Vec::new();
         let mut index = 0;
-        for (key, &target) in targets.iter().enumerate() {
-            let mut pairs = |part: KeyPart| {
+        for (key, target) in Target::all(params).into_iter().enumerate() {
+            let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
+            for part in KeyPart::ALL {
                 let pairs = KeyDigit::all(params, target, part).map(|digit| {
                     let primes = &digit.primes;
-                    let size = poly_bytes(params, primes);
-                    let body = read::record::<_, Error>(&mut r, LIMBS, index, size)?;
-                    index += 1;
-                    let mut input = Decoder::new(&body);
-                    let b = take_poly(params, primes, "evaluation key", &mut input)?;
-                    input.finish("evaluation key")?;
+                    let b = read_poly(params, primes, "evaluation key", &mut index, &mut r)?;
                     let a = match named {
                         true => digit.uniform(params, &seed),
                         false => {
@@ -140,21 +136,16 @@ impl EvalKey {
                             uniform_poly(params, &seed, stream, primes)
                         }
                     };
-                    Ok([b, a].map(|half| KeyPoly::new(params.prime_count(), primes, half)))
+                    Ok([b, a].map(|half| KeyPoly::new(params.rns().count(), primes, half)))
                 });
-                pairs.collect::<Result<Vec<_>>>()
-            };
-            let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
-            for part in KeyPart::ALL {
-                parts[part.number()] = pairs(part)?;
+                parts[part.number()] = pairs.collect::<Result<_>>()?;
             }
-            keys.push(SwitchKey { parts });
+            keys.push((target, Arc::new(SwitchKey { parts })));
         }
         r.finish()?;
         Ok(Self {
             params: params.clone(),
             id,
-            targets,
             keys,
         })
     }
@@ -174,11 +165,31 @@ impl Records for EvalKeyFile<'_> {
         };
         let part = &self.digits[index as usize];
         let [b, _] = self.pair(part);
-        let size = poly_bytes(self.params(), &part.primes) as usize;
-        let body = Encoder::with_capacity(size);
-        let body = put_poly(self.params(), &part.primes, &b, body);
-        Ok(Record::new(LIMBS, index, body.finish()))
+        Ok(poly_record(self.params(), &part.primes, index, &b))
     }
+}
+
+/// Record `index` of the polynomials in a key's file.
+fn poly_record(params: &Params, primes: &[usize], index: u64, poly: &Poly) -> Record {
+    let body = Encoder::with_capacity(poly_bytes(params, primes) as usize);
+    let body = put_poly(params, primes, poly, body);
+    Record::new(LIMBS, index, body.finish())
+}
+
+/// Reads what [`poly_record`] wrote, and counts it.
+fn read_poly<R: Read>(
+    params: &Params,
+    primes: &[usize],
+    what: &'static str,
+    index: &mut u64,
+    r: &mut Reader<R>,
+) -> Result<Poly> {
+    let body = read::record::<_, Error>(r, LIMBS, *index, poly_bytes(params, primes))?;
+    *index += 1;
+    let mut input = Decoder::new(&body);
+    let poly = take_poly(params, primes, what, &mut input)?;
+    input.finish(what)?;
+    Ok(poly)
 }
 
 /// Bytes of one output batch at `level`.
@@ -369,21 +380,16 @@ fn bounded(bits: f64) -> Result<f64> {
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {
-        params
-            .id()
-            .header(kind, id, contents)
-            .map_or(0, |h| h.file_bytes())
+        let header = params.id().header(kind, id, contents);
+        header.map_or(0, |h| h.file_bytes())
     };
     let secret = Contents::default().record(SecretKey::body_bytes(params));
+    let plan = params.first_plan();
+    let wrapped = plan.map(|plan| wrapped_contents(params, [plan].into_iter()));
     [
         size(Kind::SecretKey, secret),
         size(Kind::EvalKey, EvalKey::contents(params)),
-        params.first_plan().map_or(0, |plan| {
-            size(
-                Kind::WrappedKey,
-                wrapped_contents(params, [plan].into_iter()),
-            )
-        }),
+        wrapped.map_or(0, |contents| size(Kind::WrappedKey, contents)),
     ]
 }
 

@@ -228,16 +228,6 @@ pub struct Plaintext<'a> {
     pub signs: Vec<u8>,
 }
 
-impl<'a> Plaintext<'a> {
-    /// Bytes from a file, with signs that nobody can choose ([`signs`]).
-    pub(crate) fn from_file(params: &Params, bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            signs: signs::of(bytes, params.ring().n()),
-        }
-    }
-}
-
 /// [`Device::public`](crate::device::Device::public) on the processor.
 pub(crate) fn public(
     params: &Params,

@@ -176,7 +176,7 @@ impl SecretKey {
         id: KeyId,
         coefficients: Vec<i64>,
     ) -> Self {
-        let all: Vec<usize> = (0..params.prime_count()).collect();
+        let all: Vec<usize> = (0..params.rns().count()).collect();
         let mut poly = SecretPoly(Poly::from_signed(params.rns(), &all, &coefficients));
         poly.make_canonical(params.rns(), &all);
         Self {
@@ -279,16 +279,6 @@ impl PublicKey {
             parts: [b, a],
         }
     }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
-    /// The secret key this belongs to.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
 }
 
 debug_by!(PublicKey, id);
@@ -297,9 +287,7 @@ debug_by!(PublicKey, id);
 pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
-    /// sources of the keys
-    pub(crate) targets: Vec<Target>,
-    pub(crate) keys: Vec<SwitchKey>,
+    pub(crate) keys: Vec<(Target, Arc<SwitchKey>)>,
 }
 
 impl EvalKey {
@@ -315,22 +303,21 @@ impl EvalKey {
             .par_iter()
             .map(|digit| {
                 file.pair(digit)
-                    .map(|half| KeyPoly::new(params.prime_count(), &digit.primes, half))
+                    .map(|half| KeyPoly::new(params.rns().count(), &digit.primes, half))
             })
             .collect();
         let mut pairs = pairs.drain(..);
-        let targets = Target::all(params);
-        let keys = targets.iter().map(|target| SwitchKey {
-            parts: KeyPart::ALL.map(|part| {
+        let keys = Target::all(params).into_iter().map(|target| {
+            let parts = KeyPart::ALL.map(|part| {
                 let digits = target.digits(params, part);
                 pairs.by_ref().take(digits).collect()
-            }),
+            });
+            (target, Arc::new(SwitchKey { parts }))
         });
         Self {
             params: params.clone(),
             id: secret.id(),
             keys: keys.collect(),
-            targets,
         }
     }
 
@@ -345,11 +332,12 @@ impl EvalKey {
     }
 
     /// The key for `target`, if there is one.
-    pub(crate) fn key(&self, target: Target) -> Result<&SwitchKey> {
-        let mut pairs = self.targets.iter().zip(&self.keys);
-        let found = pairs.find(|p| *p.0 == target).map(|p| p.1);
+    pub(crate) fn key(&self, target: Target) -> Result<&Arc<SwitchKey>> {
+        let found = self.keys.iter().find(|(of, _)| *of == target);
         let what = target.name();
-        found.ok_or(EvalError::MissingKey { what }.into())
+        found
+            .map(|(_, key)| key)
+            .ok_or(EvalError::MissingKey { what }.into())
     }
 
     /// The key for `target`, if it covers `plan`, which is one of `level`.

@@ -117,21 +117,9 @@ impl Params {
     /// # Errors
     /// For the first number that does not fit.
     pub fn new(set: &ParamSet) -> Result<Arc<Self>, ParamsError> {
-        Self::with_ring(set, Ring::new(set.m))
-    }
-
-    /// [`Params::new`] on the kernels of `backend`, for tests that compare backends.
-    pub fn with_backend(
-        set: &ParamSet,
-        backend: homaes_math::Backend,
-    ) -> Result<Arc<Self>, ParamsError> {
-        Self::with_ring(set, Ring::with_backend(set.m, backend))
-    }
-
-    fn with_ring(set: &ParamSet, ring: Option<Ring>) -> Result<Arc<Self>, ParamsError> {
         let conductor = ParamsError::Conductor { m: set.m };
         // secrets are processed in lots of this many coefficients
-        let ring = ring.filter(|ring| ring.n().is_multiple_of(LOT));
+        let ring = Ring::new(set.m).filter(|ring| ring.n().is_multiple_of(LOT));
         let ring = ring.ok_or(conductor.clone())?;
         let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
         if set.weight == 0 || set.weight > ring.n() {
@@ -187,10 +175,6 @@ impl Params {
     /// Index of the first special prime.
     pub(crate) fn special_from(&self) -> usize {
         TAIL + self.set.chain.base.len()
-    }
-
-    pub(crate) fn product(&self, m: &Modulus, primes: impl Iterator<Item = usize>) -> u64 {
-        self.rns.product(m, primes)
     }
 
     pub(crate) fn log2(&self, primes: impl Iterator<Item = usize>) -> f64 {
@@ -342,10 +326,6 @@ impl Params {
         self.rns.modulus(i)
     }
 
-    pub(crate) fn prime_count(&self) -> usize {
-        self.rns.count()
-    }
-
     pub(crate) fn basis(&self, level: usize) -> &[usize] {
         &self.levels[level]
     }
@@ -437,7 +417,7 @@ impl Params {
     /// Product of the first `count` special primes modulo RNS prime `i`.
     pub fn special_product(&self, count: usize, i: usize) -> u64 {
         let from = self.special_from();
-        self.product(self.modulus(i), from..from + count)
+        self.rns.product(self.modulus(i), from..from + count)
     }
 }
 
@@ -472,6 +452,8 @@ fn levels(chain: &Chain) -> Vec<Vec<usize>> {
 
 fn digest(set: &ParamSet) -> [u8; 32] {
     let c = &set.chain;
+    let layouts = set.layouts.iter().map(|l| l.ciphertexts() as u64);
+    let layouts: Vec<u64> = layouts.collect();
     let digest = DigestBuilder::new("bgv")
         .str("name", set.name.as_str())
         .u64("m", set.m)
@@ -485,13 +467,7 @@ fn digest(set: &ParamSet) -> [u8; 32] {
         .u64("first digit", c.first_digit as u64)
         .u64("digit", c.digit as u64)
         .u64("spare", set.spare as u64)
-        .u64_list(
-            "layouts",
-            &set.layouts
-                .iter()
-                .map(|l| l.ciphertexts() as u64)
-                .collect::<Vec<_>>(),
-        );
+        .u64_list("layouts", &layouts);
     let digest = match c.steps {
         Steps::Three => digest,
         Steps::Four => digest.u64("levels of a round", 4),

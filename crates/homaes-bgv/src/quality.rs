@@ -34,10 +34,7 @@ pub(crate) fn models(params: &Params) -> Vec<RunawayModel> {
 /// The model of sliced encryption: the set's drops, gains, key-switching noise, and its chain's rounds, at most 14.
 pub(crate) fn model(params: &Params) -> RunawayModel {
     let top = params.top_level();
-    let drops = [0, 1, 2].map(|i| {
-        let plan = params.switching(top - i);
-        plan.log2_drop()
-    });
+    let drops = [0, 1, 2].map(|i| params.switching(top - i).log2_drop());
     let noise = params.noise();
     let gains = LinearGains::of(params.slots());
     // variance over `unit`², spread over the key's errors
@@ -70,7 +67,14 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
     let unswitched = |l, of: Spread| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
     // each division by P alone adds one rounding ρ
     let rounding = 2.0 * (-2.0 * rho).exp2();
+    let [d1, d2, dl] = drops;
     RunawayModel {
+        circuit: AesCircuit::ALL[0],
+        d1,
+        d2,
+        dl,
+        rounds: params.rounds().min(MOST_ROUNDS) as u32,
+        fresh_bits: noise.fresh().rms_log2.max(rho),
         ks_switched: switched(key_spread),
         ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
         // each round further up has one more base prime, 46 bits, for at most a few bits of noise
@@ -79,12 +83,7 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
             switched(worst_key_switch_spread),
             largest(1, &|l| unswitched(l, worst_key_switch_spread)) + rounding,
         ),
-        ..RunawayModel::aes(
-            drops,
-            params.rounds().min(MOST_ROUNDS) as u32,
-            noise.fresh().rms_log2.max(rho),
-            gains,
-        )
+        gains,
     }
 }
 

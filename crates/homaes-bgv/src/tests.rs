@@ -4,7 +4,6 @@ use super::*;
 use crate::aes::bits::Bits;
 use crate::chain::KeyPart;
 use homaes_aes::{Block, Direction, Layout, RoundKeys, clear, gf256, laws};
-use homaes_math::Backend;
 use homaes_scheme::Mismatch;
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
@@ -277,25 +276,6 @@ fn bits_keep_the_laws_of_views() {
     laws::bits(&Bits(Evaluator::new(&f.eval)), encrypt, decrypt).unwrap();
 }
 
-#[test]
-fn threads_and_backends_do_not_change_a_bit() {
-    let mut outputs = Vec::new();
-    for backend in Backend::available() {
-        for threads in [1, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            outputs.push(pool.build().unwrap().install(|| {
-                let params = Params::with_backend(&sets::TOY_255, backend).unwrap();
-                let mut f = Fixture::new(params, 6);
-                let wrapped = f.wrap(&[9; 16], WrapOptions::default());
-                let state = f.aes(&wrapped, Layout::Sliced);
-                let state = state.evaluate(&[[5; 16], [6; 16]]).unwrap();
-                encode_batch(&f.params, &state).unwrap()
-            }));
-        }
-    }
-    assert!(outputs.windows(2).all(|w| w[0] == w[1]));
-}
-
 pub(crate) fn written(key: &impl Records) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), key.header().unwrap()).unwrap();
     homaes_scheme::file::write(key, &mut w).unwrap();
@@ -303,23 +283,13 @@ pub(crate) fn written(key: &impl Records) -> Vec<u8> {
 }
 
 #[test]
-fn files_round_trip_and_wrong_ones_are_named() {
+fn files_round_trip() {
     let mut f = toy(7);
     let open = |bytes, kind| Reader::from_slice(bytes, kind).unwrap();
     let wrapped = f.wrap(&[1; 16], WrapOptions::default());
     let rng = f.rng.clone();
     let [s, k] = [written(&*f.secret), written(&wrapped)];
     let e = written(&EvalKeyFile::generate(&f.secret, &mut rng.clone()));
-    // the card states the sizes for AES-256
-    let long = written(&f.wrap(&[1; 32], WrapOptions::default()));
-    let card = f.params.card();
-    let sizes = [
-        card.secret_key_bytes,
-        card.eval_key_bytes,
-        card.wrapped_key_bytes,
-    ];
-    assert_eq!([&s, &e, &long].map(|b| b.len() as u64), sizes);
-
     let p = &f.params;
     let secret = SecretKey::read(p, open(&s, Kind::SecretKey)).unwrap();
     let eval = EvalKey::read(p, open(&e, Kind::EvalKey)).unwrap();
@@ -340,14 +310,4 @@ fn files_round_trip_and_wrong_ones_are_named() {
     let want = clear::encrypt_block([3; 16], &keys).map(|x| x ^ 0xaa);
     assert_eq!(secret.decrypt_blocks(&state).unwrap().blocks[0], want);
     assert!(aes.evaluate(&[[0; 16]; 17]).is_err());
-
-    let other_set = Params::new(&sets::TOY_4369).unwrap();
-    let e2 = EvalKey::read(&other_set, open(&e, Kind::EvalKey));
-    assert!(e2.unwrap_err().to_string().contains("bgv/toy-255"));
-    let stranger = SecretKey::generate(p, &mut f.rng).unwrap();
-    let foreign = EvalKey::generate(&stranger, &mut f.rng);
-    assert!(matches!(
-        Aes::new(&foreign, &wrapped, Layout::Sliced),
-        Err(Error::Mismatch(Mismatch::OtherKey { .. }))
-    ));
 }

@@ -192,7 +192,7 @@ impl<'k> SlotsToLwe<'k> {
         for slots in slots.chunk_by(same).flat_map(|some| some.chunks(TOGETHER)) {
             let class = self.slots[slots[0]].0;
             let maps: Vec<&GaloisMap> = slots.iter().map(|&slot| &self.slots[slot].1).collect();
-            let pairs = scratch.0.iter_mut().take(maps.len());
+            let pairs = scratch.iter_mut().take(maps.len());
             let mut sums: Vec<[&mut [u64]; 2]> = pairs
                 .map(|pair| pair.each_mut().map(|sum| &mut sum[..]))
                 .collect();
@@ -215,7 +215,7 @@ impl<'k> SlotsToLwe<'k> {
     pub(crate) fn scratch(&self) -> ReadScratch {
         let n = self.key.ring.n();
         let pair = || [(); 2].map(|()| Words::scratch(n));
-        ReadScratch((0..TOGETHER).map(|_| pair()).collect())
+        (0..TOGETHER).map(|_| pair()).collect()
     }
 
     pub(crate) fn params(&self) -> &'k Params {
@@ -280,7 +280,8 @@ fn same_modulus(found: u32, expected: u32) -> Result<()> {
     }
 }
 
-pub(crate) struct ReadScratch(Vec<[Words; 2]>);
+/// Sums of rows of masks and bodies.
+pub(crate) type ReadScratch = Vec<[Words; 2]>;
 
 /// A stored lazy residue, centred, rounded to multiples of 2^[`LOW`].
 fn high_part(m: &Modulus, x: u64) -> i64 {

@@ -66,8 +66,6 @@ impl Keys {
     }
 }
 
-/// Levels left on results at the level where lifting begins.
-const AT_LIFT: Option<usize> = Some(LIFT_LEVEL - 1);
 const SLICED: &[Layout] = &[Layout::Sliced];
 
 fn bits(params: &Params, rng: &mut ChaCha20Rng) -> Vec<u64> {
@@ -308,60 +306,6 @@ fn nightly_every_bit_of_every_slot_comes_across_at_full_size() {
     across(&sets::AES192, 5);
 }
 
-#[test]
-#[ignore = "nightly: the command's test of a bridge always runs"]
-fn nightly_a_result_of_aes_becomes_a_state_of_tfhe() {
-    for set in [&homaes_tfhe::sets::TOY, &homaes_tfhe::sets::TOY_BLOCKS] {
-        becomes_a_state(set);
-    }
-}
-
-fn becomes_a_state(of: &homaes_tfhe::ParamSet) {
-    // a shorter chain
-    let set = ParamSet {
-        chain: sets::AES192.chain,
-        ..sets::TOY_4369
-    };
-    let mut w = Keys::new(&set, 6);
-    let other = homaes_tfhe::Params::new(of).unwrap();
-    let own = homaes_tfhe::SecretKey::generate(&other, &mut w.rng).unwrap();
-    let own_eval = homaes_tfhe::EvalKey::generate(&own, &mut w.rng);
-    let bridge = BridgeKey::to_tfhe(&w.secret, &own, &mut w.rng).unwrap();
-    let (keys, wrapped) = w.wrap(&[0x2b; 16], SLICED, AT_LIFT);
-    let aes = Aes::new(&w.eval, &wrapped, Layout::Sliced).unwrap();
-    let blocks: Vec<Block> = (0..40).map(|i| [i; 16]).collect();
-    let state = aes.evaluate(&blocks).unwrap();
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
-    let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
-    let pairs = SlotsToLwe::new(&bridge, Numbers::Pairs);
-    let crossed_pairs = pairs.cross(aes.evaluator(), &state).unwrap();
-    let state = crossing.state(&crossed, 3..10, &other).unwrap();
-    let found = own.decrypt_blocks(&state).unwrap();
-    let want = encrypted(&blocks[3..10], &keys);
-    assert_eq!(found.blocks[..], want);
-    // look-ups work on it
-    let table: [u8; 256] = core::array::from_fn(|x| (x * x / 5) as u8);
-    let looked_up = own_eval.look_up(&state, &table).unwrap();
-    let found = own.decrypt_blocks(&looked_up).unwrap();
-    let want = want.iter();
-    let want = want.map(|block| block.map(|x| table[usize::from(x)]));
-    assert!(found.blocks.iter().copied().eq(want));
-    let measured = own.measure_noise(&state).unwrap();
-    assert!((measured - state.noise_bits()).abs() < 1.0);
-    // another key at the end, and another t
-    let stranger = homaes_tfhe::SecretKey::generate(&other, &mut w.rng).unwrap();
-    let found = stranger.decrypt_blocks(&state).map_err(Error::from);
-    refused(found, "under key");
-    let p64 = homaes_tfhe::Params::new(&homaes_tfhe::sets::P64).unwrap();
-    let why = format!(
-        "the bridge key leads to a key of set {}, expected a key of set tfhe/p64",
-        of.name
-    );
-    refused(crossing.state(&crossed, 0..1, &p64), &why);
-    let found = pairs.state(&crossed_pairs, 0..1, &other);
-    refused(found, "numbers modulo 2^5, expected 2^1");
-}
-
 /// Crosses a whole batch as states of TFHE and checks every bit and the noise.
 fn a_batch_as_bits(set: &ParamSet, key_bytes: usize) {
     let mut w = Keys::new(set, 15);
@@ -472,6 +416,15 @@ fn what_does_not_fit_is_named() {
         "bridge from set bgv/toy-255: the TFHE key has 9 bits, expected 8",
     );
     let bits = eval.bit_planes(&x).unwrap();
-    let found = SlotsToLwe::new(&bridge, Numbers::Pairs).switched(&eval, &bits[0]);
+    let pairs = SlotsToLwe::new(&bridge, Numbers::Pairs);
+    let found = pairs.switched(&eval, &bits[0]);
     refused(found, "numbers modulo 2^1, expected 2^5");
+    let tfhe = homaes_tfhe::Params::new(&homaes_tfhe::sets::TOY).unwrap();
+    let crossed = crossing.cross_slots(&eval, &many[..1]).unwrap();
+    let found = crossing.state(&crossed, 0..1, &tfhe);
+    let why =
+        "the bridge key leads to a client key of the crate tfhe, expected a key of set tfhe/toy";
+    refused(found, why);
+    let found = pairs.state(&crossed, 0..1, &tfhe);
+    refused(found, "numbers modulo 2^5, expected 2^1");
 }

@@ -22,7 +22,6 @@
 //! bits add normal noise of given variance. All of it grows with κ, so the largest κ_j of a key stands for all.
 
 mod reduced;
-mod simulate;
 mod switched;
 
 pub use reduced::ReducedBits;

@@ -8,11 +8,11 @@ use homaes_scheme::Cancel;
 use rayon::prelude::*;
 
 /// Images Σ_j c_j τ_t^j of packed columns for the slopes t = 0 … 3, folded in parallel.
-pub(crate) fn column_maps<'k>(
-    key: &'k EvalKey,
+pub(crate) fn column_maps(
+    key: &EvalKey,
     linear: &LinearLayer,
     cancel: &Cancel,
-) -> Result<[Vec<Image<'k>>; 4]> {
+) -> Result<[Vec<Image>; 4]> {
     let params = &key.params;
     let step = |slope, j| params.column_step(slope, j);
     let mut steps: Vec<(usize, [usize; 3])> = (0..4)
@@ -20,7 +20,7 @@ pub(crate) fn column_maps<'k>(
         .collect();
     steps.sort_unstable();
     steps.dedup();
-    let images: Vec<Image<'k>> = steps
+    let images: Vec<Image> = steps
         .par_iter()
         .map(|&(j, step)| Image::new(key, Target::Translate(step), linear.mix[j].clone(), cancel))
         .collect::<Result<_>>()?;
@@ -37,12 +37,8 @@ pub(crate) fn column_maps<'k>(
 }
 
 /// Images Σ_k γ_k σ^(k+1) of the byte-wise linear map; γ_7 belongs to σ^8, the identity on bytes.
-pub(crate) fn byte_map<'k>(
-    key: &'k EvalKey,
-    linear: &LinearLayer,
-    cancel: &Cancel,
-) -> Result<Vec<Image<'k>>> {
-    let mut out: Vec<Image<'k>> = (1..8usize)
+pub(crate) fn byte_map(key: &EvalKey, linear: &LinearLayer, cancel: &Cancel) -> Result<Vec<Image>> {
+    let mut out: Vec<Image> = (1..8usize)
         .into_par_iter()
         .map(|k| {
             Image::new(

@@ -31,11 +31,11 @@ pub(crate) struct PackedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
     linear: LinearLayer,
     /// Σ γ_k σ^(k+1)
-    bytes: Vec<Image<'k>>,
+    bytes: Vec<Image>,
     /// Σ c_j τ_t^j for each slope t
-    columns: [Vec<Image<'k>>; 4],
+    columns: [Vec<Image>; 4],
     /// σ, all that the last decrypting round applies to x^127
-    square: [Image<'k>; 1],
+    square: [Image; 1],
 }
 
 impl<'k> PackedAes<'k> {

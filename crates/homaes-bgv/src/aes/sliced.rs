@@ -56,9 +56,9 @@ pub(crate) struct SlicedAes<'k> {
     pub(crate) eval: Evaluator<'k>,
     linear: LinearLayer,
     /// Σ γ_k σ^(k+1)
-    bytes: Vec<Image<'k>>,
+    bytes: Vec<Image>,
     /// σ, all that the last decrypting round applies to x^127
-    square: [Image<'k>; 1],
+    square: [Image; 1],
     pub(crate) reuse: Arc<Reuse>,
 }
 

@@ -11,7 +11,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
 use homaes_rns::Poly;
-use homaes_scheme::Decrypted;
+use homaes_scheme::{Decrypted, signs};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -80,7 +80,12 @@ impl State {
     ) -> Result<Self> {
         let slots = to_slots(params, layout, blocks, slope)?;
         let plain = slots.par_iter();
-        let plain: Vec<_> = plain.map(|b| Plaintext::from_file(params, b)).collect();
+        // bytes from a file, with signs that nobody can choose
+        let plain = plain.map(|bytes| Plaintext {
+            bytes,
+            signs: signs::of(bytes, params.ring().n()),
+        });
+        let plain: Vec<_> = plain.collect();
         let messages = device.public(params, params.basis(level), &plain, onto)?;
         let messages = messages.into_iter();
         Ok(Self {
@@ -145,7 +150,7 @@ impl State {
             match &mut s.history {
                 History::Aes { summands, .. } => *summands = summands.saturating_add(1),
                 History::Known(bound) => {
-                    let message = params.noise().bounds().message_log2();
+                    let message = params.noise().bounds().message_log2;
                     *bound = bound.with_public(message).into();
                 }
             }

@@ -78,38 +78,11 @@ impl WrappedKey {
         Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
     }
 
-    /// The secret key this was made under.
-    pub fn key_id(&self) -> KeyId {
-        self.id
-    }
-
-    /// Direction of the cipher.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// The layouts with round keys.
-    pub fn layouts(&self) -> Vec<Layout> {
-        self.parts.iter().map(|p| p.plan.layout).collect()
-    }
-
-    /// Level of AES's output in `layout`, if there are keys for it; one more than the multiplications left.
-    pub fn output_level(&self, layout: Layout) -> Option<usize> {
-        Some(self.part(layout).ok()?.plan.output_level())
-    }
-
-    /// The parameters.
-    pub fn params(&self) -> &Arc<Params> {
-        &self.params
-    }
-
     pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
         let mut parts = self.parts.iter();
         parts.find(|p| p.plan.layout == layout).ok_or_else(|| {
-            Error::Mismatch(Mismatch::NotWrapped {
-                layout,
-                held: self.layouts(),
-            })
+            let held = self.parts.iter().map(|p| p.plan.layout).collect();
+            Error::Mismatch(Mismatch::NotWrapped { layout, held })
         })
     }
 }
@@ -257,15 +230,14 @@ pub(crate) fn wrapped_schedule(schedule: &Schedule, layout: Layout) -> Zeroizing
     }
     let mut keys = Zeroizing::new(schedule.as_slice().to_vec());
     let last = keys.len() - 1;
-    for (r, byte) in keys
-        .iter_mut()
-        .enumerate()
-        .flat_map(|(r, k)| k.iter_mut().map(move |b| (r, b)))
-    {
-        match schedule.direction() {
-            Direction::Encrypt if r > 0 => *byte ^= gf256::AFFINE_CONSTANT,
-            Direction::Decrypt if r < last => *byte = before_inversion(*byte),
-            _ => {}
+    for (r, key) in keys.iter_mut().enumerate() {
+        // in place: a copy would stay behind
+        for byte in key.iter_mut() {
+            match schedule.direction() {
+                Direction::Encrypt if r > 0 => *byte ^= gf256::AFFINE_CONSTANT,
+                Direction::Decrypt if r < last => *byte = before_inversion(*byte),
+                _ => {}
+            }
         }
     }
     keys

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::{Addend, Pass, Post, Products, Shape, Summands, Sums};
 use crate::noise::Noise;
-use crate::noise::bound::{Bound, Scalar};
+use crate::noise::bound::Bound;
 use crate::params::Params;
-use crate::row_constant::{row_powers, scaled_by_row};
+use crate::row_constant::scaled_by_row;
 use homaes_aes::EvalError;
 use homaes_math::kernel::{self, Tensor};
 use homaes_rns::{Meter, Poly, Stage, SwitchPlan};
@@ -137,14 +137,6 @@ impl<'k> Evaluator<'k> {
         Ok(c)
     }
 
-    /// Slot-wise sum. Operands at different levels meet at the lower one.
-    ///
-    /// Noise: bounds add. Cost: one addition per word, plus switches.
-    pub fn add(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
-        let sum = self.sum(&self.with_bound(a)?, &self.with_bound(b)?)?;
-        self.checked("sum", sum)
-    }
-
     /// [`Evaluator::add`] without a check of the result. If an operand is from AES, the sum has no bound.
     pub(crate) fn sum(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext> {
         let [a, b] = self.align_levels(a, b)?;
@@ -169,54 +161,6 @@ impl<'k> Evaluator<'k> {
             noise: a.noise.plus_dependent(b.noise),
             history: a.history.both(&b.history, |a, b| a.plus(b, bounds)),
         })
-    }
-
-    /// Slot-wise sum with public bytes, one per slot; missing ones are zero.
-    ///
-    /// Noise: grows by the largest embedding of the plaintext, which is computed. Cost: one encoding and one
-    /// double-precision embedding (15 ms at n = 32768).
-    pub fn add_public(&self, a: &Ciphertext, bytes: &[u8]) -> Result<Ciphertext> {
-        let params = self.params();
-        let mut out = self.with_bound(a)?;
-        let coefficients = plain_coefficients(params, &padded(params, bytes)?);
-        let largest = largest_embedding_log2(params, &coefficients);
-        let (rns, basis) = (params.rns(), params.basis(a.level));
-        let message = Poly::from_signed(rns, basis, &coefficients);
-        out.parts[0].add_assign(rns, basis, &message);
-        out.noise = a.noise.plus(Noise::plaintext(params.noise()));
-        out.history = out.history.one(|b| b.with_public(largest));
-        self.checked("sum with public bytes", out)
-    }
-
-    /// Slot-wise product with one public byte.
-    ///
-    /// Noise: multiplied by the power of the byte's representation in Z\[ζ_17\], at most 8·9/16 in the mean; the bound
-    /// takes the largest of its sixteen values.
-    pub fn multiply_byte(&self, a: &Ciphertext, c: u8) -> Result<Ciphertext> {
-        let params = self.params();
-        let exponents = params.slots().constant(c);
-        let mut out = self.with_bound(a)?;
-        let row_len = params.ring().row_len();
-        for (at, &i) in params.basis(a.level).iter().enumerate() {
-            let t = params.transform(i);
-            let m = t.modulus();
-            for (row, value) in t.row_values(&exponents).into_iter().enumerate() {
-                let value = m.shoup(value);
-                let range = row * row_len..(row + 1) * row_len;
-                for part in &mut out.parts {
-                    part.limbs[at][range.clone()]
-                        .iter_mut()
-                        .for_each(|x| *x = m.scale(*x, value));
-                }
-            }
-        }
-        let powers = row_powers(&exponents);
-        let mean = powers.iter().sum::<f64>() / 16.0;
-        let largest = powers.into_iter().fold(0.0, f64::max);
-        out.noise = a.noise.times_constant(mean, largest);
-        let by = Scalar::constant(params.ring(), &exponents);
-        out.history = out.history.one(|b| b.scaled(0.5 * largest.log2(), by));
-        self.checked("product with a byte", out)
     }
 
     /// `a` at `level` if its own is higher, in as few switches as [`Params::hop`] allows.
@@ -524,24 +468,6 @@ impl<'k> Evaluator<'k> {
             noise: noise.switched(plan.log2_drop(), model),
             history: History::AES,
         }
-    }
-
-    /// Slot-wise x -> x^(2^k), at the same level; k modulo 8.
-    ///
-    /// Noise: a key switch and the rounding ρ. Where a digit exceeds the special modulus (`bgv/aes128`: levels 12 to 30
-    /// that are divisible by 3) the key switch dominates, with up to 2^22 at n = 32768; a modulus switch or a product
-    /// should follow. Cost: one key switch.
-    ///
-    /// # Errors
-    /// [`Error::TooNoisy`]; if the key is missing, or does not reach this level with its middle prime
-    /// ([`Error::NoKey`]), or `a` belongs to another set or key.
-    pub fn frobenius(&self, a: &Ciphertext, k: usize) -> Result<Ciphertext> {
-        let a = self.with_bound(a)?;
-        if k.is_multiple_of(8) {
-            return self.checked("Frobenius map", a);
-        }
-        let plan = self.params().staying(a.level);
-        self.image(&a, Target::Frobenius(k % 8), plan)
     }
 
     /// Slot-wise square by the Frobenius map, with the switch to the level below in the same division.

@@ -17,36 +17,17 @@ use std::sync::Arc;
 
 /// A term c·σ of a sum, with the switching key from σ(s) unless σ is the identity.
 #[derive(Clone)]
-pub(crate) struct Image<'k> {
+pub(crate) struct Image {
     map: GaloisMap,
     /// exponents of ζ_17 that sum to c
     constant: Vec<u8>,
-    key: Key<'k>,
+    key: Option<Arc<SwitchKey>>,
 }
 
-#[derive(Clone)]
-enum Key<'k> {
-    /// σ is the identity
-    None,
-    /// c is 1
-    Own(&'k SwitchKey),
-    Folded(Arc<SwitchKey>),
-}
-
-impl Key<'_> {
-    fn get(&self) -> Option<&SwitchKey> {
-        match self {
-            Self::None => None,
-            Self::Own(key) => Some(key),
-            Self::Folded(key) => Some(key),
-        }
-    }
-}
-
-impl<'k> Image<'k> {
-    /// c·σ for the σ of `target`. c = 1 (`[0]`) borrows the key; other constants multiply a copy.
+impl Image {
+    /// c·σ for the σ of `target`. c = 1 (`[0]`) shares the key; other constants multiply a copy.
     pub(crate) fn new(
-        key: &'k EvalKey,
+        key: &EvalKey,
         target: Target,
         constant: Vec<u8>,
         cancel: &Cancel,
@@ -55,11 +36,10 @@ impl<'k> Image<'k> {
         let own = key.key(target)?;
         Ok(Self {
             map: target.map(params),
-            key: if constant == [0] {
-                Key::Own(own)
-            } else {
-                Key::Folded(Arc::new(fold(params, own, &constant, cancel)?))
-            },
+            key: Some(match constant == [0] {
+                true => own.clone(),
+                false => Arc::new(fold(params, own, &constant, cancel)?),
+            }),
             constant,
         })
     }
@@ -69,7 +49,7 @@ impl<'k> Image<'k> {
         Self {
             map: params.frobenius(0).clone(),
             constant,
-            key: Key::None,
+            key: None,
         }
     }
 }
@@ -98,7 +78,7 @@ impl Evaluator<'_> {
     pub(crate) fn sum_of_images(
         &self,
         plan: &SwitchPlan,
-        images: &[Image<'_>],
+        images: &[Image],
         inputs: &[&Ciphertext],
         power: f64,
         post: Post<'_>,
@@ -112,9 +92,11 @@ impl Evaluator<'_> {
             by_row: &special[k],
             second,
         };
-        let keyless = || (0..images.len()).filter(|&k| images[k].key.get().is_none());
+        let keyless = || (0..images.len()).filter(|&k| images[k].key.is_none());
         let firsts = (0..images.len()).map(|k| addend(k, false));
-        let keyed = images.iter().filter_map(|i| Some((&i.map, i.key.get()?)));
+        let keyed = images
+            .iter()
+            .filter_map(|i| Some((&i.map, i.key.as_deref()?)));
         let shape = Shape {
             uses: vec![keyed.collect()],
             addends: firsts.chain(keyless().map(|k| addend(k, true))).collect(),

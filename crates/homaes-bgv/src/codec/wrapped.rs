@@ -1,13 +1,13 @@
 //! Wrapped keys as records; the parent module has the table.
 
-use super::{LIMBS, META};
+use super::{META, poly_record, read_poly};
 use crate::aes::level_plan::LevelPlan;
 use crate::aes::wrapped::{Part, WrappedKey, WrappedKeyFile, stream};
 use crate::ciphertext::{Ciphertext, History};
 use crate::error::{Error, Result};
 use crate::keys::uniform_poly;
 use crate::params::Params;
-use crate::params::residues::{poly_bytes, put_poly, take_poly};
+use crate::params::residues::poly_bytes;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_math::sample::Seed;
 use homaes_scheme::read::{self, SEED_BYTES};
@@ -141,10 +141,7 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
 }
 
 pub(super) fn round_key(params: &Params, index: u64, c: &Ciphertext) -> Record {
-    let basis = params.basis(c.level);
-    let body = Encoder::with_capacity(poly_bytes(params, basis) as usize);
-    let body = put_poly(params, basis, &c.parts[0], body);
-    Record::new(LIMBS, index, body.finish())
+    poly_record(params, params.basis(c.level), index, &c.parts[0])
 }
 
 impl WrappedKey {
@@ -211,11 +208,7 @@ fn read_part<R: Read>(
         let level = plan.key_level(round);
         let basis = params.basis(level);
         let keys = (0..plan.layout.ciphertexts()).map(|i| {
-            let body = read::record::<_, Error>(r, LIMBS, *index, poly_bytes(params, basis))?;
-            *index += 1;
-            let mut input = Decoder::new(&body);
-            let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
-            input.finish("wrapped key")?;
+            let c0 = read_poly(params, basis, "wrapped key", index, r)?;
             let c1 = uniform_poly(params, &seed, stream(plan.layout, round, i), basis);
             Ok(Ciphertext {
                 owner: Owner::new(params.id(), Some(id)),

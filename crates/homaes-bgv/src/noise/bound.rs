@@ -148,7 +148,7 @@ pub(crate) struct BoundModel {
     m: u32,
     rho_log2: f64,
     /// log2 of the largest embedding of a polynomial with coefficients 0 and 1
-    message_log2: f64,
+    pub(crate) message_log2: f64,
     /// log2 of the sum of the magnitudes of the dual basis's embeddings
     dual_log2: f64,
     within: Correlation,
@@ -174,11 +174,6 @@ impl BoundModel {
     /// log2 of the largest embedding of a sum of this many public blocks.
     fn blocks_log2(&self, summands: u32) -> f64 {
         f64::from(summands).log2() + self.message_log2
-    }
-
-    /// log2 of the largest embedding of any polynomial with coefficients 0 and 1.
-    pub(crate) fn message_log2(&self) -> f64 {
-        self.message_log2
     }
 
     /// Norms of a normal variable with this log2 of the variance, raised by the slack.
@@ -302,7 +297,7 @@ impl Bound {
         Self {
             clean: [NOTHING; ORDERS],
             rest: [largest_log2; ORDERS],
-            atoms: Atoms::none(),
+            atoms: Atoms::default(),
             events: 0.0,
             form: Form::TRIVIAL,
             size: 0.0,

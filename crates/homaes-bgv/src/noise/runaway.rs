@@ -188,26 +188,6 @@ pub(crate) struct Assessment {
 }
 
 impl RunawayModel {
-    /// Model of a sliced AES encryption: drops of `d1`, `d2` and `dl` bits, input noise of canonical rms
-    /// `2^fresh_bits`, key-switching noise of 1 % of the rounding noise's variance.
-    pub(crate) fn aes(drops: [f64; 3], rounds: u32, fresh_bits: f64, gains: LinearGains) -> Self {
-        let [d1, d2, dl] = drops;
-        let (ks_switched, ks_unswitched) = ([0.01; 2], 0.01);
-        Self {
-            circuit: AesCircuit::ALL[0],
-            d1,
-            d2,
-            dl,
-            rounds,
-            fresh_bits,
-            ks_switched,
-            ks_unswitched,
-            ks_last: ks_unswitched,
-            ks_worst: (ks_switched, ks_unswitched),
-            gains,
-        }
-    }
-
     /// The same for another circuit.
     pub(crate) fn with_circuit(self, circuit: AesCircuit) -> Self {
         Self { circuit, ..self }
@@ -218,7 +198,7 @@ impl RunawayModel {
     /// The bound stops at `2^-floor_bits`, which a good key reaches; 80 is ample for a target of 64. If the circuit is
     /// packed and the ring has no such layout, nothing is bounded (`log2_p_runaway` is 0).
     pub(crate) fn assess(&self, key: &KeyProfile, floor_bits: f64) -> Assessment {
-        let count = key.components().len();
+        let count = key.components.len();
         let events = self.events(key, 0);
         let ceiling = floor_bits * LN_2 + (events * count as f64).ln();
         let mut out = Assessment {
@@ -256,7 +236,7 @@ impl RunawayModel {
 
     /// Number of outputs of the linear layer in one component over the whole evaluation.
     fn events(&self, key: &KeyProfile, component: usize) -> f64 {
-        let positions = key.components()[component].len() * key.orbit_len();
+        let positions = key.components[component].len() * key.orbit_len;
         f64::from(self.rounds * self.ciphertexts()) * positions as f64
     }
 
@@ -268,7 +248,7 @@ impl RunawayModel {
     /// decrypting modulo `2^modulus_bits`, and the last round hands on as little noise as circuits assume.
     pub(crate) fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
         let found = self.assess(key, bits + 4.0);
-        let batch = f64::from(self.ciphertexts()) * key.dimension() as f64;
+        let batch = f64::from(self.ciphertexts()) * key.dimension as f64;
         let bulk = found.log2_p_bulk(modulus_bits) + batch.log2();
         let small = |(norm, m): (&f64, u32)| *norm <= handed_on_limit(m);
         found.handed_on.iter().zip(1..).all(small)

@@ -115,41 +115,6 @@ fn slots_rotate_and_sum_along_every_axis() {
     }
 }
 
-/// Uneven constants and squarings down the chain: as long as operations succeed, the bound stays above the noise and
-/// decryption is right; the end is an error.
-#[test]
-fn the_bound_holds_along_squarings_and_constants() {
-    for mut f in [toy(25), toy_4369(26)] {
-        let mut x = f.bytes();
-        let mut a = f.at_level(&x, 30);
-        let c = Evaluator::new(&f.eval);
-        let zeros = vec![0; x.len()];
-        let mut products = 0;
-        let error = loop {
-            let mut next = Ok(a);
-            for _ in 0..products % 4 {
-                next = next.and_then(|a| c.multiply_byte(&a, 0xb7));
-                x = map(&x, |x| gf256::mul(x, 0xb7));
-            }
-            // a copy forces a product; `multiply` would use the Frobenius map
-            let square = next.and_then(|a| {
-                sound(&f, &a, &x, "constants");
-                c.multiply(&a, &c.add_public(&a, &zeros)?)
-            });
-            a = match square {
-                Ok(square) => square,
-                Err(e) => break e,
-            };
-            x = map(&x, |x| gf256::mul(x, x));
-            sound(&f, &a, &x, "square");
-            products += 1;
-        };
-        let end = matches!(error, Error::TooDeep { .. } | Error::TooNoisy { .. });
-        assert!(end, "{error}");
-        assert!(products >= 12, "{products} products from 30 levels");
-    }
-}
-
 #[test]
 fn noise_decides_when_to_switch() {
     // constants before every product call for switches; always switching takes one level more each

@@ -53,33 +53,24 @@ fn searched(f: &mut Fixture, message: &[u8], patterns: &[&[u8]]) -> Vec<Vec<usiz
 }
 
 /// Two runs of 123 blocks of their own, full but for the last byte; the boundary is at byte 1968. Patterns are at the
-/// start, at odd offsets, across the boundary and at the end; one copy of each, or all, has a wrong bit.
+/// start, at odd offsets, across the boundary and at the end; one copy of each has a wrong bit.
 #[test]
 #[ignore = "nightly: the search of the crate homaes always runs"]
 fn nightly_patterns_are_found_wherever_they_begin_and_nothing_else() {
     let long: Vec<u8> = (0..68u8).map(|i| i.wrapping_mul(37) ^ 0x11).collect();
     let patterns = [&long[..], b"eval('x"];
-    for (mut f, all_wrong) in [(toy_4369(1), false), (toy_4369(4), true)] {
-        let bytes = (0..3935u32).map(|i| ((i * i) >> 3) as u8 ^ 0x5a);
-        let mut message: Vec<u8> = bytes.collect();
-        let end = message.len();
-        let places = [[0, 1000, 1968 - 33, end - 68], [80, 205, 2003, end - 75]];
-        for (pattern, places) in patterns.iter().zip(places) {
-            for (k, start) in places.into_iter().enumerate() {
-                message[start..start + pattern.len()].copy_from_slice(pattern);
-                if all_wrong || k == 1 {
-                    message[start + pattern.len() - 1] ^= 0x20;
-                }
-            }
+    let bytes = (0..3935u32).map(|i| ((i * i) >> 3) as u8 ^ 0x5a);
+    let mut message: Vec<u8> = bytes.collect();
+    let end = message.len();
+    let places = [[0, 1968 - 33, end - 68, 1000], [80, 2003, end - 75, 205]];
+    for (pattern, places) in patterns.iter().zip(places) {
+        for start in places {
+            message[start..start + pattern.len()].copy_from_slice(pattern);
         }
-        let want = patterns.map(|pattern| {
-            let windows = message.windows(pattern.len()).enumerate();
-            let starts = windows.filter(|(_, w)| *w == pattern).map(|(i, _)| i);
-            starts.collect::<Vec<_>>()
-        });
-        assert_eq!(want.concat().len(), if all_wrong { 0 } else { 6 });
-        assert_eq!(searched(&mut f, &message, &patterns), want);
+        message[places[3] + pattern.len() - 1] ^= 0x20;
     }
+    let want = places.map(|places| places[..3].to_vec());
+    assert_eq!(searched(&mut toy_4369(1), &message, &patterns), want);
 }
 
 #[test]

@@ -70,6 +70,8 @@ fn nightly_bits_of_aes_256_become_values_by_signs_at_full_size() {
     by_signs(&sets::AES256_2, PACKED, &homaes_tfhe::sets::P64, 32);
 }
 
+/// Levels left on results at the level where lifting begins.
+const AT_LIFT: Option<usize> = Some(LIFT_LEVEL - 1);
 const PACKED: &[Layout] = &[Layout::Packed];
 
 /// Keys that fit a bridge to this user's key, and the bridge.

@@ -18,9 +18,7 @@
 //! Source of (2): Janson, *On hypercontractivity for multipliers on orthogonal polynomials* (1983), holomorphic case.
 
 use super::switched::UNSETTLED;
-use super::{CIPHERTEXTS, Circuit, Descent, INPUTS, Pairs};
-use homaes_aes::Direction;
-use rand_core::Rng;
+use super::{Circuit, Descent, Pairs};
 use std::collections::BTreeMap;
 use std::f64::consts::{E, LN_2};
 use std::ops::Range;
@@ -43,11 +41,11 @@ pub struct ReducedBits {
 }
 
 /// The recursion at one embedding.
-struct Recursion<'a> {
+pub(super) struct Recursion<'a> {
     model: &'a ReducedBits,
-    circuit: Circuit,
+    pub(super) circuit: Circuit,
     kappa: f64,
-    ratios: Vec<f64>,
+    pub(super) ratios: Vec<f64>,
 }
 
 impl ReducedBits {
@@ -78,22 +76,7 @@ impl ReducedBits {
         None
     }
 
-    /// Samples the recursion at one embedding: carried parts of all state bits after each round of one direction.
-    pub fn simulate(
-        &self,
-        (kappa, unit): (f64, f64),
-        (rounds, dir): (usize, Direction),
-        rng: &mut impl Rng,
-    ) -> Vec<f64> {
-        let recursion = self.recursion(kappa, unit, 0..INPUTS);
-        let fresh = |atom| recursion.fresh(atom);
-        let circuit = &recursion.circuit;
-        let seen = circuit.follow((rounds, dir), fresh, &recursion.ratios, rng);
-        assert_eq!(seen.len(), rounds * CIPHERTEXTS);
-        seen
-    }
-
-    fn recursion(&self, kappa: f64, unit: f64, rows: Range<usize>) -> Recursion<'_> {
+    pub(super) fn recursion(&self, kappa: f64, unit: f64, rows: Range<usize>) -> Recursion<'_> {
         assert_eq!(self.drops.len(), self.ks.len(), "one for each drop");
         Recursion {
             model: self,
@@ -105,7 +88,7 @@ impl ReducedBits {
 }
 
 impl Recursion<'_> {
-    fn fresh(&self, atom: usize) -> f64 {
+    pub(super) fn fresh(&self, atom: usize) -> f64 {
         let ks = &self.model.ks;
         match self.circuit.carried(atom) {
             Some(pairs) => self.kappa + ks[pairs.place],
@@ -135,7 +118,7 @@ impl Recursion<'_> {
     }
 
     /// The bound on a sum of products over D.
-    fn largest(&self, pairs: &Pairs, carried: &[f64], nats: f64) -> f64 {
+    pub(super) fn largest(&self, pairs: &Pairs, carried: &[f64], nats: f64) -> f64 {
         let mut merged: BTreeMap<(usize, usize), f64> = BTreeMap::new();
         for (&(i, j), c) in &pairs.coefficients {
             *merged.entry((i.min(j), i.max(j))).or_insert(0.0) += c;
@@ -150,48 +133,5 @@ impl Recursion<'_> {
             rest += c.abs() * (g * l + h * k + h * l);
         }
         (E * nats / 2.0 * square.sqrt() + rest) / self.ratios[pairs.place]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::noise::simulate::{normal, value};
-    use rand_chacha::ChaCha20Rng;
-    use rand_core::SeedableRng;
-
-    /// Fresh sums of products exceed their bound less often than allowed, and half the bound more often.
-    #[test]
-    fn products_of_fresh_parts_keep_their_bound() {
-        let model = ReducedBits {
-            drops: vec![0.0; 4],
-            rounds: 10,
-            round_key: 1.0,
-            ks: vec![0.5; 4],
-        };
-        let recursion = model.recursion(2.0, 1.0, 0..2);
-        let circuit = &recursion.circuit;
-        let nothing = vec![0.0; circuit.atoms.len()];
-        let carried = (0..circuit.atoms.len()).filter_map(|atom| circuit.carried(atom));
-        let sums: Vec<&Pairs> = carried.chain(&circuit.outputs).collect();
-        let mut rng = ChaCha20Rng::from_seed([8; 32]);
-        const SAMPLES: usize = 4000;
-        let mut above = [0; 2];
-        let nats = 3.0;
-        for _ in 0..SAMPLES {
-            let atoms =
-                (0..circuit.atoms.len()).map(|atom| normal(&mut rng, recursion.fresh(atom)));
-            let atoms: Vec<(f64, f64)> = atoms.collect();
-            for sum in &sums {
-                let size = value(sum, &recursion.ratios, &atoms);
-                let size = size.0.hypot(size.1);
-                let bound = recursion.largest(sum, &nothing, nats);
-                above[0] += usize::from(size > bound);
-                above[1] += usize::from(size > bound / 2.0);
-            }
-        }
-        let count = (SAMPLES * sums.len()) as f64;
-        let [whole, half] = above.map(|above| above as f64 / count);
-        assert!(whole < (-nats).exp() && half > whole && half > 0.0);
     }
 }

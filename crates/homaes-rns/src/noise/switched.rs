@@ -17,9 +17,7 @@
 //! `events · e^-Y`, with `events` = rounds × ciphertexts × embeddings (one of each conjugate pair).
 
 use super::{CIPHERTEXTS, Circuit, Descent, INPUTS, Pairs};
-use homaes_aes::Direction;
 use homaes_aes::slp::tower;
-use rand_core::Rng;
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 use std::ops::Range;
@@ -135,8 +133,8 @@ fn ln_factorial(m: usize) -> f64 {
     (1..=m).map(|k| (k as f64).ln()).sum()
 }
 
-struct RoundForms {
-    circuit: Circuit,
+pub(super) struct RoundForms {
+    pub(super) circuit: Circuit,
     /// per atom, the form that it carries; `None` for state bits and lowered operands
     atoms: Vec<Option<Bilinear>>,
     outputs: Vec<Bilinear>,
@@ -169,21 +167,7 @@ impl SwitchedBits {
         self.recursion(kappa, unit, 0..8).settle(nats)
     }
 
-    /// Samples the recursion at one embedding: carried parts, over ρ, of all state bits after each round of one
-    /// direction.
-    pub fn simulate(
-        &self,
-        (kappa, unit): (f64, f64),
-        (rounds, dir): (usize, Direction),
-        rng: &mut impl Rng,
-    ) -> Vec<f64> {
-        let recursion = self.recursion(kappa, unit, 0..INPUTS);
-        let fresh = |atom| recursion.fresh(atom);
-        let circuit = &recursion.forms.circuit;
-        circuit.follow((rounds, dir), fresh, &recursion.ratios, rng)
-    }
-
-    fn recursion(&self, kappa: f64, unit: f64, rows: Range<usize>) -> Recursion {
+    pub(super) fn recursion(&self, kappa: f64, unit: f64, rows: Range<usize>) -> Recursion {
         Recursion {
             forms: RoundForms::new(rows),
             kappa,
@@ -195,17 +179,17 @@ impl SwitchedBits {
 }
 
 /// The recursion at one embedding.
-struct Recursion {
-    forms: RoundForms,
+pub(super) struct Recursion {
+    pub(super) forms: RoundForms,
     kappa: f64,
     round_key: f64,
     ks: [f64; LEVELS],
     /// D of the switches after the four levels
-    ratios: [f64; LEVELS],
+    pub(super) ratios: [f64; LEVELS],
 }
 
 impl Recursion {
-    fn fresh(&self, atom: usize) -> f64 {
+    pub(super) fn fresh(&self, atom: usize) -> f64 {
         let forms = &self.forms;
         match &forms.atoms[atom] {
             Some(form) => self.kappa + self.ks[form.place],

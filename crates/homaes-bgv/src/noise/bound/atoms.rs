@@ -75,10 +75,6 @@ impl Correlation {
 }
 
 impl Atoms {
-    pub(super) fn none() -> Self {
-        Self::default()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -179,7 +175,7 @@ mod tests {
                 .union(&some(5000, 97), true, &within)
                 .is_none()
         );
-        let none = Atoms::none();
+        let none = Atoms::default();
         assert_eq!(none.union(&both, true, &within), Some(both));
     }
 

@@ -20,17 +20,19 @@ pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 pub(crate) struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
     pub(super) dual: f64,
-    dimension: usize,
+    /// Number of embeddings, `n = φ(m)`.
+    pub(super) dimension: usize,
     pub(super) weight: usize,
-    orbit_len: usize,
+    /// Length of a Frobenius orbit.
+    pub(super) orbit_len: usize,
     /// One orbit of every conjugate pair, `orbit_len` values each, Frobenius order.
-    kappa: Vec<f64>,
+    pub(super) kappa: Vec<f64>,
     /// The embedding `j` modulo the gains' modulus, same layout.
-    class: Vec<u32>,
+    pub(super) class: Vec<u32>,
     /// By orbit; empty where the ring offers no packed layout.
     links: Vec<Links>,
-    /// Groups of orbits that exchange noise.
-    components: Vec<Vec<usize>>,
+    /// Groups of orbits that exchange noise in the packed layout; without that layout, every orbit is its own group.
+    pub(super) components: Vec<Vec<usize>>,
     /// `Π r/(r-1)`: bound on the covariance of the rounding noises of all embeddings over its diagonal.
     pub(super) covariance: f64,
 }
@@ -162,33 +164,8 @@ impl KeyProfile {
         !self.links.is_empty()
     }
 
-    /// Groups of orbits that exchange noise in the packed layout; without that layout, every orbit is its own group.
-    pub(crate) fn components(&self) -> &[Vec<usize>] {
-        &self.components
-    }
-
     pub(super) fn links(&self, orbit: usize) -> Option<&Links> {
         self.links.get(orbit)
-    }
-
-    /// Number of embeddings, `n = φ(m)`.
-    pub(crate) fn dimension(&self) -> usize {
-        self.dimension
-    }
-
-    /// Length of a Frobenius orbit.
-    pub(crate) fn orbit_len(&self) -> usize {
-        self.orbit_len
-    }
-
-    /// The variances, one orbit of each conjugate pair.
-    pub(crate) fn kappa(&self) -> &[f64] {
-        &self.kappa
-    }
-
-    /// The embeddings modulo the gains' modulus, in the order of [`Self::kappa`].
-    pub(crate) fn class(&self) -> &[u32] {
-        &self.class
     }
 
     /// The largest `κ_j` over its typical value `1 + h`.

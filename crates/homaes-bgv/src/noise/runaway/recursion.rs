@@ -62,11 +62,11 @@ impl<'a> Recursion<'a> {
     }
 
     pub(super) fn component(&self, index: usize) -> Component {
-        let (key, len) = (self.key, self.key.orbit_len());
-        let orbits = &key.components()[index];
+        let (key, len) = (self.key, self.key.orbit_len);
+        let orbits = &key.components[index];
         let positions = || orbits.iter().flat_map(|o| o * len..(o + 1) * len);
         let unit = 1.0 + key.weight as f64;
-        let relative = |at: usize| key.kappa()[at] / unit;
+        let relative = |at: usize| key.kappa[at] / unit;
         let local = |orbit: usize| orbits.iter().position(|&o| o == orbit).unwrap_or(0);
         let mut coincident = false;
         let mut links = Vec::new();
@@ -80,7 +80,7 @@ impl<'a> Recursion<'a> {
         }
         Component {
             kappa: positions().map(relative).collect(),
-            class: positions().map(|at| key.class()[at]).collect(),
+            class: positions().map(|at| key.class[at]).collect(),
             links,
             coincident,
         }
@@ -88,7 +88,7 @@ impl<'a> Recursion<'a> {
 
     /// Norms of every position's share of the conditional variance, by index in [`ENLARGED`].
     pub(super) fn shares(&self, component: &Component, carried: &[f64]) -> Shares {
-        let n = self.key.orbit_len();
+        let n = self.key.orbit_len;
         let enlarged = |by: &f64| {
             let orbits = component.kappa.chunks_exact(n).zip(carried.chunks_exact(n));
             orbits
@@ -135,7 +135,7 @@ impl<'a> Recursion<'a> {
     /// Outputs of different bytes are independent here, because each comes from one byte, under every key whose errors
     /// are not larger than [`RunawayModel::ks_worst`].
     pub(super) fn handed_on(&self, component: &Component, carried: &[f64]) -> Norms {
-        let n = self.key.orbit_len();
+        let n = self.key.orbit_len;
         let (switched, unswitched) = self.model.ks_worst;
         let mut out = [0.0; ORDERS];
         for (orbit, kappa) in component.kappa.chunks_exact(n).enumerate() {
@@ -160,7 +160,7 @@ impl<'a> Recursion<'a> {
 
     /// By position and byte of the column, the norms of an input byte's contribution to an output's variance.
     fn bytes(&self, component: &Component, shares: &[Norms]) -> Vec<Column> {
-        let n = self.key.orbit_len();
+        let n = self.key.orbit_len;
         let at = |j: usize| {
             let (start, i) = (j / n * n, j % n);
             // tap k reads position j+k+1; the last reads j, as 2^8 is the identity on bytes

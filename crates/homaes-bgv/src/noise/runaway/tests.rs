@@ -36,8 +36,22 @@ fn profile(seed: u64) -> KeyProfile {
     profile_in(65535, 256, seed)
 }
 
+/// A sliced AES encryption with drops of `d`, `d` and `dl` bits, and key-switching noise of 1 % of the rounding noise's
+/// variance.
 fn model(d: f64, dl: f64) -> RunawayModel {
-    RunawayModel::aes([d, d, dl], 10, 10.7, LinearGains::of(&slots()))
+    RunawayModel {
+        circuit: AesCircuit::ALL[0],
+        d1: d,
+        d2: d,
+        dl,
+        rounds: 10,
+        fresh_bits: 10.7,
+        ks_switched: [0.01; 2],
+        ks_unswitched: 0.01,
+        ks_last: 0.01,
+        ks_worst: ([0.01; 2], 0.01),
+        gains: LinearGains::of(&slots()),
+    }
 }
 
 /// The model with `D = 8.6` and `w = 2^-8.6` for any unit.
@@ -89,7 +103,7 @@ fn profile_matches_direct_evaluation() {
     s[zero] = -3;
     let key = KeyProfile::from_secret(&ring, &s).unwrap();
     assert_eq!(
-        (key.dimension(), key.orbit_len(), key.kappa().len()),
+        (key.dimension, key.orbit_len, key.kappa.len()),
         (128, 8, 64)
     );
     assert_eq!((key.weight, key.dual), (29, 8.0 / 255.0));
@@ -108,9 +122,9 @@ fn profile_matches_direct_evaluation() {
                 let (sin, cos) = (2.0 * PI * exponent as f64 * turn).sin_cos();
                 (acc.0 + c as f64 * cos, acc.1 + c as f64 * sin)
             });
-            let found = key.kappa()[orbit * 8 + i];
+            let found = key.kappa[orbit * 8 + i];
             assert!((found - 1.0 - re * re - im * im).abs() < 1e-9);
-            assert_eq!(u64::from(key.class()[orbit * 8 + i]), j % 17);
+            assert_eq!(u64::from(key.class[orbit * 8 + i]), j % 17);
         }
     }
     seen.sort_unstable();
@@ -126,8 +140,8 @@ fn profile_refuses_what_it_cannot_describe() {
     };
     assert!(found(17).is_none(), "-1 is a power of 2");
     assert!(found(15).is_none() && found(15 * 257).is_none(), "no 17");
-    assert_eq!(found(51).unwrap().orbit_len(), 8);
-    assert_eq!(found(4369).unwrap().orbit_len(), 16);
+    assert_eq!(found(51).unwrap().orbit_len, 8);
+    assert_eq!(found(4369).unwrap().orbit_len, 16);
     let ring = Ring::new(255).unwrap();
     assert!(KeyProfile::from_secret(&ring, &[1; 127]).is_none());
     assert!(KeyProfile::from_secret(&ring, &[1 << 31; 128]).is_none());
@@ -140,9 +154,9 @@ fn links_are_the_translations() {
     for (m, orbits, coincident) in [(65535, 16, false), (21845, 8, true)] {
         let key = profile_in(m, 64, 1);
         assert!(key.packs());
-        assert!(key.components().iter().all(|c| c.len() == orbits));
-        let count: usize = key.components().iter().map(Vec::len).sum();
-        assert_eq!(count * key.orbit_len(), key.kappa().len());
+        assert!(key.components.iter().all(|c| c.len() == orbits));
+        let count: usize = key.components.iter().map(Vec::len).sum();
+        assert_eq!(count * key.orbit_len, key.kappa.len());
         let model = model_of(10.0).with_circuit(AesCircuit::new(true, true));
         let component = Recursion::new(&model, &key).component(3);
         assert_eq!(component.coincident, coincident);
@@ -292,12 +306,12 @@ fn log2_p_component(
 #[test]
 fn bound_covers_escapes() {
     let key = profile(2);
-    let peak = (0..key.kappa().len())
-        .max_by(|&a, &b| key.kappa()[a].total_cmp(&key.kappa()[b]))
+    let peak = (0..key.kappa.len())
+        .max_by(|&a, &b| key.kappa[a].total_cmp(&key.kappa[b]))
         .unwrap();
-    let orbit = peak / key.orbit_len();
+    let orbit = peak / key.orbit_len;
     let with = |c: &Vec<usize>| c.contains(&orbit);
-    let worst = key.components().iter().position(with).unwrap();
+    let worst = key.components.iter().position(with).unwrap();
     let unit = key.unit().log2();
     let mut rng = ChaCha20Rng::seed_from_u64(9);
     for circuit in AesCircuit::ALL {
@@ -323,8 +337,8 @@ fn bound_covers_escapes() {
 fn bound_is_monotone() {
     let key = profile_in(65535, 256, 2);
     let scaled = |by: f64| {
-        let kappa = key.kappa().iter().map(|k| k * by).collect();
-        KeyProfile::from_kappa(&AXES, 256, 16, kappa, key.class().to_vec()).unwrap()
+        let kappa = key.kappa.iter().map(|k| k * by).collect();
+        KeyProfile::from_kappa(&AXES, 256, 16, kappa, key.class.to_vec()).unwrap()
     };
     let single = scaled(1.0);
     let at = |d: f64, dl: f64, rounds: u32| {

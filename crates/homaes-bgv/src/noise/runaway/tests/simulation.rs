@@ -57,7 +57,7 @@ impl Simulated {
         let component = Recursion::new(model, key).component(index);
         let circuit = model.circuit;
         Self {
-            len: key.orbit_len(),
+            len: key.orbit_len,
             packed: circuit.packed,
             sigma: component.kappa.iter().map(|k| k.sqrt()).collect(),
             correlated: correlated && circuit.packed,

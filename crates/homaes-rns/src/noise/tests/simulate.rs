@@ -1,6 +1,6 @@
 //! The recursion of the noise, sampled.
 
-use super::{CIPHERTEXTS, Circuit, INPUTS, Pairs};
+use crate::noise::{CIPHERTEXTS, Circuit, INPUTS, Pairs};
 use homaes_aes::Direction;
 use homaes_aes::state::{byte_index, shift_source};
 use rand_core::Rng;
