@@ -29,17 +29,15 @@ fn another_message_of_the_same_key_is_refused() {
     let other = b"another message, as authentic as the first";
     gcm(&world, "b", 2, "abd", other);
     let [first, second] = [1, 2].map(nonce);
-    // without an expectation, both are right
+    // without an expectation, both are right; the last ones are of a message without a tag
     world.table(&format!(
         "$open -o b b.hct
         $open -o q --expect-mode gcm --expect-nonce {first} --expect-aad a.aad --expect-bytes 21 a.hct \
             => GCM tag valid, nonce {first}, associated data 3 bytes, SHA-256 {ABC}
-        $decrypt -o x o.hct --expect-nonce $iv --expect-mode ctr --expect-bytes 300"
-    ));
-    assert_eq!(world.read("q"), b"the message asked for");
-    // the same of a message without a tag
-    world.table(&format!(
-        "$open -o y b.hct --expect-nonce {first} =1 b.hct: nonce or IV: found {second} (mode gcm), expected {first};
+        write asked the message asked for
+        same q asked
+        $decrypt -o x o.hct --expect-nonce $iv --expect-mode ctr --expect-bytes 300
+        $open -o y b.hct --expect-nonce {first} =1 b.hct: nonce or IV: found {second} (mode gcm), expected {first};
         $open -o y b.hct --expect-nonce $iv =1 found {second} (mode gcm), expected {IV}
         $open -o y b.hct --expect-aad a.aad =1 expected 3 bytes with SHA-256 {ABC};
         $open -o y b.hct --expect-aad missing =1 missing: No such file
@@ -91,14 +89,12 @@ fn what_is_not_accepted_is_not_recorded() {
     let world = World::new();
     gcm(&world, "a", 1, "abc", b"message");
     world.write("wrong", [1; 16]);
+    // nor are files that this command reads taken for a log
     world.table(
         "$decrypt --seen log -o x --key-file wrong a.hct =1 the GCM tag does not match
         $open --seen log -o x --expect-bytes 8 a.hct =1 expected 8 bytes
-        $open --seen log -o x o.hct =1 mode ctr has no tag to check",
-    );
-    // files that this command reads are not taken for a log, and stay what they are
-    world.table(
-        "$open -o x a.hct --seen keys/secret.hsk =1 keys/secret.hsk: holds a secret key
+        $open --seen log -o x o.hct =1 mode ctr has no tag to check
+        $open -o x a.hct --seen keys/secret.hsk =1 keys/secret.hsk: holds a secret key
         $open -o x a.hct --seen k =1 k: the replay log is damaged: line 1
         $open -o x a.hct --seen a.hct =1 a.hct: the replay log is damaged: line 1",
     );

@@ -78,9 +78,9 @@ fn bridges_of_other_keys(world: &World) {
     assert!(named, "{folder}");
     // the key at the other end is never replaced; keys that do not go together, and bridges of keys that are gone; a
     // key at the other end under a passphrase
-    world.write("word", "far away\n");
     world.table(&format!(
-        "keygen --set bgv/toy-4369 --out c2 --accept-insecure
+        "write word far away
+        keygen --set bgv/toy-4369 --out c2 --accept-insecure
         cp b/bridge.hbk c2/bridge.hbk
         inspect c2 => {stranger}
         keygen --set bgv/toy-4369 --out t --bridge t/secret.hsk --accept-insecure --force \

@@ -199,9 +199,9 @@ impl World {
         run
     }
 
-    /// Runs the commands of a table, one a line. After `=>` stand the words that a command must print, after `=!` those
-    /// on standard error, and after `=1` or `=2` those of the error with which it must fail; `…` stands between
-    /// several. Rows can be a [`step`](Self::step) too.
+    /// Runs the commands of a table, one a line. After `=>` stand the words that a command must print, after `=-` those
+    /// that it must not, after `=!` those on standard error, and after `=1` or `=2` those of the error with which it
+    /// must fail; `…` stands between several. Rows can be a [`step`](Self::step) too.
     #[track_caller]
     pub(crate) fn table(&self, table: &str) {
         for row in table.lines().map(str::trim).filter(|row| !row.is_empty()) {
@@ -209,10 +209,11 @@ impl World {
                 continue;
             }
             let split = |kind: &'static str| Some((kind, row.split_once(&format!(" {kind} "))?));
-            let found = ["=>", "=!", "=1", "=2"].into_iter().find_map(split);
+            let found = ["=>", "=-", "=!", "=1", "=2"].into_iter().find_map(split);
             let (kind, (line, words)) = found.unwrap_or(("=>", (row, "")));
             match kind {
                 "=>" => _ = self.ok(line).says(words),
+                "=-" => assert!(!self.ok(line).out.contains(words), "{row}"),
                 "=!" => _ = self.ok(line).warns(words),
                 _ => _ = self.fails(kind[1..].parse().unwrap(), line, words),
             }
@@ -271,8 +272,8 @@ impl World {
         computed.write(output).unwrap();
     }
 
-    /// The command must fail with this code and one `error:` line that contains `words`, leave nothing behind and change
-    /// no file.
+    /// The command must fail with this code and one `error:` line that contains `words`, leave nothing behind and
+    /// change no file.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, line: &str, words: &str) -> Run {
         self.refused(code, &mut self.command(line), words)
