@@ -90,7 +90,7 @@ pub(crate) struct Keygen {
     /// Ask on the terminal for a passphrase for the secret key
     #[arg(long, conflicts_with = "passphrase_file", requires = "set")]
     pub(crate) passphrase: bool,
-    /// Also make a bridge key, bridge.hbk, which converts BGV results to this TFHE key: a secret key of a set such as
+    /// Also make a bridge key, bridge.hbk, which converts BGV results for CLIENT-KEY: the secret key of a set such as
     /// tfhe/p64, or a client key of the crate tfhe, written by safe_serialize (feature tfhe-rs). With --set, draw
     /// secret keys until one fits the bridge; without it, use the secret key in the folder if it fits
     #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
@@ -275,7 +275,7 @@ pub(crate) struct Decrypt {
     /// AES key, as in wrap-key, to check GCM tags; nothing is written unless every part has a valid tag
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Accept bytes that anybody may have changed: a GCM message without --key-file, or other modes with it
+    /// Accept bytes that anybody may have changed: GCM without --key-file, or other modes with --key-file
     #[arg(long)]
     pub(crate) unauthenticated: bool,
     /// Refuse a message of another mode
@@ -340,7 +340,7 @@ pub(crate) struct Export {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum To {
-    /// bits under a key of tfhe/p64 or tfhe/p128, or pairs of bits under a client key of the crate tfhe
+    /// bits under a key of a set tfhe/p…, or pairs of bits under a client key of the crate tfhe
     Tfhe,
 }
 

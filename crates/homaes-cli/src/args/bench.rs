@@ -19,8 +19,8 @@ pub(crate) struct Bench {
     /// What to measure
     #[arg(value_parser = targets(), default_value = "all")]
     pub(crate) target: Target,
-    /// Parameter set instead of the scheme's default (see 'homaes params'); with 'all', measure only its scheme,
-    /// without --budget
+    /// Parameter set instead of the scheme's default (see 'homaes params'); 'all' then measures its scheme alone and
+    /// takes no --budget
     #[arg(long, value_name = "NAME")]
     pub(crate) set: Option<String>,
     /// Variant of the scheme's AES circuit, with its default set

@@ -102,7 +102,7 @@ pub(crate) struct JobVerify {
     /// Job: a folder, or s3://bucket/key
     #[arg(value_name = "JOB", value_parser = parse_location())]
     pub(crate) job: Location,
-    /// Fraction of the shards to evaluate again, drawn at random, at least one; detects machines that compute wrongly
+    /// Share of the shards to evaluate again, such as 0.02, at least one shard; detects machines that compute wrongly
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) sample: Option<f64>,
     /// Worker threads [default: all cores]

@@ -3,7 +3,7 @@
 //! | scheme | own code | reference |
 //! |---|---|---|
 //! | all | one transform of the set's ring, in bgv and ntru | one transform of 32768 points of the crate `tfhe-ntt` |
-//!  tfhe | | with feature `tfhe-rs`: one key switch and bootstrap of the crate `tfhe`, 4 bits |
+//! | tfhe | | with feature `tfhe-rs`: one key switch and bootstrap of the crate `tfhe`, 4 bits |
 //! | dghv | one conversion | with feature `malachite`: one product of the crate `malachite-nz`, 16 million bits |
 
 #[cfg(feature = "tfhe-rs")]
