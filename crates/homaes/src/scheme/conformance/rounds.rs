@@ -17,8 +17,8 @@ const SIGMAS: f64 = 3.0;
 const SEEN: f64 = 48.0;
 const COUNT: usize = 8;
 
-/// Compares every state of AES with that in the clear; `first` marks the first case of a layout.
-fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direction), first: bool) {
+/// Compares every state of AES with that in the clear; `late`: also cancels a run after its last round.
+fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direction), late: bool) {
     let what = format!("{} {layout} {size:?} {direction:?}", world.set.name());
     let keys = RoundKeys::expand(&aes_key(size)).unwrap();
     let file = world.wrap(&keys, &wrapping(layout, direction));
@@ -103,7 +103,7 @@ fn rounds(world: &mut World, (layout, size, direction): (Layout, KeySize, Direct
     cancel.cancel();
     let error = circuit.run(&input, &[], &cancel, nothing).err().unwrap();
     assert!(error.is_cancelled(), "{what}: {error}");
-    if !first {
+    if !late {
         return;
     }
     // cancelled after the last round, before the mask: all or nothing
@@ -158,7 +158,7 @@ fn every_round(set: Set, thorough: bool) {
                 // the shortest key both ways, the longest once
                 let some = i == 0 || i + 1 == sizes.len() && direction == Direction::Encrypt;
                 if first || thorough && (some || chosen().is_some()) {
-                    rounds(&mut world, (layout, size, direction), first);
+                    rounds(&mut world, (layout, size, direction), first && thorough);
                 }
             }
         }
@@ -242,7 +242,9 @@ fn digests_of_records() {
 fn kernels_change_no_bit() {
     let own = digests();
     assert!(own.lines().count() >= if chosen().is_some() { 1 } else { 3 });
-    for kernels in homaes_math::BACKEND_NAMES {
+    // the last ones are those of this process
+    let (_, others) = homaes_math::BACKEND_NAMES.split_last().unwrap();
+    for kernels in others {
         let test = "scheme::conformance::rounds::digests_of_records";
         let child = Command::new(env::current_exe().unwrap())
             .args([test, "--exact", "--ignored", "--nocapture"])
