@@ -14,7 +14,7 @@ impl KeySet {
     /// New keys in memory: the secret key, and the file of the evaluation key, which [`EvalKey`] could not write again.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate); [`Error::Cancelled`].
+    /// As [`generate`](Self::generate); [`crate::Error::Cancelled`].
     pub fn generate_bytes(set: &Set, cancel: &Cancel) -> Result<(SecretKey, Vec<u8>)> {
         Self::generate_files(set, &mut |_| Ok(()), cancel)
     }
@@ -46,7 +46,7 @@ impl SecretKey {
     /// The content of its file, under a passphrase if `lock` has one. Overwritten when dropped.
     ///
     /// # Errors
-    /// With a passphrase [`Error::Random`] or `ErrorKind::Memory`.
+    /// With a passphrase [`crate::Error::Random`] or `ErrorKind::Memory`.
     pub fn to_bytes(&self, lock: Option<(&Passphrase, KdfCost)>) -> Result<Zeroizing<Vec<u8>>> {
         self.file(lock, Path::new(MEMORY))
     }
@@ -67,7 +67,7 @@ impl WrappedKey {
     /// The content of its file.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Io`] if the key is in a file that cannot be read.
+    /// [`crate::Error::Memory`]; [`crate::Error::Io`] if the key is in a file that cannot be read.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let (output, buffer) = Output::memory();
         self.save(output)?;
