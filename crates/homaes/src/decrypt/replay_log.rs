@@ -13,7 +13,8 @@
 //! the end, which no file can reveal by itself.
 //!
 //! A run writes a copy of the log with the new lines and then replaces the log, so a line is never partially present.
-//! Each decryption therefore writes some 250 bytes per logged message, once for all parts of a message.
+//! Before it names an output it replaces the log by the same text, because not every log can be replaced. Each
+//! decryption therefore writes some 500 bytes per logged message, once for all parts of a message.
 
 use crate::decrypt::expect::unexpected;
 use crate::error::At;
@@ -91,6 +92,12 @@ impl ReplayLog {
         let log = self.copy.path().to_owned();
         let lock = lock(&log).map_err(|source| Error::io(&lock_path(&log), source))?;
         let (mut text, messages, mut check) = scan(&log, &self.places)?;
+        // a log that cannot be replaced is found here, before a message is out
+        if log.exists() {
+            let mut same = Output::private(&log, true)?;
+            same.write_all(text.as_bytes()).at(&log)?;
+            same.commit()?;
+        }
         let time = humantime::format_rfc3339_seconds(SystemTime::now().max(UNIX_EPOCH));
         for line in &self.lines {
             let line = format!("{time}{line}");
