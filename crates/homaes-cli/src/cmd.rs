@@ -156,10 +156,7 @@ fn resumable(resume: bool, error: Error) -> Failure {
     if !(resume && error.is_temporary()) {
         return error.into();
     }
-    let what_to_do = match error.kind() {
-        ErrorKind::Disk => "free space, or start anyway with --ignore-space",
-        kind => remedy(kind),
-    };
+    let what_to_do = remedy(error.kind());
     Failure::Temporary(format!(
         "{error}; {what_to_do}, then run the same command again"
     ))

@@ -88,7 +88,12 @@ fn a_killed_key_generation_is_resumed() {
         mv made/eval.hek whole"
     ));
     world.write(unfinished, &world.read("whole")[..400]);
-    world.table(&format!("{line}\n same made/eval.hek whole"));
+    // once complete, the same command changes nothing
+    world.table(&format!(
+        "{line}
+        {line} => are complete
+        same made/eval.hek whole"
+    ));
     assert_eq!(world.names("made").len(), 2);
 }
 

@@ -7,7 +7,7 @@ use crate::console::{self, Failure, fail, refuse};
 use crate::progress::Bar;
 use homaes::{
     BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, KdfCost, KeyFolder, KeySize,
-    KeyStep, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect_folder,
+    KeyStep, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect, inspect_folder,
 };
 use std::path::Path;
 
@@ -53,6 +53,11 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     }
     console::warn_insecure(&set);
     let secret = args.out.join(SECRET_KEY_FILE);
+    if args.resume && end.is_none() && is_made(&args.out, &set) {
+        let (folder, name) = (args.out.display(), set.name());
+        console::print_done(&format!("{folder}: both keys of set {name} are complete"));
+        return Ok(());
+    }
     let passphrase = match (&args.passphrase_file, args.passphrase) {
         (None, false) => None,
         (file, _) => Some(new_passphrase(
@@ -103,6 +108,14 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         Some((bridge, output)) => save_bridge(&bridge, output),
         None => Ok(()),
     }
+}
+
+/// Whether an earlier run of the same command completed the keys of `folder`.
+fn is_made(folder: &Path, set: &Set) -> bool {
+    let fits = inspect_folder(folder).is_ok_and(|keys| keys.pair == Pair::Fits);
+    let secret = inspect(folder.join(SECRET_KEY_FILE)).ok();
+    let set_of = secret.and_then(|secret| secret.set);
+    fits && set_of.is_some_and(|found| found.name() == set.name())
 }
 
 /// Lists the AES key sizes of a set, and sets for the other sizes.
