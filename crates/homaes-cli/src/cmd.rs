@@ -156,7 +156,11 @@ fn resumable(resume: bool, error: Error) -> Failure {
     if !(resume && error.is_temporary()) {
         return error.into();
     }
-    let what_to_do = remedy(error.kind());
+    let what_to_do = match error.kind() {
+        // the same command cannot name another disk
+        ErrorKind::Disk => "free space",
+        kind => remedy(kind),
+    };
     Failure::Temporary(format!(
         "{error}; {what_to_do}, then run the same command again"
     ))

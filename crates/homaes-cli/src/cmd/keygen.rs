@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     }
     console::warn_insecure(&set);
     let secret = args.out.join(SECRET_KEY_FILE);
-    if args.resume && end.is_none() && is_made(&args.out, &set) {
+    let protected = args.passphrase || args.passphrase_file.is_some();
+    if args.resume && end.is_none() && is_made(&args.out, &set, protected) {
         let (folder, name) = (args.out.display(), set.name());
         console::print_done(&format!("{folder}: both keys of set {name} are complete"));
         return Ok(());
@@ -111,11 +112,11 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
 }
 
 /// Whether an earlier run of the same command completed the keys of `folder`.
-fn is_made(folder: &Path, set: &Set) -> bool {
+fn is_made(folder: &Path, set: &Set, protected: bool) -> bool {
     let fits = inspect_folder(folder).is_ok_and(|keys| keys.pair == Pair::Fits);
-    let secret = inspect(folder.join(SECRET_KEY_FILE)).ok();
-    let set_of = secret.and_then(|secret| secret.set);
-    fits && set_of.is_some_and(|found| found.name() == set.name())
+    fits && inspect(folder.join(SECRET_KEY_FILE)).is_ok_and(|secret| {
+        secret.set_name == set.name() && secret.protection.is_some() == protected
+    })
 }
 
 /// Lists the AES key sizes of a set, and sets for the other sizes.
