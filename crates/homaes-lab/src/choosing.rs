@@ -59,7 +59,7 @@ impl<'l> Choice<'l> {
 /// docs/choosing.md with the figures of a document.
 #[must_use]
 pub fn choosing(lab: &Lab) -> String {
-    let head = "you want|take|start|one block|per block|per block, one thread|full batch|keys for the server|\
+    let head = "you want|take|start|one block|per block|per block, one thread|message|keys for the server|\
                 results per byte|memory";
     let table = |choices: &[&str]| {
         let rows = choices.iter().map(|choice| row(&Choice::new(lab, choice)));
