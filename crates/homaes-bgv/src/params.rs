@@ -256,7 +256,7 @@ impl Params {
         [0, j % 4, quarter * (slope * j % 8)]
     }
 
-    /// The error of an operation whose keys reach up to level `most`; 0 if there are none.
+    /// The error of an operation at `level` if its keys end at level `most`; 0 means that there are no keys.
     pub(crate) fn no_key(&self, what: &'static str, level: usize, most: usize) -> Error {
         let set = self.set().name.as_str();
         Error::NoKey {
@@ -421,7 +421,7 @@ impl Params {
     }
 }
 
-debug_by!(Params, set);
+homaes_wire::debug_fields!(Params, set);
 
 fn levels(chain: &Chain) -> Vec<Vec<usize>> {
     let base = chain.base.len();

@@ -245,7 +245,7 @@ impl World {
         true
     }
 
-    /// Who may read and write a file.
+    /// The permission bits of a file.
     #[cfg(unix)]
     pub(crate) fn mode(&self, name: &str) -> u32 {
         fs::metadata(self.at(name)).unwrap().permissions().mode() & 0o777
