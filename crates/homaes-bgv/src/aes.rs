@@ -240,4 +240,4 @@ impl<'k> Aes<'k> {
     }
 }
 
-debug_by!(Aes<'_>, part, direction);
+homaes_wire::debug_fields!(Aes<'_>, part, direction);

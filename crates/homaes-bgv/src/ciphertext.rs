@@ -281,7 +281,7 @@ impl core::fmt::Display for Summary {
     }
 }
 
-debug_by!(Ciphertext, level, noise);
+homaes_wire::debug_fields!(Ciphertext, level, noise);
 
 /// A product before relinearisation: parts under 1, s, σ(s) and s·σ(s) for one σ = σ_{2^k}, or under 1, s and s² for
 /// k = 0. The parts to be key-switched carry the scale of the plan that

@@ -250,7 +250,7 @@ impl Drop for SecretKey {
     }
 }
 
-debug_by!(SecretKey, id);
+homaes_wire::debug_fields!(SecretKey, id);
 
 /// An encryption of zero, with which anyone can encrypt.
 pub struct PublicKey {
@@ -281,7 +281,7 @@ impl PublicKey {
     }
 }
 
-debug_by!(PublicKey, id);
+homaes_wire::debug_fields!(PublicKey, id);
 
 /// All key-switching keys of a server; public.
 pub struct EvalKey {
@@ -356,7 +356,7 @@ impl EvalKey {
     }
 }
 
-debug_by!(EvalKey, id);
+homaes_wire::debug_fields!(EvalKey, id);
 
 /// The file of an evaluation key, computed digit by digit.
 pub struct EvalKeyFile<'s> {
@@ -461,7 +461,7 @@ impl<'s> EvalKeyFile<'s> {
     }
 }
 
-debug_by!(EvalKeyFile<'_>, secret);
+homaes_wire::debug_fields!(EvalKeyFile<'_>, secret);
 
 /// The image of s, for products times s or s², modulo prime `i`; stored and canonical.
 fn switched_secret(secret: &SecretKey, target: Target, i: usize, out: &mut Words) {

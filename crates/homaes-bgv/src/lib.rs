@@ -64,19 +64,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-/// Implements `Debug` with the named fields only.
-macro_rules! debug_by {
-    ($type:ident $(<$of:lifetime>)?, $($field:ident),+) => {
-        impl core::fmt::Debug for $type $(<$of>)? {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let mut out = f.debug_struct(stringify!($type));
-                $(out.field(stringify!($field), &self.$field);)+
-                out.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 mod aes;
 mod card;
 mod chain;

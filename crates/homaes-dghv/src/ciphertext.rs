@@ -10,7 +10,7 @@ use homaes_math::natural::{add_assign, bits_from, set_bits, sub_assign, subtract
 use homaes_math::sample::Seed;
 use homaes_math::torus;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::{Owner, debug_fields, mismatch};
+use homaes_scheme::{Owner, mismatch};
 use num_bigint::{BigInt, BigUint};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -70,8 +70,8 @@ impl Product {
     }
 }
 
-debug_fields!(Ciphertext, level, noise);
-debug_fields!(Product, level);
+homaes_wire::debug_fields!(Ciphertext, level, noise);
+homaes_wire::debug_fields!(Product, level);
 
 /// Decrypted bits, and the distance from a wrong decryption.
 #[derive(Debug)]

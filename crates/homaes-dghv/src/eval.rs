@@ -13,7 +13,7 @@ use homaes_math::natural::{add_assign, set_bits};
 use homaes_math::sample::Seed;
 use homaes_scheme::bits::{BitScheme, BitSecret};
 use homaes_scheme::read::take_words;
-use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner, debug_fields};
+use homaes_scheme::{Cancel, FieldError, KeyRecords, Owner};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -192,4 +192,4 @@ impl EvalKey {
     }
 }
 
-debug_fields!(EvalKey, id);
+homaes_wire::debug_fields!(EvalKey, id);

@@ -14,7 +14,7 @@ use crypto_primes::{Flavor, random_prime};
 use homaes_math::integer::product;
 use homaes_math::natural::{bit_length, words_of};
 use homaes_math::sample::Seed;
-use homaes_scheme::{FieldError, debug_fields};
+use homaes_scheme::FieldError;
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -189,4 +189,4 @@ impl SecretKey {
     }
 }
 
-debug_fields!(SecretKey, id);
+homaes_wire::debug_fields!(SecretKey, id);

@@ -8,7 +8,7 @@ use crate::params::Params;
 use homaes_math::torus;
 use homaes_rns::Poly;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::{Owner, debug_fields, mismatch, signs};
+use homaes_scheme::{Owner, mismatch, signs};
 use homaes_wire::{Decoder, KeyId};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -46,7 +46,7 @@ impl<E> Encrypted<E> {
     }
 }
 
-debug_fields!(Encrypted<E> where E: Sized, level, noise);
+homaes_wire::debug_fields!(Encrypted<E> where E: Sized, level, noise);
 
 /// The sum of two ciphertexts of one level.
 pub(crate) fn sum<A: Arithmetic>(

@@ -13,7 +13,6 @@ use homaes_math::embed::squared_magnitudes;
 use homaes_math::sample::{self, Seed};
 use homaes_rns::Poly;
 use homaes_scheme::bits::{BitScheme, BitSecret};
-use homaes_scheme::debug_fields;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Decoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -143,7 +142,7 @@ impl<A: Arithmetic> Drop for SecretKey<A> {
     }
 }
 
-debug_fields!(SecretKey<A> where A: Arithmetic, id);
+homaes_wire::debug_fields!(SecretKey<A> where A: Arithmetic, id);
 
 /// The server's public key for evaluation.
 pub struct EvalKey<A: Arithmetic> {
@@ -171,7 +170,7 @@ impl<A: Arithmetic> EvalKey<A> {
     }
 }
 
-debug_fields!(EvalKey<A> where A: Arithmetic, id);
+homaes_wire::debug_fields!(EvalKey<A> where A: Arithmetic, id);
 
 /// The file of an evaluation key, generated polynomial by polynomial.
 pub struct EvalKeyFile<'s, A: Arithmetic> {

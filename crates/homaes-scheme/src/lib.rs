@@ -16,7 +16,6 @@
 //! | [`signs`] | random signs, which keep public plaintexts small |
 //! | [`params`] | how a set describes itself: name, purpose, security, sizes |
 //! | [`bits`] | the frame of schemes on bits |
-//! | [`debug_fields`] | `Debug` that shows some fields only |
 //! | [`traits`] | the interface of a scheme to the library; [`SchemeError`] has its errors |
 //!
 //! `homaes-bgv`, `homaes-dghv`, `homaes-ntru` and `homaes-tfhe` are the users; `homaes` joins them into one pipeline.
@@ -24,7 +23,6 @@
 
 pub mod bits;
 pub mod cancel;
-mod debug;
 mod decrypted;
 mod error;
 pub mod expansion;

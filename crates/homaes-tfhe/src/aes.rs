@@ -13,7 +13,7 @@ use crate::state::{Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::Block;
 use homaes_math::Words;
-use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions, debug_fields};
+use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions};
 use homaes_wire::KeyId;
 
 /// Sets whose batches fail more often are rejected.
@@ -196,4 +196,4 @@ impl<'k> Aes<'k> {
     }
 }
 
-debug_fields!(Aes<'_>, rounds);
+homaes_wire::debug_fields!(Aes<'_>, rounds);

@@ -52,7 +52,7 @@ use crate::rows::{self, Masks, unit};
 use crate::set::{BitsSet, Gadget};
 use crate::state::State;
 use homaes_math::{Fourier, Reals, Words};
-use homaes_scheme::{debug_fields, mismatch};
+use homaes_scheme::mismatch;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -202,7 +202,7 @@ impl ExportKey {
     }
 }
 
-debug_fields!(ExportKey, id);
+homaes_wire::debug_fields!(ExportKey, id);
 
 impl EvalKey {
     /// Converts every byte of a state to a value of `tfhe`, with nominal noise and the tag of `server_key`, on the
@@ -373,7 +373,7 @@ impl Format {
     }
 }
 
-debug_fields!(Format, tag);
+homaes_wire::debug_fields!(Format, tag);
 
 /// The bits of the user's big LWE key, and the standard deviation of errors under it in the user's parameters.
 ///

@@ -8,7 +8,6 @@ use crate::secret;
 use crate::set::LweKey;
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::debug_fields;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{KeyId, pack_bits, packed_len};
 use rand_chacha::ChaCha20Rng;
@@ -95,7 +94,7 @@ impl SecretKey {
     }
 }
 
-debug_fields!(SecretKey, id);
+homaes_wire::debug_fields!(SecretKey, id);
 
 /// The server's key as spectra.
 pub struct EvalKey {
@@ -143,7 +142,7 @@ impl EvalKey {
     }
 }
 
-debug_fields!(EvalKey, id);
+homaes_wire::debug_fields!(EvalKey, id);
 
 /// The file of an evaluation key, generated record by record.
 pub struct EvalKeyFile<'s> {
@@ -184,4 +183,4 @@ impl<'s> EvalKeyFile<'s> {
     }
 }
 
-debug_fields!(EvalKeyFile<'_>, secret);
+homaes_wire::debug_fields!(EvalKeyFile<'_>, secret);

@@ -6,7 +6,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use crate::secret::{self, lots};
 use homaes_math::{Words, torus};
-use homaes_scheme::{Decrypted, FieldError, Owner, debug_fields};
+use homaes_scheme::{Decrypted, FieldError, Owner};
 use homaes_wire::KeyId;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -115,7 +115,7 @@ pub(crate) fn words_of(lwes: &[&Lwe<Big>]) -> Words {
     out
 }
 
-debug_fields!(State, blocks, log2_sigma);
+homaes_wire::debug_fields!(State, blocks, log2_sigma);
 
 impl SecretKey {
     /// Decrypts a state.

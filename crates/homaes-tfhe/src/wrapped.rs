@@ -11,7 +11,7 @@ use crate::ring::RingSecret;
 use homaes_aes::{Direction, KeySize, RoundKeys};
 use homaes_math::sample::Seed;
 use homaes_math::torus;
-use homaes_scheme::{Expansion, debug_fields, mismatch};
+use homaes_scheme::{Expansion, mismatch};
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
@@ -120,4 +120,4 @@ impl WrappedKey {
     }
 }
 
-debug_fields!(WrappedKey, id, size, wrapping);
+homaes_wire::debug_fields!(WrappedKey, id, size, wrapping);

@@ -276,7 +276,7 @@ impl AtomicFile {
     }
 }
 
-debug_of!(AtomicFile: target temporary);
+crate::debug_fields!(AtomicFile, target, temporary);
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

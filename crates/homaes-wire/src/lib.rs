@@ -24,23 +24,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
-/// `Debug` with these fields alone: the others may be secret.
-macro_rules! debug_of {
-    ($type:ident $(<$($parameter:tt),+>)?: $($field:ident)+) => {
-        impl $(<$($parameter),+>)? std::fmt::Debug for $type $(<$($parameter),+>)? {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let mut shown = f.debug_struct(stringify!($type));
-                $(shown.field(stringify!($field), &self.$field);)+
-                shown.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 mod atomic;
 mod bits;
 mod cache;
 mod codec;
+mod debug;
 mod error;
 mod hash;
 mod header;

@@ -43,7 +43,7 @@ struct OpenRecord {
     hash: RecordHash,
 }
 
-debug_of!(OpenRecord: head);
+crate::debug_fields!(OpenRecord, head);
 
 impl Reader<File> {
     /// Opens a file of the expected kind.
@@ -171,7 +171,7 @@ impl<'r, R: Read + Send + 'r> Reader<R> {
     }
 }
 
-debug_of!(Reader<R>: path header);
+crate::debug_fields!(Reader<R> where R: Sized, path, header);
 
 impl<R: Read> Reader<R> {
     fn new(

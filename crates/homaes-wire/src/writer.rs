@@ -184,7 +184,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-debug_of!(Writer<W>: path header records);
+crate::debug_fields!(Writer<W> where W: Sized, path, header, records);
 
 /// One record written in parts. Without [`finish`](Self::finish) the file stays damaged and will not be read.
 #[must_use = "a record without its checksum makes the file unreadable"]
@@ -233,4 +233,4 @@ impl<W: Write> RecordWriter<'_, W> {
     }
 }
 
-debug_of!(RecordWriter<'w, W>: len left);
+crate::debug_fields!(RecordWriter<'_, W> where W: Sized, len, left);

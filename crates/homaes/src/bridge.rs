@@ -369,7 +369,7 @@ pub(crate) fn record_bytes(set: &Set, shape: Shape) -> u64 {
     })
 }
 
-debug_by!(BridgeKey, "BridgeKey", set, key);
+homaes_wire::debug_fields!(BridgeKey, set, key);
 
 /// AES on BGV under one wrapped key in one layout, followed by the crossing.
 struct Bridged<'k> {

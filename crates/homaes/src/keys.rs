@@ -58,7 +58,7 @@ struct Origin {
     path: PathBuf,
 }
 
-debug_by!(Origin, "Origin", set, path);
+homaes_wire::debug_fields!(Origin, set, path);
 
 impl Origin {
     /// Reads a key if there is enough memory; `checksum` is the file's last one.
@@ -431,7 +431,7 @@ impl SecretKey {
     }
 }
 
-debug_by!(SecretKey, "SecretKey", set, id);
+homaes_wire::debug_fields!(SecretKey, set, id);
 
 /// Whether users other than the owner can access the file `path`; `false` if unknown.
 #[must_use]

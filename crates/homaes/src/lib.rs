@@ -48,17 +48,6 @@
 
 #![forbid(unsafe_code)]
 
-/// Implements `Debug` with the named fields only.
-macro_rules! debug_by {
-    ($type:ty, $name:literal, $($field:ident),+) => {
-        impl core::fmt::Debug for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct($name)$(.field(stringify!($field), &self.$field))+.finish_non_exhaustive()
-            }
-        }
-    };
-}
-
 #[cfg(doctest)]
 mod book;
 mod bridge;

@@ -161,7 +161,7 @@ impl Buffer {
     }
 }
 
-debug_by!(Output, "Output", path);
+homaes_wire::debug_fields!(Output, path);
 
 impl Output {
     /// Reserves `path`; `force` allows replacing an existing file, but no secret key. The new file has no more

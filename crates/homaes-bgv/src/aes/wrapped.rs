@@ -259,11 +259,11 @@ pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
     }
 }
 
-debug_by!(Part, plan);
-debug_by!(WrappedKey, id, size, direction, parts);
+homaes_wire::debug_fields!(Part, plan);
+homaes_wire::debug_fields!(WrappedKey, id, size, direction, parts);
 
 pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
     (r * layout.ciphertexts() + i) as u64
 }
 
-debug_by!(WrappedKeyFile<'_>, secret, size, direction);
+homaes_wire::debug_fields!(WrappedKeyFile<'_>, secret, size, direction);

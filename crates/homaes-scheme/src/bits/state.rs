@@ -1,7 +1,7 @@
 //! The state of a batch of blocks: 128 ciphertexts, and the coordinates that bytes stand in.
 
 use super::{BITS, BitEvalKey, BitScheme, BitSecret, Result};
-use crate::{Cancel, Decrypted, Quality, debug_fields, mismatch};
+use crate::{Cancel, Decrypted, Quality, mismatch};
 use homaes_aes::Block;
 use rayon::prelude::*;
 
@@ -75,4 +75,4 @@ impl<P: BitScheme> State<P> {
     }
 }
 
-debug_fields!(State<P> where P: BitScheme);
+homaes_wire::debug_fields!(State<P> where P: BitScheme);

@@ -3,9 +3,7 @@
 use super::{BITS, BitScheme, BitSecret, Error, Result, State};
 use crate::read::{self, SEED_BYTES};
 use crate::traits::WrappedFile;
-use crate::{
-    FieldError, KeyRecords, Load, Mismatch, Owner, Record, Records, WrappedKeyInfo, debug_fields,
-};
+use crate::{FieldError, KeyRecords, Load, Mismatch, Owner, Record, Records, WrappedKeyInfo};
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use rand_chacha::ChaCha20Rng;
@@ -216,7 +214,7 @@ impl<P: BitScheme> WrappedFile for WrappedKey<P> {
     }
 }
 
-debug_fields!(WrappedKey<P> where P: BitScheme, id);
+homaes_wire::debug_fields!(WrappedKey<P> where P: BitScheme, id);
 
 /// The file of a wrapped key, made ciphertext by ciphertext.
 pub struct WrappedKeyFile<'s, P: BitScheme> {

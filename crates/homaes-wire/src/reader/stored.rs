@@ -115,7 +115,7 @@ impl Stored {
     }
 }
 
-debug_of!(Stored: path before);
+crate::debug_fields!(Stored, path, before);
 
 #[cfg(test)]
 mod tests {

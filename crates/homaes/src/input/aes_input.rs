@@ -491,7 +491,7 @@ impl PublicBlocks {
     }
 }
 
-debug_by!(AesFile, "AesFile", offset, meta);
+homaes_wire::debug_fields!(AesFile, offset, meta);
 
 fn refuse_foreign(source: &dyn Source) -> Result<()> {
     let mut head = vec![0; source.bytes().min(HEAD_BYTES) as usize];

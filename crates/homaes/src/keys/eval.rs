@@ -86,4 +86,4 @@ impl EvalKey {
     }
 }
 
-debug_by!(EvalKey, "EvalKey", origin);
+homaes_wire::debug_fields!(EvalKey, origin);

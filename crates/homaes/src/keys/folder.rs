@@ -137,7 +137,7 @@ impl KeyFolder {
     }
 }
 
-debug_by!(KeyFolder, "KeyFolder", path);
+homaes_wire::debug_fields!(KeyFolder, path);
 
 fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let names = [SECRET_KEY_FILE, EVAL_KEY_FILE].into_iter();

@@ -267,4 +267,4 @@ fn check_size(set: &Set, size: KeySize) -> Result<()> {
     Err(Error::refused(ErrorKind::KeySize, message).with(found, expected))
 }
 
-debug_by!(WrappedKey, "WrappedKey", origin);
+homaes_wire::debug_fields!(WrappedKey, origin);

@@ -122,7 +122,7 @@ pub struct Computed {
     records: Vec<Vec<u8>>,
 }
 
-debug_by!(Computed, "Computed", set, values);
+homaes_wire::debug_fields!(Computed, set, values);
 
 impl Computed {
     /// Starts without values; they must be computed with `eval`.
@@ -230,7 +230,7 @@ pub struct Numbers {
 }
 
 // the numbers are secret
-debug_by!(Numbers, "Numbers", meta);
+homaes_wire::debug_fields!(Numbers, meta);
 
 impl SecretKey {
     /// Decrypts the values of the `.hcv` file `path`, in the order in which they were added.

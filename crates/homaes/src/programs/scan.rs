@@ -56,7 +56,7 @@ pub struct Scan {
     patterns: Vec<(String, Vec<u8>)>,
 }
 
-debug_by!(Scan, "Scan", set);
+homaes_wire::debug_fields!(Scan, set);
 
 impl Scan {
     /// A search for labelled patterns, with keys of `set`.

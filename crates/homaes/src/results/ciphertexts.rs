@@ -45,7 +45,7 @@ pub struct Ciphertexts<'r> {
     meta: Meta,
 }
 
-debug_by!(Ciphertexts<'_>, "Ciphertexts", path, set);
+homaes_wire::debug_fields!(Ciphertexts<'_>, path, set);
 
 impl<'r> Ciphertexts<'r> {
     /// Opens an `.hct` file.
@@ -197,7 +197,7 @@ pub struct Batches<'r> {
     steps: Option<Vec<Step>>,
 }
 
-debug_by!(Batches<'_>, "Batches", path, next);
+homaes_wire::debug_fields!(Batches<'_>, path, next);
 
 impl Batches<'_> {
     /// Describes the message.
@@ -282,7 +282,7 @@ pub struct Batch {
     pool: Arc<OnceLock<Pool>>,
 }
 
-debug_by!(Batch, "Batch", index, shape);
+homaes_wire::debug_fields!(Batch, index, shape);
 
 impl Batch {
     /// Its number, from 0.

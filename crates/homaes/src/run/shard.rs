@@ -206,7 +206,7 @@ pub struct Shard {
     steps: Vec<Step>,
 }
 
-debug_by!(Shard, "Shard", name);
+homaes_wire::debug_fields!(Shard, name);
 
 impl Shard {
     /// The name in the start of a shard's file, up to the first batch; `path` names the file in errors.
@@ -296,7 +296,7 @@ pub struct Merge<'s> {
     left: io::Cursor<Vec<u8>>,
 }
 
-debug_by!(Merge<'_>, "Merge", name, shards, next);
+homaes_wire::debug_fields!(Merge<'_>, name, shards, next);
 
 impl<'s> Merge<'s> {
     /// The file that begins with `front` ([`Plan::front`]), with `shard_batches` batches per shard.

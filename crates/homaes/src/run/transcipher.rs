@@ -400,7 +400,7 @@ impl<'k> Transcipher<'k> {
     }
 }
 
-debug_by!(Transcipher<'_>, "Transcipher", eval, layout, pool);
+homaes_wire::debug_fields!(Transcipher<'_>, eval, layout, pool);
 
 /// The cheapest layout for a message of `blocks`, of equal ones that with larger batches. `layouts` holds the blocks
 /// per batch.

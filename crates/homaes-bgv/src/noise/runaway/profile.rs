@@ -38,7 +38,7 @@ pub(crate) struct KeyProfile {
 }
 
 // the variances reveal the key
-debug_by!(KeyProfile, dimension, weight);
+homaes_wire::debug_fields!(KeyProfile, dimension, weight);
 
 impl KeyProfile {
     /// Profile of the secret with the given coefficients in the normal basis of `ring`.
