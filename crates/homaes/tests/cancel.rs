@@ -7,7 +7,8 @@ use homaes::{Cancel, DecryptOptions, Error, Layout, Output, WrapOptions};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Cancels a run of `blocks` blocks after each of these times; returns the longest time until a run ended.
+/// Cancels a run of `blocks` blocks after each of these times, or until one ends sooner; returns the longest time until
+/// a cancelled run ended.
 fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Duration {
     let world = World::of(set, &common::layout(layout));
     let mut longest = Duration::ZERO;
@@ -23,6 +24,13 @@ fn cancelled(set: &str, layout: Layout, blocks: usize, after: &[Duration]) -> Du
         let found = run.run(part(&message(16 * blocks)), output);
         let end = Instant::now();
         let thrown = thrown.join().unwrap();
+        if found.is_ok() && end < thrown {
+            assert!(
+                longest > Duration::ZERO,
+                "{set}: a run of {blocks} blocks is too short"
+            );
+            break;
+        }
         assert!(matches!(found, Err(Error::Cancelled)), "{found:?}");
         assert!(world.names().is_empty());
         longest = longest.max(end.saturating_duration_since(thrown));
