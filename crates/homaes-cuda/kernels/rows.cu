@@ -19,7 +19,7 @@ struct Digit {
 
 #define FOR_POINTS(i) _Pragma("unroll") for (int i = 0; i < PER; i++)
 
-extern "C" __global__ void __launch_bounds__(192, 3) rows_convert(
+extern "C" __global__ void __launch_bounds__(320, 2) rows_convert(
     const num* primes, const int* source_prime, const int* target_prime, int targets, const num* scale, const Digit* digits,
     int digit_count, const Target* table, const u64* words, int limbs, u64* outs) {
     AFTER_THE_LAST();

@@ -1,6 +1,6 @@
 // Sums of images: Σ σ(digit) · key + Σ σ(addend) · constant, modulo one prime, word by word.
 
-// outputs per call that share each load of a key word: a column of the state
+// outputs that share each load of a key word: a column of the state
 #define GROUP 4
 
 // σ(source) * constant, to the first or the second half
@@ -37,11 +37,11 @@ struct SumTables {
     int sources, digits, pieces, term_count, addend_count, outputs;
 };
 
-// Prefetched words per term: both halves of its key, one per output of the group. TERMS_AHEAD terms are in flight.
-#define TERMS_AHEAD 4
-#define FETCHED (2 + GROUP)
+// Words per thread of the terms in flight. A term has both halves of its key, and a word per output of the group.
+#define FETCHED 24
 
 // Requests the words of term or addend s for this thread; `first` and `count` describe the group.
+template <int OUTPUTS>
 static __device__ inline void fetch_term(
     const SumTables& t, const Words& words, const u64* extended, int s, int first, int count, int prime, Place place, u64* to) {
     int limb = blockIdx.y, limbs = gridDim.y, stored = TERM * t.term_count, added = stored + t.outputs * t.pieces;
@@ -54,7 +54,7 @@ static __device__ inline void fetch_term(
         COPY(8, to + blockDim.x, (const u64*)term[4] + at);
         int own = t.own[number * limbs + limb];
 #pragma unroll
-        for (int o = 0; o < GROUP; o++) {
+        for (int o = 0; o < OUTPUTS; o++) {
             int element = (first + o) * t.pieces + piece;
             const u64* x = own ? (const u64*)words.at[stored + element] + limb * N + word_of(from)
                                : extended + ((element * t.digits + number) * limbs + limb) * N + tiled(from);
@@ -63,41 +63,40 @@ static __device__ inline void fetch_term(
     } else {
         int a = s - t.term_count, from = limb * N + word_of(source_of(t.addends[a].map, place));
 #pragma unroll
-        for (int o = 0; o < GROUP; o++)
+        for (int o = 0; o < OUTPUTS; o++)
             if (o < count) COPY(8, to + (2 + o) * blockDim.x, (const u64*)words.at[added + (first + o) * t.addend_count + a] + from);
     }
 }
 
 //     extended  [output][piece][digit][limb][N]  in tile order
 //     outs      [output][2][limb][N]             in natural order
-extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
-    const num* primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64* extended,
-    const __grid_constant__ Post post, u64* outs) {
-    AFTER_THE_LAST();
-    int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * GROUP, count = t.outputs - first;
+template <int OUTPUTS>
+static __device__ inline void inner_products(
+    const num* primes, const SumTables& t, const Words& words, const u64* extended, const Post& post, u64* outs, num* shared) {
+    const int term_words = 2 + OUTPUTS, ahead = FETCHED / term_words;
+    int limb = blockIdx.y, limbs = gridDim.y, first = blockIdx.z * OUTPUTS, count = t.outputs - first;
     int i = t.prime_of[limb], is_source = limb < t.sources, all = t.term_count + (is_source ? t.addend_count : 0);
     Mod k = modulus(prime_at(primes, i));
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     Place place = {(at >> 3) / COLS, (at >> 3) & (COLS - 1), at & 7};
-    DYNAMIC_SHARED(shared);
     u64* fetched = (u64*)shared + threadIdx.x;
-    Sum sums[2][GROUP];
+    Sum sums[2][OUTPUTS];
 #pragma unroll
-    for (int o = 0; o < GROUP; o++)
+    for (int o = 0; o < OUTPUTS; o++)
         for (int c = 0; c < 2; c++) clear(sums[c][o]);
-    num total[2][GROUP] = {};
+    num total[2][OUTPUTS] = {};
     int held = 0;
     Factor scale = is_source ? constant(t.scale + 2 * limb) : Factor{};
 #pragma unroll 1
-    for (int s = 1 - TERMS_AHEAD; s < all; s++) {
-        int next = s + TERMS_AHEAD - 1;
+    for (int s = 1 - ahead; s < all; s++) {
+        int next = s + ahead - 1;
         if (s >= 0) {
-            WAIT_FOR_ALL_BUT(TERMS_AHEAD - 2);
-            const u64* own_words = fetched + s % TERMS_AHEAD * FETCHED * blockDim.x;
+            WAIT_FOR_ALL_BUT(ahead - 2);
+            const u64* own_words = fetched + s % ahead * term_words * blockDim.x;
             if (TERMS < sizeof(Words) / 8 && held++ == TERMS) {
                 held = 1;
 #pragma unroll
-                for (int o = 0; o < GROUP; o++)
+                for (int o = 0; o < OUTPUTS; o++)
                     for (int c = 0; c < 2; c++) {
                         total[c][o] = reduce(k, total[c][o] + reduce(k, sums[c][o]));
                         clear(sums[c][o]);
@@ -107,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
                 Both y0 = canonical_both(own_words[0]), y1 = canonical_both(own_words[blockDim.x]);
                 int own = t.own[(int)(words.at[TERM * s] >> 32) * limbs + limb];
 #pragma unroll
-                for (int o = 0; o < GROUP; o++) {
+                for (int o = 0; o < OUTPUTS; o++) {
                     u64 word = own_words[(2 + o) * blockDim.x];
                     Both x = centred_both(k, word);
                     if (own) x = both(k, mul_by(k, x.number, scale));
@@ -118,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
                 int a = s - t.term_count, second = t.addends[a].second;
                 Both y = both(k, t.by_row[(a * t.sources + limb) * 16 + place.row]);
 #pragma unroll
-                for (int o = 0; o < GROUP; o++) {
+                for (int o = 0; o < OUTPUTS; o++) {
                     Both x = centred_both(k, own_words[(2 + o) * blockDim.x]);
                     if (second)
                         add(sums[1][o], x, y);
@@ -127,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
                 }
             }
         }
-        if (next < all) fetch_term(t, words, extended, next, first, count, i, place, fetched + next % TERMS_AHEAD * FETCHED * blockDim.x);
+        if (next < all) fetch_term<OUTPUTS>(t, words, extended, next, first, count, i, place, fetched + next % ahead * term_words * blockDim.x);
         END_GROUP();
     }
     Factor unit = constant(prime_at(primes, i) + UNIT);
@@ -136,18 +135,20 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
     Factor factor = add ? constant(post.factor + 2 * limb) : Factor{};
 #pragma unroll
     for (int c = 0; c < 2; c++) {
-        num x[GROUP], d[GROUP];
+        num x[OUTPUTS], d[OUTPUTS];
 #pragma unroll
-        for (int o = 0; o < GROUP; o++) x[o] = mul_by(k, total[c][o] + reduce(k, sums[c][o]), unit);
-        if (post.mix) {
+        for (int o = 0; o < OUTPUTS; o++) x[o] = mul_by(k, total[c][o] + reduce(k, sums[c][o]), unit);
+        if (OUTPUTS == 4 && post.mix) {
 #pragma unroll
-            for (int o = 0; o < GROUP; o++) d[o] = mul_by(k, x[o], two);
-            num sum = (x[0] + x[1]) + (x[2] + x[3]);
+            for (int o = 0; o < OUTPUTS; o++) d[o] = mul_by(k, x[o], two);
+            num sum = 0;
 #pragma unroll
-            for (int o = 0; o < GROUP; o++) x[o] = (sum - x[o]) + (d[o] + d[(o + 1) & 3]);
+            for (int o = 0; o < OUTPUTS; o++) sum += x[o];
+#pragma unroll
+            for (int o = 0; o < OUTPUTS; o++) x[o] = (sum - x[o]) + (d[o] + d[(o + 1) % OUTPUTS]);
         }
 #pragma unroll
-        for (int o = 0; o < GROUP; o++) {
+        for (int o = 0; o < OUTPUTS; o++) {
             if (o < count) {
                 int item = 2 * (first + o) + c;
                 if (add) x[o] += mul_by(k, load(post.keys[item][limb * N + at]), factor);
@@ -155,6 +156,22 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product(
             }
         }
     }
+}
+
+#define INNER_PRODUCT_ARGS \
+    const num *primes, const __grid_constant__ SumTables t, const __grid_constant__ Words words, const u64 *extended, const __grid_constant__ Post post, u64 *outs
+
+extern "C" __global__ void __launch_bounds__(128, 6) inner_product(INNER_PRODUCT_ARGS) {
+    AFTER_THE_LAST();
+    DYNAMIC_SHARED(shared);
+    inner_products<GROUP>(primes, t, words, extended, post, outs, shared);
+}
+
+// for one output: four of a group would be three too many
+extern "C" __global__ void __launch_bounds__(128, 6) inner_product_of_one(INNER_PRODUCT_ARGS) {
+    AFTER_THE_LAST();
+    DYNAMIC_SHARED(shared);
+    inner_products<1>(primes, t, words, extended, post, outs, shared);
 }
 
 // MixColumns, word by word: item r of a column of four becomes Σ_j c_j times item r + j. Sources are by column,

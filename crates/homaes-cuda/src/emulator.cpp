@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-static const unsigned MOST_THREADS = 256, WARP = 32, MOST_ITEMS = 65535;
+static const unsigned MOST_THREADS = 320, WARP = 32, MOST_ITEMS = 65535;
 // not a power of two, so that the stacks of a block do not compete for cache sets
 static const size_t STACK = (1 << 16) + 17 * 64;
 // bytes of a block's dynamic memory on an H100, and doubles behind it that must not change

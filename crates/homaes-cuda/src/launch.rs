@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const BLOCK: usize = 128;
 /// Most warps per block of rows.
-const MOST_WARPS: usize = 6;
+const MOST_WARPS: usize = 10;
 /// An H100: its multiprocessors, shared memory of each in bytes, and warps of rows that fit its registers. Other GPUs
 /// compute the same with less of a fit.
 const MULTIPROCESSORS: f64 = 132.0;
@@ -34,8 +34,8 @@ pub(crate) const MOST_KEYS: usize = 32;
 pub(crate) const MOST_WORDS: usize = 320;
 /// Outputs that share each load of keys.
 const GROUP: usize = 4;
-/// Terms of a sum whose loads are in flight.
-const TERMS_AHEAD: usize = 4;
+/// Words per thread of a sum's terms whose loads are in flight.
+const FETCHED: usize = 24;
 
 pub(crate) struct Gpu {
     pub(crate) driver: Arc<Driver>,
@@ -309,10 +309,12 @@ impl Gpu {
             Words(rest),
             At(out),
         ];
-        let groups = t.outputs.div_ceil(GROUP);
-        let shared = 8 * TERMS_AHEAD * (2 + GROUP) * BLOCK;
+        let (kernel, groups) = match t.outputs {
+            1 => ("inner_product_of_one", 1),
+            more => ("inner_product", more.div_ceil(GROUP)),
+        };
         let grid = [self.n() / BLOCK, limbs, groups];
-        self.launch("inner_product", grid, [BLOCK, shared], args)
+        self.launch(kernel, grid, [BLOCK, 8 * FETCHED * BLOCK], args)
     }
 
     /// `sources` are by column, component and row.
@@ -398,19 +400,28 @@ fn shared_bytes(sizes: &[[usize; 2]], warps: usize, tile: usize) -> usize {
 
 /// The number of warps per block of rows, and of blocks that share the targets of a digit, with the least estimated
 /// time for digits of `sizes` (sources, targets) and `blocks` blocks without sharing. A source takes as long as a
-/// target; w warps of a multiprocessor take about w + 12 times as long as one that never waits.
+/// target; w busy warps of a multiprocessor take about w + 12 times as long as one that never waits. A full
+/// multiprocessor has at least three blocks, so that some compute while others wait for their slowest warp.
 fn shape(sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
     let time = |[warps, sharing]: [usize; 2]| {
-        let rounds = |&[sources, targets]: &[usize; 2]| {
-            sources.div_ceil(warps) + targets.div_ceil(warps * sharing)
-        };
-        let rounds: usize = sizes.iter().map(rounds).sum();
         let by_memory = SHARED / (shared_bytes(sizes, warps, tile) + 1024);
-        let room = (warps * by_memory.min(MOST_RESIDENT / warps)) as f64;
-        let all = (blocks * warps * sharing) as f64 / MULTIPROCESSORS;
-        rounds as f64 * (all / room).max(1.0) * (all.min(room) + 12.0)
+        let room = by_memory.min(MOST_RESIDENT / warps) as f64;
+        let all = (blocks * sharing) as f64 / MULTIPROCESSORS;
+        let phase = |work: usize, among: usize| {
+            let busy = work.min(among) * warps / among;
+            work.div_ceil(among) as f64 * (all.min(room) * busy as f64 + 12.0)
+        };
+        let digit = |&[sources, targets]: &[usize; 2]| {
+            phase(sources, warps) + phase(targets, warps * sharing)
+        };
+        let full = if all > room && room < 3.0 {
+            f64::INFINITY
+        } else {
+            (all / room).max(1.0)
+        };
+        sizes.iter().map(digit).sum::<f64>() * full
     };
-    let shapes = (1..=4).flat_map(|sharing| (2..=MOST_WARPS).rev().map(move |w| [w, sharing]));
+    let shapes = (1..=4).flat_map(|sharing| (2..=MOST_WARPS).map(move |w| [w, sharing]));
     shapes
         .min_by(|&a, &b| time(a).total_cmp(&time(b)))
         .unwrap_or([MOST_WARPS, 1])
@@ -428,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_small_batch_is_spread_over_the_gpu() {
-        assert_eq!(shape(&[[5, 10], [5, 10]], 256, 512), [5, 2]);
-        assert_eq!(shape(&[[2, 10]], 128, 512), [5, 2]);
+        assert_eq!(shape(&[[5, 10], [5, 10]], 256, 512), [10, 1]);
+        assert_eq!(shape(&[[7, 7]], 128, 512), [7, 1]);
     }
 }
