@@ -139,7 +139,7 @@ impl Ciphertext {
         if !self.owner.is_of(params.id()) {
             return 0.0;
         }
-        let found = self.bounded_failure_log2(params);
+        let found = self.bounded_failure_log2(params, params.log2_modulus(self.level));
         match self.history {
             History::Known(_) => found,
             // the guarantee of AES does not cover further public blocks
@@ -148,17 +148,27 @@ impl Ciphertext {
         }
     }
 
-    /// The failure probability by the bound alone.
-    fn bounded_failure_log2(&self, params: &Params) -> f64 {
+    /// The failure probability by the bound alone, modulo 2^`bits`.
+    fn bounded_failure_log2(&self, params: &Params, bits: f64) -> f64 {
         let bounds: &BoundModel = params.noise().bounds();
-        self.bound(params)
-            .failure_log2(bounds, params.log2_modulus(self.level))
+        self.bound(params).failure_log2(bounds, bits)
     }
 
     /// Fails if this may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it in the error.
     pub(crate) fn checked(&self, params: &Params, what: &'static str) -> Result<()> {
-        let failure_log2 = self.bounded_failure_log2(params);
-        if failure_log2 <= LOG2_P_FAIL {
+        self.checked_less(params, 0.0, what)
+    }
+
+    /// As [`checked`](Self::checked), for a modulus and a probability smaller by so many bits.
+    pub(crate) fn checked_less(
+        &self,
+        params: &Params,
+        bits: f64,
+        what: &'static str,
+    ) -> Result<()> {
+        let failure_log2 =
+            self.bounded_failure_log2(params, params.log2_modulus(self.level) - bits);
+        if failure_log2 <= LOG2_P_FAIL - bits {
             return Ok(());
         }
         Err(Error::TooNoisy {
@@ -181,8 +191,8 @@ impl Ciphertext {
         match self.history {
             History::Known(_) => self.room_bits(params),
             History::Aes { .. } => {
-                let sd = params.noise().coefficients_log2(self.noise.safe_rms_log2());
-                params.log2_modulus(self.level) - 1.0 - sd
+                let modulus = params.log2_modulus(self.level);
+                self.noise.capacity_bits(params.noise(), modulus)
             }
         }
     }

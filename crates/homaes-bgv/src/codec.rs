@@ -8,6 +8,7 @@
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
+//! | final results | set by `homaes` | | at level 1, 16, 8 or 1 times: level (u8), noise rms and tail (f64), c1 and c0 rounded (`codec/rounded.rs`) |
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length.
@@ -22,11 +23,12 @@
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
+mod rounded;
 mod wrapped;
 
 use crate::aes::Aes;
 use crate::aes::level_plan::offered;
-use crate::aes::state::State;
+use crate::aes::state::{Form, State};
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
 use crate::device::{Device, Processor};
 use crate::error::{Error, Result};
@@ -41,6 +43,8 @@ use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{Owner, Record, Records};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+pub(crate) use rounded::noise_in_record;
+use rounded::{form_at_level_1, rounded_bytes};
 use std::io::Read;
 use std::sync::Arc;
 use wrapped::wrapped_contents;
@@ -197,6 +201,27 @@ fn read_poly<R: Read>(
 /// # Panics
 /// If the set has no such level.
 pub fn batch_bytes(params: &Params, layout: Layout, level: usize) -> u64 {
+    let form = match level {
+        1 => form_at_level_1(params, layout, params.set().joins),
+        _ => Form::Whole,
+    };
+    bytes_in_form(params, layout, level, form)
+}
+
+/// The forms of output batches at `level`, in files of any version.
+pub(crate) fn forms(layout: Layout, level: usize) -> &'static [Form] {
+    match (layout, level) {
+        (Layout::Sliced, 1) => &[Form::Joined, Form::Rounded, Form::Whole],
+        (Layout::Packed, 1) => &[Form::Rounded, Form::Whole],
+        _ => &[Form::Whole],
+    }
+}
+
+/// Bytes of one output batch in a form.
+pub(crate) fn bytes_in_form(params: &Params, layout: Layout, level: usize, form: Form) -> u64 {
+    if form != Form::Whole {
+        return rounded_bytes(params, layout, form);
+    }
     let one = NOISE_BYTES as u64 + 2 * poly_bytes(params, params.basis(level));
     layout.ciphertexts() as u64 * one
 }
@@ -239,14 +264,18 @@ fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Resul
             return Err(Error::field(what, found, most));
         }
     }
+    let form = rounded::form_of(params, state)?;
+    if form != Form::Whole {
+        return rounded::encode(params, state, form);
+    }
     let basis = params.basis(level);
     let half = poly_bytes(params, basis) as usize;
-    let mut body = vec![0; batch_bytes(params, state.layout, level) as usize];
+    let mut body = vec![0; bytes_in_form(params, state.layout, level, form) as usize];
     let mut halves = Vec::with_capacity(2 * state.ciphertexts.len());
     let records = body.chunks_exact_mut(NOISE_BYTES + 2 * half);
     for (record, c) in records.zip(&state.ciphertexts) {
         let (head, rest) = record.split_at_mut(NOISE_BYTES);
-        head.copy_from_slice(&put_head(c, Encoder::new()).finish());
+        head.copy_from_slice(&put_head(c.level, c.noise, Encoder::new()).finish());
         halves.extend(rest.chunks_exact_mut(half));
     }
     let parts = state.ciphertexts.iter().flat_map(|c| &c.parts);
@@ -254,15 +283,36 @@ fn encode_batch_on(device: &dyn Device, params: &Params, state: &State) -> Resul
     Ok(body)
 }
 
-fn put_head(c: &Ciphertext, out: Encoder) -> Encoder {
-    out.u8(c.level as u8)
-        .noise(c.noise.rms_log2)
-        .noise(c.noise.tail_log2)
+fn put_head(level: usize, noise: Noise, out: Encoder) -> Encoder {
+    out.u8(level as u8)
+        .noise(noise.rms_log2)
+        .noise(noise.tail_log2)
+}
+
+/// Reads what [`put_head`] wrote; `level` checks the level.
+fn take_head(
+    level: impl FnOnce(usize) -> Result<usize>,
+    input: &mut Decoder<'_>,
+) -> Result<(usize, Noise)> {
+    let level = level(input.u8("level")?.into())?;
+    let noise = Noise::carried(
+        bounded(input.f64("noise")?)?,
+        bounded(input.f64("noise tail")?)?,
+    );
+    Ok((level, noise))
+}
+
+/// A check that the level is this one.
+fn exactly(level: usize) -> impl Fn(usize) -> Result<usize> {
+    move |found| match found == level {
+        true => Ok(level),
+        false => Err(Error::field("level", found, level)),
+    }
 }
 
 fn put_ciphertext(params: &Params, c: &Ciphertext, out: Encoder) -> Encoder {
     let parts = c.parts.iter();
-    parts.fold(put_head(c, out), |out, part| {
+    parts.fold(put_head(c.level, c.noise, out), |out, part| {
         put_poly(params, params.basis(c.level), part, out)
     })
 }
@@ -275,11 +325,7 @@ fn take_ciphertext(
     history: History,
     input: &mut Decoder<'_>,
 ) -> Result<Ciphertext> {
-    let level = level(input.u8("level")?.into())?;
-    let noise = Noise::carried(
-        bounded(input.f64("noise")?)?,
-        bounded(input.f64("noise tail")?)?,
-    );
+    let (level, noise) = take_head(level, input)?;
     let mut part = || take_poly(params, params.basis(level), "ciphertext", input);
     Ok(Ciphertext {
         owner,
@@ -339,32 +385,30 @@ pub fn decode_batch(
     level: usize,
     body: &[u8],
 ) -> Result<State> {
-    let mut input = Decoder::new(body);
     offered(params, layout)?;
     if level == 0 || level > params.top_level() {
         return Err(Error::field("level", level, 1));
     }
+    let owner = Owner::new(params.id(), key);
+    let found = |form: &&Form| body.len() as u64 == bytes_in_form(params, layout, level, **form);
+    let Some(&form) = forms(layout, level).iter().find(found) else {
+        let expected = batch_bytes(params, layout, level) as usize;
+        return Err(Error::field("bytes of a batch", body.len(), expected));
+    };
+    if form != Form::Whole {
+        return rounded::decode(params, owner, (layout, form), body);
+    }
+    let mut input = Decoder::new(body);
     let ciphertexts = (0..layout.ciphertexts()).map(|_| {
-        let same = |found| match found == level {
-            true => Ok(level),
-            false => Err(Error::field("level", found, level)),
-        };
         let history = History::Aes {
             output: layout != Layout::Bits,
             summands: MODE_SUMMANDS,
         };
-        let owner = Owner::new(params.id(), key);
-        take_ciphertext(params, owner, same, history, &mut input)
+        take_ciphertext(params, owner, exactly(level), history, &mut input)
     });
     let ciphertexts = ciphertexts.collect::<Result<_>>()?;
     input.finish("ciphertexts")?;
-    Ok(State {
-        layout,
-        ciphertexts,
-        slope: 0,
-        finished: true,
-        origin: None,
-    })
+    Ok(State::finished(layout, ciphertexts, Form::Whole))
 }
 
 /// Checks that a noise figure is a number within the range of any chain.

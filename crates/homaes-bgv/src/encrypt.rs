@@ -11,7 +11,7 @@ use crate::noise::Noise;
 use crate::noise::bound::{Bound, hash};
 use crate::params::Params;
 use homaes_math::sample::{self, Seed};
-use homaes_math::{Words, torus};
+use homaes_math::{Words, joined, torus};
 use homaes_rns::secret::{self, lots, lots_mut};
 use homaes_rns::{Limbs, Meter, Poly, SecretPoly};
 use homaes_scheme::{Owner, mismatch, signs};
@@ -107,13 +107,13 @@ impl SecretKey {
         Ok(SecretPoly(Poly { limbs }))
     }
 
-    /// The message, which is the noise's parity, and the largest coefficient over the modulus (≤ 1/2), in units of
-    /// 2^-63.
-    fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, u64)> {
+    /// The message, which is the noise's parity, and the bits between the largest coefficient and half the modulus.
+    fn message(&self, c: &Ciphertext) -> Result<(Zeroizing<Vec<u64>>, f64)> {
         let params = self.params();
         let mut phase = self.phase_of(c)?;
-        let basis = params.basis(c.level);
-        Ok(secret::parities(params.rns(), basis, &mut phase))
+        let (bits, largest) = secret::parities(params.rns(), params.basis(c.level), &mut phase);
+        // 1/2 over `largest`·2^-63; a noise of 0 counts as one unit
+        Ok((bits, -2.0 - torus::log2_fraction(largest | 1)))
     }
 
     /// One byte per slot, and the margin as in [`Decrypted`](crate::Decrypted).
@@ -134,10 +134,30 @@ impl SecretKey {
     /// The part of [`SecretKey::decrypt`] that reads the secret.
     #[inline(never)]
     fn bytes_and_margin(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
-        let (bits, largest) = self.message(c)?;
+        let (bits, margin) = self.message(c)?;
         let bytes = self.params().slots().decode(&bits);
-        // 1/2 over `largest`·2^-63; a noise of 0 counts as one unit
-        let margin = -2.0 - torus::log2_fraction(largest | 1);
+        Ok((bytes.map_err(|_| Error::NotBytes)?, margin))
+    }
+
+    /// The slots of a state's ciphertext, or of the two that it holds, and the margin as for
+    /// [`decrypt`](Self::decrypt).
+    #[inline(never)]
+    pub(crate) fn decrypt_members(
+        &self,
+        c: &Ciphertext,
+        has_two: bool,
+    ) -> Result<(Vec<Vec<u8>>, f64)> {
+        if !has_two {
+            let (bytes, margin) = self.decrypt(c)?;
+            return Ok((vec![bytes], margin));
+        }
+        c.check(self.params(), self.id())?;
+        let (bits, margin) = self.message(c)?;
+        let members = joined::split(self.params().ring(), &bits);
+        let bytes = members
+            .iter()
+            .map(|bits| self.params().slots().decode(bits));
+        let bytes = bytes.collect::<core::result::Result<_, _>>();
         Ok((bytes.map_err(|_| Error::NotBytes)?, margin))
     }
 

@@ -111,6 +111,12 @@ pub enum Error {
     /// A state between rounds was passed instead of a result of AES.
     #[error("found a state between rounds, expected a result of AES")]
     NotFinished,
+    /// A final result was passed to an operation.
+    #[error(
+        "found a final result, which is rounded for decryption alone; to compute on results, leave multiplications on \
+         them (levels left)"
+    )]
+    Final,
     /// A state of bits was passed instead of one of bytes.
     #[error("found layout bits, expected a byte layout; use sliced or packed")]
     BitsLayout,
@@ -151,7 +157,7 @@ impl Failure for Error {
             Self::Mismatch(mismatch) => mismatch.kind(),
             Self::Device(_) => ErrorKind::DeviceFault,
             Self::NotBytes => ErrorKind::Undecryptable,
-            Self::TooDeep { .. } | Self::TooNoisy { .. } => ErrorKind::TooDeep,
+            Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::Final => ErrorKind::TooDeep,
             Self::NoKey { .. } => ErrorKind::NoKey,
             Self::Eval(_) => ErrorKind::Levels,
             Self::KeyQuality { .. } => ErrorKind::Fault,

@@ -100,6 +100,11 @@ impl Noise {
         self.rms_log2 + (self.skew_log2 + log2_factorial(degree)).min(self.tail_log2)
     }
 
+    /// An estimate: log2 of half the modulus, of `modulus_bits`, over the standard deviation of a coefficient.
+    pub(crate) fn capacity_bits(&self, model: &NoiseModel, modulus_bits: f64) -> f64 {
+        modulus_bits - 1.0 - model.coefficients_log2(self.safe_rms_log2())
+    }
+
     /// A sum of two independent noises, as in AES.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {

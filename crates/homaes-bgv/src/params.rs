@@ -89,6 +89,8 @@ pub struct ParamSet {
     pub spare: usize,
     /// layouts with keys, the one for long messages first
     pub layouts: &'static [Layout],
+    /// whether final sliced results are joined in pairs, which key generation makes room for
+    pub joins: bool,
 }
 
 const TAIL: usize = 3;

@@ -144,13 +144,13 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
 pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
-    let modulus_bits = params.log2_modulus(1);
+    let (modulus_bits, joins) = (params.log2_modulus(1), params.set().joins);
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();
         let mut bits = bits_model(params).into_iter();
         let bits = bits.all(|m| accepts_bits(&m, &key, -LOG2_P_FAIL, modulus_bits));
         bits && key.peak() <= KEY_PEAK
-            && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, modulus_bits))
+            && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, (modulus_bits, joins)))
     })
 }
 

@@ -1,10 +1,11 @@
 //! BGV, a levelled scheme. A batch has one block per slot of a ciphertext, or a sixteenth of that packed.
 
-use crate::codec::{decode_value, value_bytes};
+use crate::aes::state::Form;
+use crate::codec::{bytes_in_form, decode_value, forms, noise_in_record, value_bytes};
 use crate::device::Device;
 use crate::{
     Aes, Error, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
-    batch_bytes, decode_batch, encode_value, sets,
+    batch_bytes, decode_batch, encode_batch, encode_value, sets,
 };
 use core::any::Any;
 use homaes_aes::{Block, KeySize, Layout, RoundKeys};
@@ -107,10 +108,24 @@ impl traits::Params for Params {
         batch_bytes(self, shape.layout, shape.level)
     }
 
+    fn batch_lengths(&self, shape: Shape) -> Vec<u64> {
+        let forms = forms(shape.layout, shape.level).iter();
+        let length = |form: &Form| bytes_in_form(self, shape.layout, shape.level, *form);
+        forms.map(length).collect()
+    }
+
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
         let state = decode_batch(self, Some(key), shape.layout, shape.level, body)?;
         let quality = quality(self, &state);
         Ok((Box::new(state), quality))
+    }
+
+    fn finish_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Option<Result<Vec<u8>>> {
+        let finish = || {
+            let state = decode_batch(self, Some(key), shape.layout, shape.level, body)?;
+            encode_batch(self, &state.finish(self)?)
+        };
+        (shape.layout != Layout::Bits).then(|| finish().map_err(SchemeError::from))
     }
 
     fn values(&self) -> Option<&dyn ValueCodec> {
@@ -118,7 +133,7 @@ impl traits::Params for Params {
     }
 
     fn memory_of_run(&self, layout: Layout) -> u64 {
-        let state = batch_bytes(self, layout, self.top_level());
+        let state = bytes_in_form(self, layout, self.top_level(), Form::Whole);
         in_memory(state, WORD_BITS).saturating_mul(STATES)
     }
 
@@ -130,7 +145,7 @@ impl traits::Params for Params {
             return None;
         }
         let top = self.top_level();
-        let state = |level| in_memory(batch_bytes(self, layout, level), WORD_BITS);
+        let state = |level| in_memory(bytes_in_form(self, layout, level, Form::Whole), WORD_BITS);
         let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
         let rounds: u64 = (1..=top).step_by(3).map(state).sum();
         Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * GPU_STATES * state(top))
@@ -334,7 +349,11 @@ impl Circuit for Running<'_> {
                 aes.xor_public(&mut state, mask)?;
             }
             let record = aes.encode_batch(&state)?;
-            Ok(Finished::one(record, quality(params, &state)))
+            let noise = noise_in_record(params, &state)?;
+            let modulus = params.log2_modulus(state.level());
+            let left = noise.capacity_bits(params.noise(), modulus);
+            let quality = Quality::new(state.level(), noise.bound_log2(), left);
+            Ok(Finished::one(record, quality))
         };
         let done = self.on_gpu(|on| {
             let done = run(&on.aes);

@@ -79,7 +79,7 @@ impl Fixture {
     }
 }
 
-fn fixture(set: &ParamSet, seed: u8) -> Fixture {
+pub(crate) fn fixture(set: &ParamSet, seed: u8) -> Fixture {
     Fixture::new(Params::new(set).unwrap(), seed)
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn toy(seed: u8) -> Fixture {
 }
 
 /// The larger toy, whose keys are made once because their quality test is slow.
-fn toy_4369(seed: u8) -> Fixture {
+pub(crate) fn toy_4369(seed: u8) -> Fixture {
     static KEYS: LazyLock<Fixture> = LazyLock::new(|| fixture(&sets::TOY_4369, 4));
     let mut rng = ChaCha20Rng::from_seed([seed; 32]);
     // differs from the keys' stream

@@ -27,7 +27,7 @@ fn script(world: &World, name: &str, lines: &str) {
 fn no_room_at_first(number: &str) -> String {
     format!(
         r#"if [ "{number}" = 3 ] && [ ! -e met ]; then
-    (ulimit -f 8; exec $HOMAES "$@")
+    (ulimit -f 4; exec $HOMAES "$@")
     code=$?
     [ $code != 75 ] || touch met
     exit $code

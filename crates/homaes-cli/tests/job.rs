@@ -100,9 +100,9 @@ fn a_signal_says_how_far_it_was_and_a_rerun_goes_on() {
 fn a_full_disk_is_a_matter_of_time() {
     let world = world(5);
     for line in ["job run job --threads 1", "job run-shard job 3"] {
-        // a shard has 30 KB; a file of 16 KiB has no room for it
+        // a shard has 5 KB and more; a file of 4 KiB has no room for it
         let before = world.files();
-        let run = Run::of(&mut world.shell(&format!("ulimit -f 16; exec $homaes {line}")));
+        let run = Run::of(&mut world.shell(&format!("ulimit -f 4; exec $homaes {line}")));
         run.check_failure(75, "File too large", line);
         let mut more = world.files().into_keys();
         // folders of shards and claims, and nothing half written in them

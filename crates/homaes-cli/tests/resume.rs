@@ -142,7 +142,7 @@ fn a_complete_output_is_done() {
 fn a_full_disk_is_a_matter_of_time() {
     let world = world();
     // a limit of file sizes, in blocks of 1024 bytes, below the length of the output
-    let run = Run::of(&mut world.shell(&format!("ulimit -f 150; exec $homaes {RESUME}")));
+    let run = Run::of(&mut world.shell(&format!("ulimit -f 60; exec $homaes {RESUME}")));
     assert_eq!(run.code, Some(75), "{run:?}");
     run.warns("then run the same command");
     assert!(done(&world) > 0);

@@ -44,6 +44,38 @@ pub fn squared_magnitudes(ring: &Ring, a: &[f64]) -> Vec<f64> {
     z.iter().map(|[re, im]| re * re + im * im).collect()
 }
 
+/// Σ_f x_f·∏_r weight(r, k) at every position e of the ring's layout, k = g^(e+f) on the axis of the prime r.
+///
+/// Cost: n·Σ(r - 1) products. If `x` is secret, so is the result; the time is constant, and intermediate values are
+/// zeroized.
+pub fn correlated(ring: &Ring, x: &[f64], weight: impl Fn(u64, u64) -> f64) -> Vec<f64> {
+    assert_eq!(x.len(), ring.n());
+    let (mut out, mut sum) = (x.to_vec(), Zeroizing::new(vec![0.0; ring.n()]));
+    let mut inner = ring.n();
+    for (axis, len) in ring.lens().into_iter().enumerate() {
+        inner /= len;
+        let Some((_, r, g)) = ring.factors().find(|&(i, _, _)| i == axis) else {
+            continue;
+        };
+        let powers = core::iter::successors(Some(1), |k| Some(k * g % r));
+        let kernel: Vec<f64> = powers.take(len).map(|k| weight(r, k)).collect();
+        let sum = &mut sum[..len * inner];
+        for block in out.chunks_exact_mut(len * inner) {
+            sum.fill(0.0);
+            for (e, to) in sum.chunks_exact_mut(inner).enumerate() {
+                for (f, from) in block.chunks_exact(inner).enumerate() {
+                    let w = kernel[(e + f) % len];
+                    to.iter_mut()
+                        .zip(from)
+                        .for_each(|(to, from)| *to += w * from);
+                }
+            }
+            block.copy_from_slice(sum);
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

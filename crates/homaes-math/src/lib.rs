@@ -12,6 +12,7 @@
 //! | limbs at rest, two residues per word | [`packed_limbs`] | packed | copies |
 //! | residue systems | [`rns`] | one limb per prime | exact centred base conversion |
 //! | F_2\[X\]/Φ_m ⊃ GF(2^8)^ℓ | [`slots`] | bits <-> bytes | 2.5 million products by constants of GF(2^8) |
+//! | two plaintexts of bytes in one | [`joined`] | coefficients | copies |
 //! | canonical embedding | [`embed`] | double precision | key and noise statistics |
 //! | secrets, errors, uniform | [`sample`] | seeded ChaCha20 | – |
 //! | negacyclic products on the torus | [`fourier`] | double precision | two transforms and a product |
@@ -29,6 +30,7 @@ pub mod embed;
 mod float_lanes;
 pub mod fourier;
 pub mod integer;
+pub mod joined;
 pub mod kernel;
 pub mod key_limb;
 #[doc(hidden)]

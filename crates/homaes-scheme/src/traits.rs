@@ -141,12 +141,22 @@ pub trait Params: Any + Send + Sync {
         1
     }
 
-    /// Length of the record of a batch.
+    /// Length of the record of a batch in new files.
     fn batch_bytes(&self, shape: Shape) -> u64;
 
+    /// All lengths of such records, also in older files.
+    fn batch_lengths(&self, shape: Shape) -> Vec<u64> {
+        vec![self.batch_bytes(shape)]
+    }
+
     /// The state in a batch's record under the secret key called `key`, and how far it is from failing. The record has
-    /// [`batch_bytes`](Self::batch_bytes).
+    /// one of [`batch_lengths`](Self::batch_lengths).
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)>;
+
+    /// The record of the same batch at level 1, for decryption alone; `None` if the scheme's records cannot shrink.
+    fn finish_batch(&self, _: KeyId, _: Shape, _: &[u8]) -> Option<Result<Vec<u8>>> {
+        None
+    }
 
     /// The file format of values that programs compute, if there is one.
     fn values(&self) -> Option<&dyn ValueCodec> {

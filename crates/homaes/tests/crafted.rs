@@ -109,7 +109,12 @@ fn the_message_record_must_fit_the_file() {
         ("ctr sliced", [129, 1], lengths, "AES key bits"),
         ("ctr sliced", [128, 0], lengths, "expected at least 1"),
         ("ctr sliced", [128, 58], lengths, "found 58, expected 57"),
-        ("ctr sliced", [128, 2], lengths, "found 1, expected 2"),
+        (
+            "ctr sliced",
+            [128, 2],
+            lengths,
+            "bytes of a batch: found 4880",
+        ),
         ("ctr sliced", right, [528, 34, 16], blocks),
         ("ctr sliced", right, [528, 33, 0], blocks),
         ("ctr sliced", right, [769, 49, 16], "5 records, expected 6"),

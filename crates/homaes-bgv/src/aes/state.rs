@@ -3,14 +3,14 @@
 use crate::aes::placement::{from_slots, packed_slot, to_slots};
 use crate::aes::reuse::Origin;
 use crate::ciphertext::{Ciphertext, History, MODE_SUMMANDS};
-use crate::circuit::evaluate::Evaluator;
+use crate::circuit::evaluate::{Evaluator, lower};
 use crate::device::{Device, Processor};
 use crate::encrypt::{Plaintext, without_key};
 use crate::error::{Error, Result};
 use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_aes::{Block, Layout};
-use homaes_rns::Poly;
+use homaes_rns::{Meter, Poly};
 use homaes_scheme::{Decrypted, signs};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -26,15 +26,50 @@ pub struct State {
     pub(crate) finished: bool,
     /// its origin, if other batches may share it
     pub(crate) origin: Option<Origin>,
+    pub(crate) form: Form,
+}
+
+/// How ciphertexts hold a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// as they were computed
+    Whole,
+    /// rounded, for decryption alone
+    Rounded,
+    /// rounded, two of them in one
+    Joined,
+}
+
+impl Form {
+    /// Ciphertexts of the layout in one.
+    pub(crate) fn members(self) -> usize {
+        match self {
+            Self::Whole | Self::Rounded => 1,
+            Self::Joined => 2,
+        }
+    }
 }
 
 impl State {
+    /// A result of AES.
+    pub(crate) fn finished(layout: Layout, ciphertexts: Vec<Ciphertext>, form: Form) -> Self {
+        Self {
+            layout,
+            ciphertexts,
+            slope: 0,
+            finished: true,
+            origin: None,
+            form,
+        }
+    }
+
     /// Where bytes lie in the ciphertexts.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The ciphertexts, in the order of [`Layout`].
+    /// The ciphertexts, in the order of [`Layout`]. Final results that were read from a file hold up to two of them in
+    /// one, and only [`SecretKey::decrypt_blocks`] takes these.
     pub fn ciphertexts(&self) -> &[Ciphertext] {
         &self.ciphertexts
     }
@@ -42,14 +77,20 @@ impl State {
     /// Where byte `byte` of block `block` lies: number of the ciphertext, and slot in it.
     ///
     /// # Errors
-    /// In the bit layout, and for a state between rounds.
+    /// In the bit layout, for a state between rounds, and for a final result that was read from a file.
     pub fn place(&self, params: &Params, block: usize, byte: usize) -> Result<(usize, usize)> {
         match self.layout {
             _ if !self.finished => Err(Error::NotFinished),
+            _ if self.form != Form::Whole => Err(Error::Final),
             Layout::Packed => Ok((0, packed_slot(params, block, byte, self.slope))),
             Layout::Sliced => Ok((byte, block)),
             Layout::Bits => Err(Error::BitsLayout),
         }
+    }
+
+    /// Whether this is a final result from a file, rounded for decryption alone.
+    pub fn is_final(&self) -> bool {
+        self.form != Form::Whole
     }
 
     /// Level of the ciphertexts: at level ℓ, ℓ - 1 multiplications are left.
@@ -94,7 +135,36 @@ impl State {
             slope,
             finished: false,
             origin: None,
+            form: Form::Whole,
         })
+    }
+
+    /// The same bytes at level 1, for decryption alone: the record of such a state is the smallest.
+    ///
+    /// Needs no key. Noise: as for modulus switches down to level 1.
+    ///
+    /// # Errors
+    /// In the bit layout, and for a state between rounds.
+    pub fn finish(&self, params: &Params) -> Result<Self> {
+        match self.layout {
+            _ if !self.finished => return Err(Error::NotFinished),
+            Layout::Bits => return Err(Error::BitsLayout),
+            Layout::Sliced | Layout::Packed => {}
+        }
+        let mut all = self.ciphertexts.clone();
+        for c in &mut all {
+            c.check_shape(params)?;
+            if c.level > 1 {
+                c.history = History::Known(c.bound(params));
+            }
+        }
+        let mut level = self.level();
+        while level > 1 {
+            level = level.saturating_sub(params.hop()).max(1);
+            let from: Vec<&Ciphertext> = all.iter().collect();
+            all = lower(&Processor, params, &Meter::default(), &from, level)?;
+        }
+        Ok(self.with(all))
     }
 
     /// Adds public blocks: turns an encrypted key stream into encrypted data (CTR), or adds the previous ciphertext
@@ -191,13 +261,12 @@ impl SecretKey {
     /// # Errors
     /// As [`SecretKey::decrypt`]; [`Error::NotBytes`] also if a slot of the bit layout is neither 0 nor 1.
     pub fn decrypt_blocks(&self, state: &State) -> Result<Decrypted> {
-        let mut margin_bits = f64::INFINITY;
-        let slots = state.ciphertexts.iter().map(|c| {
-            let (slots, margin) = self.decrypt(c)?;
+        let (mut margin_bits, mut slots) = (f64::INFINITY, Vec::new());
+        for c in &state.ciphertexts {
+            let (all, margin) = self.decrypt_members(c, state.form == Form::Joined)?;
             margin_bits = margin_bits.min(margin);
-            Ok(Zeroizing::new(slots))
-        });
-        let slots = slots.collect::<Result<Vec<_>>>()?;
+            slots.extend(all.into_iter().map(Zeroizing::new));
+        }
         let blocks = from_slots(self.params(), state.layout, &slots, state.slope);
         let blocks = blocks.ok_or(Error::NotBytes)?;
         Ok(Decrypted {

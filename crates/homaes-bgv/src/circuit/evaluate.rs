@@ -25,6 +25,32 @@ use std::sync::Arc;
 /// Least capacity of a product in the bit-sliced AES: sixteen standard deviations.
 const MIN_CAPACITY_BITS: f64 = 4.0;
 
+/// Ciphertexts of one level at a lower one, at most [`Params::hop`] below; needs no key.
+pub(crate) fn lower(
+    device: &dyn Device,
+    params: &Params,
+    meter: &Meter,
+    all: &[&Ciphertext],
+    level: usize,
+) -> Result<Vec<Ciphertext>> {
+    let Some(first) = all.first() else {
+        return Ok(Vec::new());
+    };
+    let plan = params.mod_switch(first.level, level);
+    let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
+    let down = device.mod_down(params, meter, plan, &parts)?;
+    let mut down = down.into_iter();
+    let drop = plan.log2_drop();
+    let switched = all.iter().map(|a| Ciphertext {
+        owner: a.owner,
+        level,
+        parts: [(); 2].map(|()| down.next().expect("one for each part")),
+        noise: a.noise.switched(drop, params.noise()),
+        history: a.history.one(|b| lowered_bound(params, b, drop)),
+    });
+    Ok(switched.collect())
+}
+
 /// The homomorphic operations under one evaluation key. Results do not depend on the number of threads. Cheap to clone;
 /// clones share their counters.
 ///
@@ -180,23 +206,7 @@ impl<'k> Evaluator<'k> {
     }
 
     fn down(&self, all: &[&Ciphertext], level: usize) -> Result<Vec<Ciphertext>> {
-        let Some(first) = all.first() else {
-            return Ok(Vec::new());
-        };
-        let params = self.params();
-        let plan = params.mod_switch(first.level, level);
-        let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.parts).collect();
-        let down = self.device.mod_down(params, &self.meter, plan, &parts)?;
-        let mut down = down.into_iter();
-        let drop = plan.log2_drop();
-        let switched = all.iter().map(|a| Ciphertext {
-            owner: a.owner,
-            level,
-            parts: [(); 2].map(|()| down.next().expect("one for each part")),
-            noise: a.noise.switched(drop, params.noise()),
-            history: a.history.one(|b| lowered_bound(params, b, drop)),
-        });
-        Ok(switched.collect())
+        lower(&*self.device, self.params(), &self.meter, all, level)
     }
 
     /// Switches to the level below; fails at level 1.

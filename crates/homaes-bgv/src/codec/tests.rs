@@ -2,9 +2,9 @@
 use super::wrapped::round_key;
 use super::*;
 use crate::aes::wrapped::WrappedKey;
-use crate::tests::{toy, written};
+use crate::tests::{Fixture, fixture, toy, toy_4369, written};
 use crate::{Evaluator, ParamSet, WrapOptions, sets};
-use homaes_aes::KeySize;
+use homaes_aes::{Block, KeySize};
 use homaes_scheme::{Cancel, FieldError, Mismatch, RunOptions, SetName};
 use homaes_wire::Writer;
 
@@ -161,51 +161,63 @@ fn a_wrapped_key_with_wrong_fields() {
     assert!(named, "{packed:?}");
 }
 
+/// A state of `set` with `left` multiplications, and its record.
+fn batch_of(f: &mut Fixture, left: usize) -> (State, Vec<u8>) {
+    let how = WrapOptions {
+        levels_left: Some(left),
+        ..WrapOptions::default()
+    };
+    let wrapped = f.wrap(&[1; 16], how);
+    let aes = f.aes(&wrapped, Layout::Sliced);
+    let state = aes.evaluate(&[[0; 16]]).unwrap();
+    let record = encode_batch(&f.params, &state).unwrap();
+    (state, record)
+}
+
 #[test]
 fn batches_with_wrong_level_noise_or_length() {
     let mut f = toy(41);
     let params = f.params.clone();
-    let wrapped = f.wrap(&[1; 16], WrapOptions::default());
-    let state = f
-        .aes(&wrapped, Layout::Sliced)
-        .evaluate(&[[0; 16]])
-        .unwrap();
-    let good = encode_batch(&params, &state).unwrap();
-    let read = |body: &[u8]| decode_batch(&params, None, Layout::Sliced, 1, body);
-    assert!(read(&good).is_ok());
-    let changed = |at: usize, with: &[u8]| {
-        let mut bad = good.clone();
-        bad[at..at + with.len()].copy_from_slice(with);
-        read(&bad)
-    };
-    for level in [0u8, 2, 255] {
-        let error = field_error(changed(0, &[level]));
-        assert_eq!(error, ("level", u64::from(level), 1));
-    }
-    // noise and tail of the first ciphertext, little-endian
-    for at in [1, 9] {
-        for bits in [-64.5, -1e300, 4096.5, 1e300f64] {
-            match changed(at, &bits.to_le_bytes()) {
-                Err(Error::NoiseBits { found }) => assert_eq!(found, bits),
-                found => panic!("{bits}: {found:?}"),
+    for left in [0, 1] {
+        let (state, good) = batch_of(&mut f, left);
+        let level = state.level();
+        let read = |body: &[u8]| decode_batch(&params, None, Layout::Sliced, level, body);
+        assert!(read(&good).is_ok());
+        let changed = |at: usize, with: &[u8]| {
+            let mut bad = good.clone();
+            bad[at..at + with.len()].copy_from_slice(with);
+            read(&bad)
+        };
+        for wrong in [0, level as u8 + 1, 255] {
+            let error = field_error(changed(0, &[wrong]));
+            assert_eq!(error, ("level", wrong.into(), level as u64));
+        }
+        // noise and tail of the first ciphertext, little-endian
+        for at in [1, 9] {
+            for bits in [-64.5, -1e300, 4096.5, 1e300f64] {
+                match changed(at, &bits.to_le_bytes()) {
+                    Err(Error::NoiseBits { found }) => assert_eq!(found, bits),
+                    found => panic!("{bits}: {found:?}"),
+                }
+            }
+            for bits in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let found = changed(at, &bits.to_le_bytes());
+                let named = matches!(found, Err(Error::Wire(WireError::Malformed { .. })));
+                assert!(named, "{bits}: {found:?}");
             }
         }
-        for bits in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let found = changed(at, &bits.to_le_bytes());
-            let named = matches!(found, Err(Error::Wire(WireError::Malformed { .. })));
-            assert!(named, "{bits}: {found:?}");
+        let long = [&good[..], &[0]].concat();
+        let short = (0..good.len()).step_by(101).chain([good.len() - 1]);
+        for bad in short.map(|len| &good[..len]).chain([&long[..]]) {
+            let expected = (bad.len() as u64, good.len() as u64);
+            let (what, found, length) = field_error(read(bad));
+            assert_eq!((what, (found, length)), ("bytes of a batch", expected));
         }
+        // residues beyond their modulus, of which rounded coefficients have none
+        let found = changed(17, &[0xff; 8]);
+        assert_eq!(matches!(found, Err(Error::Wire(_))), left > 0, "{found:?}");
     }
-    // residues beyond their modulus
-    let found = changed(17, &[0xff; 8]);
-    assert!(matches!(found, Err(Error::Wire(_))), "{found:?}");
-    for len in (0..good.len()).step_by(101).chain([good.len() - 1]) {
-        let found = read(&good[..len]);
-        let named = matches!(found, Err(Error::Wire(WireError::ValueTruncated { .. })));
-        assert!(named, "{len}: {found:?}");
-    }
-    let found = read(&[&good[..], &[0]].concat());
-    assert!(matches!(found, Err(Error::Wire(_))), "{found:?}");
+    let (state, _) = batch_of(&mut f, 0);
 
     // states between rounds or at several levels are not written
     for layout in [Layout::Sliced, Layout::Bits] {
@@ -226,6 +238,65 @@ fn batches_with_wrong_level_noise_or_length() {
     assert_eq!(field_error(encode_batch(&params, &mixed)).0, "level");
 }
 
+/// Final results are small, and decrypt as the states that they come from. Older files have whole ciphertexts.
+#[test]
+fn final_results_are_rounded_and_joined() {
+    for (mut f, layout, (count, bytes)) in [
+        (toy(43), Layout::Sliced, (16, 18)),
+        (toy_4369(43), Layout::Sliced, (8, 18)),
+        (fixture(&sets::TOY_21845, 43), Layout::Packed, (1, 36)),
+    ] {
+        let params = f.params.clone();
+        let layouts = [layout];
+        let wrapped = f.wrap(
+            &[1; 16],
+            WrapOptions {
+                layouts: &layouts,
+                levels_left: Some(0),
+                ..WrapOptions::default()
+            },
+        );
+        let blocks: Vec<Block> = (0..params.blocks_per_batch(layout))
+            .map(|b| core::array::from_fn(|i| (b * 7 + i * 31) as u8))
+            .collect();
+        let state = f.aes(&wrapped, layout).evaluate(&blocks).unwrap();
+        let want = f.secret.decrypt_blocks(&state).unwrap();
+        let read = |body: &[u8]| decode_batch(&params, None, layout, 1, body).unwrap();
+        let record = encode_batch(&params, &state).unwrap();
+        let message = layout.ciphertexts() * params.slots().count();
+        assert_eq!(record.len(), count * NOISE_BYTES + bytes * message);
+        let rounded = read(&record);
+        let found = f.secret.decrypt_blocks(&rounded).unwrap();
+        assert_eq!(*found.blocks, *want.blocks);
+        // five bits and more are left of eight, as the noise in the record says
+        assert!(found.margin_bits > 2.5 && found.margin_bits < want.margin_bits);
+        let said = rounded.capacity_bits(&params);
+        assert!(
+            found.margin_bits < said && said < found.margin_bits + 3.5,
+            "{said}"
+        );
+        // a record that was read is written again as it was; nothing can be computed on it
+        assert!(encode_batch(&params, &rounded).unwrap() == record);
+        assert!(matches!(rounded.place(&params, 0, 0), Err(Error::Final)));
+        let [a, b] = [0, rounded.ciphertexts.len() - 1].map(|i| &rounded.ciphertexts[i]);
+        assert!(Evaluator::new(&f.eval).add(a, b).is_err());
+        // an older file
+        let whole = State {
+            form: Form::Whole,
+            ..state.clone()
+        };
+        let parts: Vec<u8> = whole
+            .ciphertexts
+            .iter()
+            .flat_map(|c| put_ciphertext(&params, c, Encoder::new()).finish())
+            .collect();
+        assert_eq!(
+            *f.secret.decrypt_blocks(&read(&parts)).unwrap().blocks,
+            *want.blocks
+        );
+    }
+}
+
 /// A batch has the bound of AES, a computed ciphertext does not.
 #[test]
 fn values_are_not_read_as_batches() {
@@ -235,7 +306,7 @@ fn values_are_not_read_as_batches() {
     let record = encode_value(&f.params, f.secret.id(), &c).unwrap();
     let batch = record.repeat(Layout::Sliced.ciphertexts());
     let found = decode_batch(&f.params, None, Layout::Sliced, c.level(), &batch);
-    assert_eq!(field_error(found).0, "level");
+    assert_eq!(field_error(found).0, "bytes of a batch");
     let old = record.strip_prefix(&[VALUE]).unwrap();
     let found = f.secret.decrypt_value(old).unwrap();
     assert_eq!(found, f.secret.decrypt_value(&record).unwrap());

@@ -100,10 +100,12 @@ mod ladder;
 mod moments;
 mod profile;
 mod recursion;
+mod rounding;
 
 pub(crate) use bits::accepts_bits;
 pub(crate) use gains::LinearGains;
 pub(crate) use profile::KeyProfile;
+pub(crate) use rounding::{BODY_BITS, MASK_BITS, Rounding};
 
 pub(crate) use ladder::CARRIED_LIMIT;
 pub(crate) use moments::ORDERS;
@@ -244,24 +246,36 @@ impl RunawayModel {
         if self.circuit.packed { 1 } else { 16 }
     }
 
+    /// log2 of the bound on the probability that a coefficient of a batch's final results, whose ciphertexts hold
+    /// `members` of the layout's each, deviates by more than 1/4, decrypting modulo `2^modulus_bits`, although nothing
+    /// has run away.
+    fn log2_p_bulk(
+        &self,
+        found: &Assessment,
+        key: &KeyProfile,
+        (members, modulus_bits): (u32, f64),
+    ) -> f64 {
+        let aes = found.final_coefficient_std / (modulus_bits + 1.0).exp2();
+        let variance = f64::from(members) * aes * aes + key.rounding.variance();
+        let coefficients = f64::from(self.ciphertexts() / members) * key.dimension as f64;
+        1.0 - 0.5 * (0.25 * 0.25 / variance) / LN_2 + coefficients.log2()
+    }
+
     /// Whether a key may be used: run-away and decryption failure together have a bound of at most `2^-bits`,
-    /// decrypting modulo `2^modulus_bits`, and the last round hands on as little noise as circuits assume.
-    pub(crate) fn accepts(&self, key: &KeyProfile, bits: f64, modulus_bits: f64) -> bool {
+    /// decrypting modulo `2^modulus_bits` final results that are rounded, and joined in pairs if the circuit is sliced
+    /// and `joins`; and the last round hands on as little noise as circuits assume.
+    pub(crate) fn accepts(
+        &self,
+        key: &KeyProfile,
+        bits: f64,
+        (modulus_bits, joins): (f64, bool),
+    ) -> bool {
         let found = self.assess(key, bits + 4.0);
-        let batch = f64::from(self.ciphertexts()) * key.dimension as f64;
-        let bulk = found.log2_p_bulk(modulus_bits) + batch.log2();
+        let members = if joins && !self.circuit.packed { 2 } else { 1 };
+        let bulk = self.log2_p_bulk(&found, key, (members, modulus_bits));
         let small = |(norm, m): (&f64, u32)| *norm <= handed_on_limit(m);
         found.handed_on.iter().zip(1..).all(small)
             && (found.log2_p_runaway.exp2() + bulk.exp2()).log2() <= -bits
-    }
-}
-
-impl Assessment {
-    /// log2 of the bound on the probability that one output noise coefficient reaches half of `2^modulus_bits` although
-    /// nothing has run away.
-    pub(crate) fn log2_p_bulk(&self, modulus_bits: f64) -> f64 {
-        let sigmas = (modulus_bits - 1.0).exp2() / self.final_coefficient_std;
-        1.0 - 0.5 * sigmas * sigmas / LN_2
     }
 }
 

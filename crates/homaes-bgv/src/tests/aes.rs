@@ -126,6 +126,37 @@ fn nightly_every_secure_set_at_full_size() {
     }
 }
 
+/// 2^20 bytes of final results under one key, joined and rounded.
+#[test]
+#[ignore = "nightly: two minutes"]
+fn nightly_joined_results_deviate_as_derived() {
+    let mut f = fixture(&sets::AES128, 5);
+    let key = random_bytes(&mut f.rng, 16);
+    let wrapped = f.wrap(&key, WrapOptions::default());
+    let keys = RoundKeys::expand(&key).unwrap();
+    let batches: Vec<Vec<Block>> = (0..32).map(|_| f.blocks(Sliced)).collect();
+    let aes = f.aes(&wrapped, Sliced);
+    let mut largest = 0.0f64;
+    for blocks in batches {
+        let record = aes.encode_batch(&aes.evaluate(&blocks).unwrap()).unwrap();
+        assert_eq!(record.len() / (16 * blocks.len()), 18);
+        let state = decode_batch(&f.params, None, Sliced, 1, &record).unwrap();
+        let found = f.secret.decrypt_blocks(&state).unwrap();
+        let want: Vec<Block> = blocks
+            .iter()
+            .map(|b| clear::encrypt_block(*b, &keys))
+            .collect();
+        assert_eq!(*found.blocks, want);
+        largest = largest.max(0.25 * (-found.margin_bits).exp2());
+        // of 2^18 normal coefficients the largest is near 4.8 standard deviations; the estimate of one is from bounds
+        let over = state.capacity_bits(&f.params) - found.margin_bits;
+        assert!((1.2..2.2).contains(&over), "{over}");
+    }
+    // 2^23 coefficients, each within 0.0064 times a normal variable
+    println!("largest deviation {largest:.4}, allowed 0.25");
+    assert!((0.02..0.045).contains(&largest), "{largest}");
+}
+
 /// Batches of a counter run compute shared bytes of the first rounds once; results equal separate runs bit for bit.
 #[test]
 fn batches_of_a_counter_run_share_their_first_rounds() {

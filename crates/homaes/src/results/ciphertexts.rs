@@ -214,10 +214,13 @@ impl Batches<'_> {
     }
 
     pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
-        self.next_of(|set, shape| set.params().batch_bytes(shape))
+        self.next_of(|set, shape| {
+            let lengths = set.params().batch_lengths(shape);
+            lengths.into_iter().fold(0, u64::max)
+        })
     }
 
-    /// The next batch, of length `bytes(set, shape)`; `None` at the end.
+    /// The next batch, of at most `bytes(set, shape)`; `None` at the end.
     pub(crate) fn next_of(
         &mut self,
         bytes: impl FnOnce(&Set, Shape) -> u64,
@@ -346,7 +349,7 @@ impl Batch {
         let (state, _) = params.read_batch(self.key_id, self.shape, &self.body)?;
         // for schemes that do not check the length, which give better errors
         let (found, expected) = (self.body.len() as u64, params.batch_bytes(self.shape));
-        match found == expected {
+        match params.batch_lengths(self.shape).contains(&found) {
             true => Ok(state),
             false => Err(FieldError::new("bytes of a batch", found, expected).into()),
         }
@@ -357,10 +360,19 @@ impl Batch {
     /// # Errors
     /// The fault of the ciphertexts.
     pub fn quality(&self) -> Result<Quality> {
-        let pool = self.pool.get_or_init(|| Pool::new(0));
         let params = self.set.params();
         let read = || Ok(params.read_batch(self.key_id, self.shape, &self.body)?.1);
-        pool.install(read).map_err(|source| self.wrong(source))
+        self.pool()
+            .install(read)
+            .map_err(|source| self.wrong(source))
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool.get_or_init(|| Pool::new(0))
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
     }
 
     pub(crate) fn wrong(&self, source: SchemeError) -> Error {

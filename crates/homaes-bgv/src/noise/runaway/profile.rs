@@ -2,6 +2,7 @@
 
 use super::TAPS;
 use super::gains::{BYTES, MODULUS};
+use super::rounding::Rounding;
 use crate::noise::prime_factors;
 use homaes_math::GaloisMap;
 use homaes_math::Ring;
@@ -33,6 +34,8 @@ pub(crate) struct KeyProfile {
     links: Vec<Links>,
     /// Groups of orbits that exchange noise in the packed layout; without that layout, every orbit is its own group.
     pub(super) components: Vec<Vec<usize>>,
+    /// Errors of rounded results.
+    pub(super) rounding: Rounding,
     /// `Π r/(r-1)`: bound on the covariance of the rounding noises of all embeddings over its diagonal.
     pub(super) covariance: f64,
 }
@@ -86,7 +89,8 @@ impl KeyProfile {
         let axes = prime_factors(ring);
         let weight = usize::try_from(weight).ok()?;
         let kappa = core::mem::take(&mut *kappa);
-        let profile = Self::from_kappa(&axes, weight, orbit_len, kappa, class)?;
+        let mut profile = Self::from_kappa(&axes, weight, orbit_len, kappa, class)?;
+        profile.rounding = Rounding::of_secret(ring, &squares);
         Some(match translations(ring) {
             None => profile,
             Some(maps) => {
@@ -150,6 +154,7 @@ impl KeyProfile {
             orbit_len,
             links: Vec::new(),
             components: (0..kappa.len() / orbit_len).map(|o| vec![o]).collect(),
+            rounding: Rounding::of_weight(axes.len(), weight),
             covariance: axes
                 .iter()
                 .map(|&r| f64::from(r) / f64::from(r - 1))

@@ -373,14 +373,15 @@ fn accepts_a_good_key_and_not_an_absurd_one() {
     let model = model(13.8, 19.3);
     let found = model.assess(&key, 80.0);
     assert!(found.log2_p_runaway <= -64.0, "{found:?}");
-    assert!(found.log2_p_bulk(28.32) < -150.0, "{found:?}");
-    assert!(!model.accepts(&key, 64.0, 20.0));
+    let bulk = model.log2_p_bulk(&found, &key, (1, 28.32));
+    assert!(bulk < -150.0, "{bulk} {found:?}");
+    assert!(!model.accepts(&key, 64.0, (20.0, false)));
     let huge = vec![257.0 * 60.0; 32];
     let bad = KeyProfile::from_kappa(&AXES, 256, 16, huge, vec![1; 32]).unwrap();
     let unit = bad.unit().log2();
     let model = model_of(unit);
     assert_eq!(model.assess(&bad, 80.0).log2_p_runaway, 0.0);
-    assert!(!model.accepts(&bad, 64.0, 60.0));
+    assert!(!model.accepts(&bad, 64.0, (60.0, false)));
     let packed = model.with_circuit(AesCircuit::new(false, true));
     let found = packed.assess(&profile_in(255, 16, 7), 80.0);
     assert_eq!(found.log2_p_runaway, 0.0);
