@@ -34,6 +34,7 @@ pub(crate) enum Command {
     Transcipher(Transcipher),
     Job(Job),
     Decrypt(Decrypt),
+    Finish(Finish),
     Export(Export),
     Inspect(Inspect),
     Devices(Devices),
@@ -313,6 +314,23 @@ impl Decrypt {
     pub(crate) fn out(&self) -> &Path {
         self.out.as_deref().unwrap_or(Path::new("-"))
     }
+}
+
+/// Make results small, for decryption alone
+///
+/// Results with multiplications left go down to the lowest level and are rounded. Nothing can be computed on them
+/// afterwards. Needs no key; results without multiplications left are small at once.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Finish {
+    /// Results (.hct)
+    #[arg(value_name = "RESULTS", value_parser = file_path())]
+    pub(crate) input: PathBuf,
+    /// File for the small results
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) out: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Write results as values of the crate tfhe, for its safe_deserialize

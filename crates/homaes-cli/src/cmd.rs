@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod devices;
 mod expected;
 pub(crate) mod export;
+pub(crate) mod finish;
 pub(crate) mod input;
 pub(crate) mod inspect;
 mod inspect_folder;

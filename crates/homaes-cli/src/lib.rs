@@ -77,7 +77,7 @@ fn guarded(args: Vec<OsString>) -> u8 {
 fn makes_files(command: &Command) -> bool {
     match command {
         Command::WrapKey(_) | Command::Transcipher(_) => true,
-        Command::Export(_) | Command::Passphrase(_) => true,
+        Command::Finish(_) | Command::Export(_) | Command::Passphrase(_) => true,
         Command::Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
         Command::Keygen(args) => args.bridge.is_none(),
         _ => false,
@@ -142,6 +142,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Job(args) => cmd::job::run(args.command),
         Command::Decrypt(args) => cmd::decrypt::run(&args),
         Command::Passphrase(args) => cmd::passphrase::run(&args),
+        Command::Finish(args) => cmd::finish::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Devices(args) => cmd::devices::run(&args),

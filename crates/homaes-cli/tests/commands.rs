@@ -1,6 +1,6 @@
 //! Every command does what `interface.md` says when all is well.
 
-use crate::common::{IV, World, all_sets, assert_fields, assert_positive};
+use crate::common::{IV, Run, World, all_sets, assert_fields, assert_positive};
 use serde_json::{Value, json};
 
 #[test]
@@ -118,6 +118,23 @@ fn inspect_describes_every_kind() {
     let run = world.ok("inspect job/shards/000001.hcs");
     let id = id.as_str().unwrap();
     run.says(&format!("{id} … 1 batch, from number 1"));
+}
+
+#[test]
+fn results_become_small() {
+    let world = World::new();
+    world.table(
+        "$wrap big.hwk --levels-left 3
+        transcipher --eval keys/eval.hek --wrapped-key big.hwk --mode ctr --iv $iv c -o big.hct
+        finish big.hct -o small.hct => small.hct: … KiB for 300 bytes, decrypt only
+        inspect small.hct => decrypt only: no multiplications left
+        $decrypt small.hct -o q
+         same q p",
+    );
+    let [big, small, usual] = ["big.hct", "small.hct", "o.hct"].map(|file| world.read(file).len());
+    assert!(big > 5 * small && small == usual, "{big} {small} {usual}");
+    let run = Run::of(&mut world.shell("$homaes finish big.hct -o small.hct"));
+    run.check_failure(1, "small.hct", "finish");
 }
 
 /// Batches times the bound for one, wherever a message is shown.

@@ -1,12 +1,12 @@
 //! Results: their description, and the reports of the package.
 
-use crate::arguments::{FilePath, text_of};
+use crate::arguments::{self, FilePath, text_of};
 use crate::batches::{Batch, Batches};
 use crate::errors::raise;
 use crate::methods::{getters, pickled};
 use crate::origin::{Origin, Place};
 use crate::wait;
-use homaes::{Error, KeyId, Meta, PartMeta, Quality, Set, Step};
+use homaes::{Error, KeyId, Meta, Output, PartMeta, Quality, Set, Step};
 use homaes_job::JobError;
 use pyo3::exceptions::{PyAttributeError, PyIndexError};
 use pyo3::prelude::*;
@@ -180,6 +180,21 @@ impl Ciphertexts {
     #[pyo3(signature = (path, /, *, force=false))]
     fn save(&self, py: Python<'_>, path: FilePath, force: bool) -> PyResult<()> {
         self.origin.save(py, path.0, force)
+    }
+
+    /// Write the same results for decryption alone, as small as they get, and open them.
+    ///
+    /// Needs no key. BGV results with multiplications left become 18 or 36 bytes for each of the message; those
+    /// without are written so at once. Raises ``ValueError`` for results that have one form.
+    #[pyo3(signature = (path, /, *, force=false))]
+    fn finish(&self, path: &Bound<'_, PyAny>, force: bool) -> PyResult<Self> {
+        let (origin, to) = (self.origin.clone(), arguments::path(path)?);
+        wait::write(path.py(), move |cancel| {
+            origin.refuse_output(&to)?;
+            let output = Output::create(&to, force)?;
+            Ok::<_, JobError>(origin.open(cancel)?.finish(output)?)
+        })?;
+        Self::open(path)
     }
 
     /// All bytes of the ``.hct`` file.

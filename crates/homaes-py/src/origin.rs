@@ -110,7 +110,7 @@ impl Origin {
     }
 
     /// Refuses an output that would replace them.
-    fn refuse_output(&self, path: &Path) -> Result<(), JobError> {
+    pub(crate) fn refuse_output(&self, path: &Path) -> Result<(), JobError> {
         match self {
             Self::File(Place::File(file)) => Ok(homaes::refuse_own_input(path, [&*file.path])?),
             Self::File(Place::Bytes(_)) => Ok(()),

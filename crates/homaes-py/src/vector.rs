@@ -332,6 +332,9 @@ impl State {
 
 impl State {
     fn nth(&self, number: usize) -> PyResult<Vector> {
+        if self.state.is_final() {
+            return Err(raise(Error::Keys(scheme_error(homaes_bgv::Error::Final))));
+        }
         let all = self.state.ciphertexts();
         let found = all.get(number).ok_or_else(|| {
             let count = all.len();

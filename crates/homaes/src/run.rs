@@ -7,8 +7,10 @@
 //! | `plan` | the file that a run will write, known before it starts |
 //! | `resume` | runs that continue after a stop |
 //! | `shard` | batches evaluated separately, and the file they form |
+//! | `finish` | the same results for decryption alone |
 
 mod evaluate;
+mod finish;
 mod plan;
 mod resume;
 mod shard;

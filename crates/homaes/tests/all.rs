@@ -4,6 +4,7 @@ mod cancel;
 mod ciphertexts;
 mod common;
 mod crafted;
+mod finish;
 mod golden;
 mod modes;
 mod parts;
