@@ -49,6 +49,15 @@ fn results_decrypt_and_keys_still_transcipher() {
     }
 }
 
+/// Rounded, and two ciphertexts in one.
+#[test]
+fn final_results_decrypt() {
+    for set in ["bgv/toy-255", "bgv/toy-4369"] {
+        let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
+        assert_eq!(decrypted(&secret, &golden(set, "final.hct")), MESSAGE);
+    }
+}
+
 #[test]
 fn all_can_be_inspected() {
     for set in SETS {
