@@ -23,15 +23,14 @@ impl<'a> SetId<'a> {
         Self { name, digest }
     }
 
-    /// The header of a file of the set: an evaluation key of the newest version, whose streams have names
-    /// ([`stream_seed`]).
+    /// The header of a file of the set: an evaluation key of version 2, whose streams have names ([`stream_seed`]).
     ///
     /// # Errors
     /// None for a checked set: names and sizes are in range.
     pub fn header(self, kind: Kind, key: KeyId, contents: Contents) -> Result<Header, WireError> {
         let header = Header::new(kind, self.name, *self.digest, key, contents)?;
         Ok(match kind {
-            Kind::EvalKey => header.newest(),
+            Kind::EvalKey => header.of_version(2),
             _ => header,
         })
     }

@@ -123,6 +123,11 @@ pub trait Params: Any + Send + Sync {
     /// Digest of the numbers that define the set.
     fn digest(&self) -> &[u8; 32];
 
+    /// Length of an evaluation key in a file of `version`.
+    fn eval_key_bytes(&self, _: u16) -> u64 {
+        self.card().eval_key_bytes
+    }
+
     /// The layouts it offers, the fastest for full batches first.
     fn layouts(&self) -> &'static [Layout] {
         &[Layout::Sliced]

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | secret key | 1 | 0 | bits of the LWE key, then of the GLWE key, eight per byte |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | records in the order of `Shape::parts`: bodies of their rows, 8 bytes per word |
+//! | | 2 | 0, 1, 2, … | records in the order of `Shape::parts`: bodies of their rows, `Part::row_bits` per word |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 1 decrypt), expansion (u8: 1 client), seed |
 //! | | 2 | 0 | bodies, 8 bytes per digit |
 //! | ciphertexts | set by `homaes` | | log2 of the noise (f64); LWE ciphertexts, 4 bytes per word |
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, SecretKey};
 use crate::params::Params;
 use crate::parts::Part;
+use crate::set::Shape;
 use crate::state::State;
 use crate::wrapped::{WrapOptions, WrappedKey};
 use homaes_aes::KeySize;
@@ -23,7 +24,8 @@ use homaes_scheme::read::{self, SEED_BYTES, put_words, take_words};
 use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, FieldError, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{
-    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len, unpack_bits,
+    Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, pack_bits, packed_len,
+    unpack_bits,
 };
 use std::io::Read;
 use std::sync::Arc;
@@ -34,9 +36,77 @@ const BODIES: u16 = 2;
 const WRAPPED_META_BYTES: u64 = 4 + SEED_BYTES;
 const NOISE_BYTES: usize = 8;
 
+/// The version of evaluation keys whose streams have names.
+const NAMED: u16 = 2;
+
+/// The version of evaluation keys with rounded bodies; older ones have whole words.
+const ROUNDED: u16 = 3;
+
 /// Reads the next record: tag, index `expected`, `len` bytes.
 fn record<R: Read>(r: &mut Reader<R>, tag: u16, expected: u64, len: u64) -> Result<Vec<u8>> {
     read::record(r, tag, expected, len)
+}
+
+/// Appends the upper `bits` of each word, 1 to 64.
+fn put_upper(words: &[u64], bits: u32, out: &mut Vec<u8>) {
+    match bits {
+        64 => out.extend_from_slice(&put_words(words)),
+        _ => {
+            let upper: Vec<u64> = words.iter().map(|x| x >> (64 - bits)).collect();
+            pack_bits(&upper, bits, out);
+        }
+    }
+}
+
+/// Reads what [`put_upper`] has appended; lower bits are 0.
+fn take_upper(bytes: &[u8], bits: u32, out: &mut [u64]) -> Result<()> {
+    match bits {
+        64 => out.copy_from_slice(&take_words(bytes)),
+        _ => {
+            unpack_bits(bytes, bits, out)?;
+            out.iter_mut().for_each(|x| *x <<= 64 - bits);
+        }
+    }
+    Ok(())
+}
+
+impl Part {
+    /// Bits stored of a word, for each row.
+    fn stored_bits(self, shape: &Shape, version: u16) -> Vec<u32> {
+        match version < ROUNDED {
+            true => vec![64; self.rows(shape)],
+            false => self.row_bits(shape),
+        }
+    }
+
+    /// Length of the record.
+    fn stored_bytes(self, shape: &Shape, version: u16) -> u64 {
+        let rows = self.stored_bits(shape, version).into_iter();
+        let bytes = rows.map(|bits| packed_len(self.degree(shape), bits) as u64);
+        bytes.sum()
+    }
+
+    fn put_bodies(self, shape: &Shape, words: &[u64]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.stored_bytes(shape, ROUNDED) as usize);
+        let rows = words.chunks_exact(self.degree(shape));
+        for (row, bits) in rows.zip(self.row_bits(shape)) {
+            put_upper(row, bits, &mut out);
+        }
+        out
+    }
+
+    /// The bodies in a record of [`stored_bytes`](Self::stored_bytes).
+    fn take_bodies(self, shape: &Shape, version: u16, mut body: &[u8]) -> Result<Vec<u64>> {
+        let n = self.degree(shape);
+        let bits = self.stored_bits(shape, version);
+        let mut out = vec![0; bits.len() * n];
+        for (row, bits) in out.chunks_exact_mut(n).zip(bits) {
+            let bytes;
+            (bytes, body) = body.split_at(packed_len(n, bits));
+            take_upper(bytes, bits, row)?;
+        }
+        Ok(out)
+    }
 }
 
 impl SecretKey {
@@ -84,10 +154,14 @@ impl Records for SecretKey {
 }
 
 impl EvalKey {
-    fn contents(params: &Params) -> Contents {
+    fn header(params: &Params, id: KeyId, version: u16) -> Result<Header, WireError> {
+        let shape = params.shape();
         let start = Contents::default().record(SEED_BYTES);
-        let lens = params.shape().body_lens().into_iter();
-        lens.fold(start, |contents, len| contents.record(8 * len as u64))
+        let contents = shape.parts().iter().fold(start, |contents, part| {
+            contents.record(part.stored_bytes(shape, version))
+        });
+        let header = params.id().header(Kind::EvalKey, id, contents)?;
+        Ok(header.of_version(version))
     }
 
     /// Reads an evaluation key of `params` and computes its spectra, on the current thread pool.
@@ -97,16 +171,20 @@ impl EvalKey {
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
-        let named = r.header().version() > 1;
+        let version = r.header().version();
         let seed = read::seed(&record(&mut r, META, 0, SEED_BYTES)?)?;
-        let lens = (0..).zip(params.shape().body_lens());
-        let bodies: Vec<Vec<u64>> = lens
-            .map(|(index, len)| Ok(take_words(&record(&mut r, BODIES, index, 8 * len as u64)?)))
-            .collect::<Result<_>>()?;
+        let shape = params.shape();
+        let parts = (0..).zip(shape.parts());
+        let bodies = parts.map(|(index, part)| {
+            let bytes = part.stored_bytes(shape, version);
+            let body = record(&mut r, BODIES, index, bytes)?;
+            part.take_bodies(shape, version, &body)
+        });
+        let bodies = bodies.collect::<Result<Vec<_>>>()?;
         r.finish()?;
-        let masks = |part: Part| match named {
-            true => part.masks(params.id(), &seed),
-            false => part.numbered_masks(params.shape(), &seed),
+        let masks = |part: Part| match version < NAMED {
+            true => part.numbered_masks(shape, &seed),
+            false => part.masks(params.id(), &seed),
         };
         Ok(Self::from_bodies(params, id, masks, &bodies))
     }
@@ -114,18 +192,16 @@ impl EvalKey {
 
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let params = self.secret.params();
-        let contents = EvalKey::contents(params);
-        let id = self.secret.id();
-        params.id().header(Kind::EvalKey, id, contents)
+        EvalKey::header(self.secret.params(), self.secret.id(), ROUNDED)
     }
 
     fn record(&self, number: u64) -> Result<Record, WireError> {
         let Some(index) = number.checked_sub(1) else {
             return Ok(Record::new(META, 0, self.seed.to_vec()));
         };
-        let words = self.bodies(self.parts[index as usize]);
-        Ok(Record::new(BODIES, index, put_words(&words)))
+        let part = self.parts[index as usize];
+        let body = part.put_bodies(self.secret.params().shape(), &self.bodies(part));
+        Ok(Record::new(BODIES, index, body))
     }
 }
 
@@ -287,19 +363,21 @@ pub fn decode_batch(
     })
 }
 
+/// Length of an evaluation key in a file of `version`.
+pub(crate) fn eval_key_bytes(params: &Params, version: u16) -> u64 {
+    EvalKey::header(params, KeyId([0; 16]), version).map_or(0, |header| header.file_bytes())
+}
+
 /// Lengths of the files of a set, computed: secret key, evaluation key, and wrapped AES-256 key for server expansion.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
-    let id = KeyId([0; 16]);
     let size = |kind, contents| {
-        params
-            .id()
-            .header(kind, id, contents)
-            .map_or(0, |h| h.file_bytes())
+        let header = params.id().header(kind, KeyId([0; 16]), contents);
+        header.map_or(0, |header| header.file_bytes())
     };
     let wrapped = WrappedKey::contents(params, KeySize::Aes256, Expansion::Server);
     [
         size(Kind::SecretKey, SecretKey::contents(params)),
-        size(Kind::EvalKey, EvalKey::contents(params)),
+        eval_key_bytes(params, ROUNDED),
         size(Kind::WrappedKey, wrapped),
     ]
 }

@@ -28,7 +28,7 @@ mod tail;
 pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
-use crate::set::{BitsSet, Gadget, LweKey};
+use crate::set::{BitsSet, Gadget, LweKey, ROTATION_ROW_BITS};
 use homaes_aes::KeySize;
 
 /// log2 of the variance that f64 transforms add to one product of a polynomial of digits and a torus polynomial, over
@@ -74,7 +74,7 @@ pub enum Accounting {
 /// Variance of the noise of blind rotation in each coefficient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rotation {
-    /// From the noise of the bootstrapping key.
+    /// From the noise of the bootstrapping key, and from the rounding of its bodies.
     pub key: f64,
     /// From the rounding of digits.
     pub rounding: f64,
@@ -134,7 +134,8 @@ pub fn rounding(gadget: Gadget) -> f64 {
 /// Blind rotation in `S = n/u` steps of `u` key bits. A step has `K` keys (`2^u - 1` for independent bits, `u` for a
 /// block), each times a binomial `X^a - 1` (`w = 2`); the mask has `k l` digits, the body `l'` in base `B'`.
 ///
-/// - key: `S K w N (k l (B²+2)/12 + l' (B'²+2)/12) σ²`;
+/// - key: `S K w N (k l (B²+2)/12 (σ² + 4^-r/12) + l' (B'²+2)/12 (σ² + 4^-r'/12))`, where bodies are rounded to
+///   `r = 44` bits in mask rows and `r' = 52` in body rows;
 /// - rounding: `S · (1 - 1/(K+1)) · w · (k N/2 · B^-2l + B'^-2l')/12`: a step rotates unless all its key bits are 0,
 ///   one of `K + 1` cases, and the error then counts twice;
 /// - precision: `S K w N² (k l B² + l' B'²) 2^`[`FFT_LOG2_VARIANCE`].
@@ -495,8 +496,12 @@ impl Ring {
         [mask, body]: [Gadget; 2],
     ) -> Rotation {
         let Self { rank, degree, .. } = self;
+        let [mask_rows, body_rows] = ROTATION_ROW_BITS.map(|bits| Self {
+            variance: self.variance + (-2.0 * f64::from(bits)).exp2() / 12.0,
+            ..self
+        });
         Rotation {
-            key: products * (self.keys(rank, mask) + self.keys(1.0, body)),
+            key: products * (mask_rows.keys(rank, mask) + body_rows.keys(1.0, body)),
             rounding: turns * (rank * degree / 2.0 * rounding(mask) + rounding(body)),
             fft: products * (self.fft(rank, mask) + self.fft(1.0, body)),
         }

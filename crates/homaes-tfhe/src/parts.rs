@@ -7,12 +7,13 @@
 //! | scheme switch | one on bits, none on digits | k GGSW, of -s_1 … -s_k | s_i s_j g, -s_i g |
 //! | key switch | one | (k N / d) · levels, in the ring of degree d | -S_i g |
 //!
-//! Masks come from the key's seed; only bodies are stored and sent.
+//! Masks come from the key's seed; only bodies are stored and sent. Those of blind rotation are rounded.
 
-use crate::ring::{Automorphism, RingSecret};
+use crate::ring::{self, Automorphism, RingSecret};
 use crate::rotation::messages;
 use crate::rows::{self, Masks, Secrets, unit};
-use crate::set::{Gadget, Shape};
+use crate::set::{Gadget, ROTATION_ROW_BITS, Shape};
+use core::iter::repeat_n;
 use homaes_math::sample::Seed;
 use homaes_math::{Fourier, Reals};
 use homaes_scheme::SetId;
@@ -40,14 +41,6 @@ impl Shape {
             .chain(automorphisms)
             .chain(scheme_switch)
             .chain([Part::KeySwitch])
-            .collect()
-    }
-
-    /// Body words of each record.
-    pub(crate) fn body_lens(&self) -> Vec<usize> {
-        let parts = self.parts().into_iter();
-        parts
-            .map(|part| part.rows(self) * part.degree(self))
             .collect()
     }
 }
@@ -101,7 +94,7 @@ impl Part {
         }
     }
 
-    fn rows(self, shape: &Shape) -> usize {
+    pub(crate) fn rows(self, shape: &Shape) -> usize {
         let k = shape.rank;
         match self {
             Self::Step(_) => {
@@ -116,7 +109,23 @@ impl Part {
         }
     }
 
-    fn degree(self, shape: &Shape) -> usize {
+    /// Bits of a word that the body of each row keeps, from the top.
+    pub(crate) fn row_bits(self, shape: &Shape) -> Vec<u32> {
+        let count = self.rows(shape);
+        let Self::Step(_) = self else {
+            return vec![64; count];
+        };
+        let rows = [
+            shape.rank * shape.rotation_mask.levels,
+            shape.rotation_body.levels,
+        ];
+        let of_ggsw = ROTATION_ROW_BITS.into_iter().zip(rows);
+        let of_ggsw = of_ggsw.flat_map(|(bits, rows)| repeat_n(bits, rows));
+        of_ggsw.cycle().take(count).collect()
+    }
+
+    /// Words of a body.
+    pub(crate) fn degree(self, shape: &Shape) -> usize {
         match self {
             Self::KeySwitch => shape.key_switch_degree,
             _ => shape.degree,
@@ -130,6 +139,7 @@ impl Part {
         }
     }
 
+    /// The bodies, row by row.
     pub(crate) fn bodies(
         self,
         shape: &Shape,
@@ -143,6 +153,10 @@ impl Part {
         };
         let mut bodies = self.messages(shape, secrets);
         rows::encrypt(secret, log2_sigma.exp2(), masks, rng, &mut bodies);
+        let rows = bodies.chunks_mut(self.degree(shape));
+        for (body, bits) in rows.zip(self.row_bits(shape)) {
+            ring::round(body, bits);
+        }
         bodies
     }
 

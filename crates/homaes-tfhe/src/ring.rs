@@ -117,6 +117,16 @@ pub(crate) fn extract(a: &[u64], h: usize, out: &mut [u64]) {
     }
 }
 
+/// Rounds words to multiples of 2^(64 - bits), for 1 to 64 bits; ties go up.
+pub(crate) fn round(words: &mut [u64], bits: u32) {
+    if bits < 64 {
+        let shift = 64 - bits;
+        for x in words {
+            *x = x.wrapping_add(1 << (shift - 1)) >> shift << shift;
+        }
+    }
+}
+
 /// Writes X^amount · from, for 0 ≤ amount ≤ 2N.
 pub(crate) fn rotate(from: &[u64], amount: usize, to: &mut [u64]) {
     let n = from.len();

@@ -25,6 +25,10 @@ impl Gadget {
     }
 }
 
+/// Bits that the bodies of blind rotation's rows keep of each word, from the top: in mask rows, and in body rows, whose
+/// digits are larger. [`rotation`](crate::noise::rotation) counts the rounding.
+pub(crate) const ROTATION_ROW_BITS: [u32; 2] = [44, 52];
+
 /// Distribution of the LWE key of blind rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LweKey {

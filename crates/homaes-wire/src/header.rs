@@ -11,7 +11,7 @@ use std::path::Path;
 pub const MAGIC: [u8; 8] = *b"HOMAES\r\n";
 
 /// The newest format version that is read.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// The version of files that need no newer one.
 const FIRST_VERSION: u16 = 1;
@@ -104,10 +104,9 @@ impl Header {
         })
     }
 
-    /// This header for a file of the newest version, [`VERSION`].
+    /// This header for a file of `version`, which readers of older versions refuse.
     #[must_use]
-    pub fn newest(self) -> Self {
-        let version = VERSION;
+    pub fn of_version(self, version: u16) -> Self {
         Self { version, ..self }
     }
 

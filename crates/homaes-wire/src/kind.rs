@@ -69,7 +69,8 @@ impl Kind {
     /// The newest version that there is of such files.
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
-            Self::EvalKey | Self::Ciphertext | Self::Values => 2,
+            Self::EvalKey => 3,
+            Self::Ciphertext | Self::Values => 2,
             Self::SecretKey | Self::WrappedKey | Self::Shard | Self::Computed | Self::BridgeKey => {
                 1
             }

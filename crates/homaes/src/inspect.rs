@@ -139,7 +139,10 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 let described = set.params().describe_wrapped(reader.boxed());
                 inspection.wrapped = Some(described.at(path)?);
             }
-            Kind::EvalKey => check_length(path, &header, set.card().eval_key_bytes)?,
+            Kind::EvalKey => {
+                let expected = set.params().eval_key_bytes(header.version());
+                check_length(path, &header, expected)?;
+            }
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
                 let (messages, user) = values(LweFile::new(reader.boxed(), set.clone())?, set)?;
@@ -154,7 +157,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
     Ok(inspection)
 }
 
-/// All keys of a set have one length; more or fewer whole records would be useless.
+/// All keys of a set and a version have one length; more or fewer whole records would be useless.
 fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
     let found = header.file_bytes();
     if found == expected {

@@ -19,6 +19,12 @@ fn golden(set: &str, file: &str) -> PathBuf {
     folder.join(set.replace('/', "-")).join(file)
 }
 
+/// The set's evaluation keys, in version 1 and in newer ones.
+fn eval_keys(set: &str) -> Vec<PathBuf> {
+    let paths = ["eval.hek", "eval-3.hek"].map(|file| golden(set, file));
+    paths.into_iter().filter(|path| path.exists()).collect()
+}
+
 fn decrypted(secret: &SecretKey, path: &Path) -> Vec<u8> {
     let (output, buffer) = Output::memory();
     secret.decrypt(path, output).unwrap();
@@ -36,12 +42,14 @@ fn results_decrypt_and_keys_still_transcipher() {
         let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
         assert_eq!(secret.set().name(), set);
         assert_eq!(decrypted(&secret, &golden(set, "message.hct")), MESSAGE);
-        let eval = EvalKey::open(golden(set, "eval.hek")).unwrap();
-        let wrapped = WrappedKey::open(golden(set, "key.hwk"), &eval).unwrap();
-        let run = Transcipher::new(&eval, &wrapped).unwrap();
-        let part = AesFile::of(Memory::new(bytes.clone(), "c"), Mode::Ctr { iv: IV }).unwrap();
-        run.run(part, Output::create(&path, true).unwrap()).unwrap();
-        assert_eq!(decrypted(&secret, &path), MESSAGE, "{set}");
+        for eval in eval_keys(set) {
+            let eval = EvalKey::open(eval).unwrap();
+            let wrapped = WrappedKey::open(golden(set, "key.hwk"), &eval).unwrap();
+            let run = Transcipher::new(&eval, &wrapped).unwrap();
+            let part = AesFile::of(Memory::new(bytes.clone(), "c"), Mode::Ctr { iv: IV }).unwrap();
+            run.run(part, Output::create(&path, true).unwrap()).unwrap();
+            assert_eq!(decrypted(&secret, &path), MESSAGE, "{set}");
+        }
         secret.save(&path, true, None).unwrap();
         let original = fs::read(golden(set, "secret.hsk")).unwrap();
         assert!(fs::read(&path).unwrap() == original, "{set}");
@@ -61,9 +69,10 @@ fn final_results_decrypt() {
 #[test]
 fn all_can_be_inspected() {
     for set in SETS {
-        for file in ["secret.hsk", "eval.hek", "key.hwk", "message.hct"] {
-            let found = inspect(golden(set, file)).unwrap();
-            assert_eq!(found.set_name, set, "{file}");
+        let files = ["secret.hsk", "key.hwk", "message.hct"].map(|file| golden(set, file));
+        for file in files.into_iter().chain(eval_keys(set)) {
+            let found = inspect(&file).unwrap();
+            assert_eq!(found.set_name, set, "{}", file.display());
         }
         let folder = inspect_folder(golden(set, "")).unwrap();
         assert_eq!(folder.pair, Pair::Fits, "{set}");

@@ -72,6 +72,36 @@ fn come_back(mut f: Keys) {
     }
 }
 
+/// Version 2 stores whole words, and all of their bits count.
+#[test]
+fn keys_of_whole_words_are_read() {
+    for set in [&sets::TOY, &sets::NIBBLE_TOY] {
+        let Keys { secret, .. } = Keys::new(set, 41);
+        let params = secret.params();
+        let made = EvalKeyFile::of_seed(&secret, [7; 32]);
+        let whole = |low: u64| {
+            let header = EvalKey::header(params, secret.id(), NAMED).unwrap();
+            let bytes = crafted(header, |w| {
+                w.write_record(META, 0, &made.seed)?;
+                (0..).zip(&made.parts).try_for_each(|(index, &part)| {
+                    let words: Vec<u64> = made.bodies(part).iter().map(|x| x | low).collect();
+                    Ok(w.write_record(BODIES, index, &put_words(&words))?)
+                })
+            });
+            assert_eq!(bytes.len() as u64, eval_key_bytes(params, NAMED));
+            read_eval(params, &bytes).unwrap()
+        };
+        let rounded = file(&made);
+        assert_eq!(rounded.len() as u64, eval_key_bytes(params, ROUNDED));
+        let rounded = read_eval(params, &rounded).unwrap();
+        let [same, other] = [0, 1 << 11].map(whole);
+        for (i, step) in rounded.spectra().steps.iter().enumerate() {
+            assert!(step[..] == same.spectra().steps[i][..]);
+            assert!(step[..] != other.spectra().steps[i][..]);
+        }
+    }
+}
+
 /// A key of independent bits in the file of a block binary key.
 #[test]
 fn keys_that_are_not_block_binary_are_refused() {

@@ -238,7 +238,7 @@ impl<'k> Transcipher<'k> {
         let contents = contents(&front, &meta, batch_bytes);
         let header = Header::new(kind, set.name(), *set.digest(), id, contents);
         let header = match meta.has_parts() {
-            true => header.map(Header::newest),
+            true => header.map(|header| header.of_version(2)),
             false => header,
         };
         let header = header.map_err(in_memory)?;

@@ -2,11 +2,11 @@ use super::*;
 use crate::bits::table::{HALF, entries, polynomials};
 use crate::noise::{
     Accounting, BIT_THRESHOLD, LINEAR_TERMS, LOOK_UP_DEPTH, NoiseModel, REFRESHED,
-    external_product, log2_erfc, rounded_to, rounding,
+    external_product, log2_erfc, rotation, rounded_to, rounding,
 };
 use crate::ring::Automorphism;
 use crate::sampling::{Moments, Reading, describe, judge, moment_of_digits, moments_of_digits};
-use crate::set::LweKey;
+use crate::set::{LweKey, gadget};
 use crate::sets;
 use crate::tests::bits;
 use crate::tests::trial::{Trial, refs, torus_of, variance};
@@ -194,6 +194,25 @@ fn toy_stages() {
         };
         stages(&small, 64);
     }
+}
+
+/// With digits this long, the rounding of mask rows is nearly all of the noise of a blind rotation.
+#[test]
+fn rounded_rows_add_the_noise_of_the_model() {
+    let set = BitsSet {
+        rank: 2,
+        degree: 128,
+        rotation_mask: gadget(16, 3),
+        rotation_body: gadget(10, 5),
+        ..bits(&sets::TOY).clone()
+    };
+    let model = rotation(&set);
+    assert!(model.rounding + model.fft < model.key / 20.0, "{model:?}");
+    let f = Trial::new(&set, [4; 32]);
+    let bits = some_bits(512);
+    let rotated = f.engine().rotate_for_ggsw(&refs(&f.encrypt_bits(&bits)));
+    let errors = value_errors(&f, &rotated, &bits);
+    agrees("blind rotation", &errors, model.total(), 0.2);
 }
 
 #[test]
