@@ -149,7 +149,7 @@ pub trait Params: Any + Send + Sync {
     /// Length of the record of a batch in new files.
     fn batch_bytes(&self, shape: Shape) -> u64;
 
-    /// All lengths of such records, also in older files.
+    /// All lengths of such records, also in older files and of results from elsewhere.
     fn batch_lengths(&self, shape: Shape) -> Vec<u64> {
         vec![self.batch_bytes(shape)]
     }

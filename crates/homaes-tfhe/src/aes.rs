@@ -9,21 +9,18 @@ use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
 use crate::params::Params;
 use crate::set::Variant;
-use crate::state::{Observe, STATE, State};
+use crate::state::{Masks, Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::Block;
 use homaes_math::Words;
 use homaes_scheme::{Cancel, FieldError, Owner, Reading, RunOptions};
-use homaes_wire::KeyId;
 
 /// Sets whose batches fail more often are rejected.
 const MAX_LOG2_P_FAIL: f64 = -16.0;
 
 /// AES under one wrapped key.
 pub struct Aes<'k> {
-    params: &'k Params,
-    /// name of the secret key
-    id: KeyId,
+    pub(crate) key: &'k EvalKey,
     rounds: usize,
     circuit: ByVariant<'k>,
 }
@@ -82,8 +79,7 @@ impl<'k> Aes<'k> {
         };
         cancel.check()?;
         Ok(Self {
-            params,
-            id: key.key_id(),
+            key,
             rounds: wrapped.size.rounds(),
             circuit,
         })
@@ -91,7 +87,7 @@ impl<'k> Aes<'k> {
 
     /// The parameters.
     pub fn params(&self) -> &'k Params {
-        self.params
+        self.key.params()
     }
 
     /// Counts and times of the key expansion and all evaluations so far.
@@ -122,7 +118,8 @@ impl<'k> Aes<'k> {
     /// As there, and [`Error::Cancelled`].
     pub fn evaluate_with(&self, blocks: &[Block], run: RunOptions<'_, State>) -> Result<State> {
         let RunOptions { cancel, observe } = run;
-        let expected = self.params.blocks_per_batch();
+        let params = self.params();
+        let expected = params.blocks_per_batch();
         if blocks.len() > expected {
             let found = blocks.len();
             return Err(Error::Blocks { found, expected });
@@ -130,9 +127,10 @@ impl<'k> Aes<'k> {
         let state = |round: usize, lwes: Words| State {
             lwes,
             blocks: blocks.len(),
-            log2_sigma: self.params.state_log2_sigma(round, self.rounds),
-            owner: Owner::new(self.params.id(), Some(self.id)),
+            log2_sigma: params.state_log2_sigma(round, self.rounds),
+            owner: Owner::new(params.id(), Some(self.key.key_id())),
             finished: round == self.rounds,
+            masks: Masks::Any,
         };
         let mut observe = observe.map(|observe| {
             |round: usize, lwes: Words| {
@@ -157,7 +155,8 @@ impl<'k> Aes<'k> {
     /// If there are more blocks than the state has, or the state is of another set or another key, or one between
     /// rounds; in base 16, [`Error::TooNoisy`] if its stated noise is more than AES leaves; and [`Error::Cancelled`].
     pub fn xor_public(&self, state: &mut State, blocks: &[Block], cancel: &Cancel) -> Result<()> {
-        state.check(self.params, self.id)?;
+        let params = self.params();
+        state.check(params, self.key.key_id())?;
         if !state.finished {
             return Err(FieldError::new("finished state", 0_u64, 1).into());
         }
@@ -167,8 +166,8 @@ impl<'k> Aes<'k> {
         }
         match self.until(cancel) {
             ByVariant::Bits(_) => {
-                let words = self.params.state_words(1);
-                let len = self.params.big_dimension() + 1;
+                let words = params.state_words(1);
+                let len = params.big_dimension() + 1;
                 for (block, lwes) in blocks.iter().zip(state.lwes.chunks_exact_mut(words)) {
                     add_public(lwes, len, block);
                 }
@@ -177,7 +176,7 @@ impl<'k> Aes<'k> {
                 let mut all = blocks.to_vec();
                 all.resize(state.blocks, [0; 16]);
                 // a bootstrap would hide that a digit was already lost
-                let limit = self.params.state_log2_sigma(self.rounds, self.rounds);
+                let limit = params.state_log2_sigma(self.rounds, self.rounds);
                 let (what, found) = (STATE, state.log2_sigma);
                 // noise from a record is rounded
                 if found > limit + 0.01 {

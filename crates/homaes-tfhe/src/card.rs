@@ -1,6 +1,6 @@
 //! The card of a set: sizes, security and failure probability, all computed.
 
-use crate::codec::{batch_bytes, file_bytes};
+use crate::codec::{file_bytes, result_bytes};
 use crate::params::Params;
 use crate::set::{LweKey, Variant};
 use homaes_aes::KeySize;
@@ -27,7 +27,7 @@ impl Params {
             blocks_per_batch: blocks as u64,
             eval_key_bytes,
             wrapped_key_bytes,
-            ciphertext_bytes_per_batch: batch_bytes(self, blocks),
+            ciphertext_bytes_per_batch: result_bytes(self, blocks),
             secret_key_bytes,
             secret_weight: self.block().map(SecretWeight::Blocks),
             assumptions: self.assumptions(&published),

@@ -180,8 +180,13 @@ impl Glwe {
     }
 
     pub(crate) fn extract_to(&self, h: usize, out: &mut Lwe<Big>) {
+        self.extract_words(h, &mut out.words);
+    }
+
+    /// Writes the words of the LWE ciphertext of coefficient h, mask before body.
+    pub(crate) fn extract_words(&self, h: usize, out: &mut [u64]) {
         let (masks, body) = self.split();
-        let (out, out_body) = out.words.split_at_mut(masks.len());
+        let (out, out_body) = out.split_at_mut(masks.len());
         let n = self.degree;
         for (mask, out) in masks.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
             ring::extract(mask, h, out);

@@ -36,7 +36,7 @@
 //! | blind rotation, one or two key bits or a block per step | `rotation`, on one page `tests/reference.rs`, [`homaes_math::Fourier`] | see below |
 //! | several values from one rotation | `bits::engine` | Chillotti, Ligier, Orfila, Tap 2021, PBSmanyLUT |
 //! | mean compensation | `rotation`, `switching` (`centre`) | de Ruijter, D'Anvers, Verbauwhede 2025 |
-//! | packing and trace by automorphisms | `bootstrap`, `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
+//! | packing and trace by automorphisms | `bootstrap`, `packing`, `bits::engine` (`trace`) | Chen, Dai, Kim, Song 2021 |
 //! | circuit bootstrap by trace and scheme switch | `bits::engine` (`ggsw`) | CGGI20 §6; Wang et al. 2024 |
 //! | CMux tree, vertical packing | `bits::engine` (`descend`) | CGGI20 §5 |
 //! | AES rounds, work shared by blocks and threads | `bits::aes`, `distinct`, `flow` | |
@@ -88,6 +88,7 @@ mod meter;
 mod multiples;
 pub mod nibble;
 pub mod noise;
+mod packing;
 mod params;
 mod parts;
 mod programs;

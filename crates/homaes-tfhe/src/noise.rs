@@ -28,7 +28,7 @@ mod tail;
 pub(crate) use tail::log2_sum;
 pub use tail::{Mixture, log2_erfc, log2_tail};
 
-use crate::set::{BitsSet, Gadget, LweKey, ROTATION_ROW_BITS};
+use crate::set::{BitsSet, Gadget, LweKey, PACKED_BODY_BITS, ROTATION_ROW_BITS};
 use homaes_aes::KeySize;
 
 /// log2 of the variance that f64 transforms add to one product of a polynomial of digits and a torus polynomial, over
@@ -193,6 +193,31 @@ pub fn packed_trace(set: &BitsSet, automorphism: f64) -> Trace {
     }
 }
 
+/// Packing of results, where one automorphism adds `automorphism` (`V`) to each coefficient:
+/// `(N² - 1)/3 V + k N B^-2l/48 + 4^-8/12`.
+///
+/// A bit passes log2 N automorphisms, each of which doubles it: as in [`packed_trace`] of one value. Masks are rounded
+/// to the digits of the key switch, with mean compensation as in [`modulus_switch`], and bodies to 8 bits.
+#[must_use]
+pub fn packing(set: &BitsSet, automorphism: f64) -> f64 {
+    let trace = packed_trace(
+        &BitsSet {
+            log2_values: 0,
+            ..set.clone()
+        },
+        automorphism,
+    );
+    let body = (-2.0 * f64::from(PACKED_BODY_BITS)).exp2() / 12.0;
+    trace.constant + key_switch_rounding(set) + body
+}
+
+/// The part of [`key_switch`] that is lost where masks are rounded; nothing is lost again in masks that are.
+#[must_use]
+pub fn key_switch_rounding(set: &BitsSet) -> f64 {
+    let Ring { rank, degree, .. } = Ring::of(set);
+    rank * degree * rounding(set.key_switch) / 4.0
+}
+
 /// From GLWE to a mask row of GGSW, in each coefficient: an external product with the encrypted key polynomial `S_i`,
 /// which also multiplies the rounding.
 ///
@@ -335,12 +360,16 @@ pub struct NoiseModel {
     pub round_key: f64,
     /// Key switch.
     pub key_switch: f64,
+    /// The part of it that states read from packed results do not have.
+    pub key_switch_rounding: f64,
     /// Modulus switch.
     pub modulus_switch: f64,
     /// Input of blind rotation: linear layer, round key, key switch, modulus switch.
     pub bootstrap_input: Mixture,
     /// Result bits: a look-up of the last round, and the last round key.
     pub output: Mixture,
+    /// Packing of results, which adds to [`output`](Self::output).
+    pub packing: f64,
 }
 
 impl NoiseModel {
@@ -387,6 +416,8 @@ impl NoiseModel {
             round_key,
             bootstrap_input: linear.plus(round_key + key_switch + modulus_switch),
             output: look_up.plus(round_key),
+            key_switch_rounding: key_switch_rounding(set),
+            packing: packing(set, automorphism),
         }
     }
 
@@ -396,10 +427,10 @@ impl NoiseModel {
         log2_tail(&self.bootstrap_input, BIT_THRESHOLD)
     }
 
-    /// log2 of the probability that one bit of the result decrypts wrongly.
+    /// log2 of the probability that one bit of the packed result decrypts wrongly.
     #[must_use]
     pub fn log2_p_output(&self) -> f64 {
-        log2_tail(&self.output, BIT_THRESHOLD)
+        log2_tail(&self.output.plus(self.packing), BIT_THRESHOLD)
     }
 
     /// log2 of the probability that a block comes out wrong: the sum over its [`bootstraps_per_block`] and 128 output

@@ -103,13 +103,17 @@ impl Params {
     }
 
     /// log2 of the probability that a look-up of one byte misreads a bit, if the bits have noise of standard deviation
-    /// 2^`log2_sigma`. `None` for sets on digits.
-    pub fn log2_p_look_up(&self, log2_sigma: f64) -> Option<f64> {
+    /// 2^`log2_sigma`. Masks that are `rounded` lose nothing in the key switch. `None` for sets on digits.
+    pub fn log2_p_look_up(&self, log2_sigma: f64, rounded: bool) -> Option<f64> {
         let Noise::Bits(model) = &self.noise else {
             return None;
         };
         let own = (2.0 * log2_sigma).exp2();
-        let noise = Mixture::of_normal(own + model.key_switch + model.modulus_switch);
+        let lost = match rounded {
+            true => model.key_switch - model.key_switch_rounding,
+            false => model.key_switch,
+        };
+        let noise = Mixture::of_normal(own + lost + model.modulus_switch);
         Some(3.0 + log2_tail(&noise, BIT_THRESHOLD))
     }
 
@@ -129,8 +133,13 @@ impl Params {
     }
 
     /// Rejects blocks whose bits a bootstrap misreads with probability above 2^-64.
-    pub(crate) fn check_look_up(&self, blocks: usize, log2_sigma: f64) -> Result<()> {
-        let byte = self.log2_p_look_up(log2_sigma).unwrap_or(0.0);
+    pub(crate) fn check_look_up(
+        &self,
+        blocks: usize,
+        log2_sigma: f64,
+        rounded: bool,
+    ) -> Result<()> {
+        let byte = self.log2_p_look_up(log2_sigma, rounded).unwrap_or(0.0);
         let log2_p = ((16 * blocks) as f64).log2() + byte;
         check("a look-up of these blocks", log2_p)
     }
@@ -139,6 +148,22 @@ impl Params {
     pub(crate) fn rounded_log2_sigma(&self, log2_sigma: f64) -> f64 {
         let rounding = rounded_to(32f64.exp2(), self.big_dimension() as f64);
         noise::log2_sigma((2.0 * log2_sigma).exp2() + rounding)
+    }
+
+    /// log2 of the noise of a result in its record, if the state has 2^`log2_sigma`: packed on bits.
+    pub(crate) fn result_log2_sigma(&self, log2_sigma: f64) -> f64 {
+        match &self.noise {
+            Noise::Bits(model) => noise::log2_sigma((2.0 * log2_sigma).exp2() + model.packing),
+            Noise::Nibble(_) => self.rounded_log2_sigma(log2_sigma),
+        }
+    }
+
+    /// Variance of the noise of packing; none on digits, which are not packed.
+    pub(crate) fn packing(&self) -> f64 {
+        match &self.noise {
+            Noise::Bits(model) => model.packing,
+            Noise::Nibble(_) => 0.0,
+        }
     }
 
     pub(crate) fn state_log2_sigma(&self, round: usize, rounds: usize) -> f64 {

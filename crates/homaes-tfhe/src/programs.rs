@@ -5,9 +5,10 @@ use crate::bits::table::{Entry, polynomials};
 use crate::ciphertext::{Big, Lwe};
 use crate::error::{Error, Result};
 use crate::keys::EvalKey;
-use crate::noise::log2_sum;
+use crate::noise;
+use crate::params::Params;
 use crate::set::BitsSet;
-use crate::state::{State, words_of};
+use crate::state::{Masks, State, words_of};
 use homaes_scheme::{Cancel, Owner};
 use rayon::prelude::*;
 
@@ -24,7 +25,7 @@ impl EvalKey {
         let params = self.params();
         let set = params.bits()?;
         state.check(params, self.key_id())?;
-        params.check_look_up(state.blocks, state.log2_sigma)?;
+        params.check_look_up(state.blocks, state.log2_sigma, state.masks != Masks::Any)?;
         let table = table.map(Entry::from);
         let table = polynomials(&table, 0);
         let bits = self.by_bytes(set, state, |engine, lwes| {
@@ -43,6 +44,7 @@ impl EvalKey {
                 .owner
                 .with(Owner::new(params.id(), Some(self.key_id()))),
             finished: true,
+            masks: Masks::Any,
         })
     }
 
@@ -66,7 +68,7 @@ impl EvalKey {
     }
 
     /// XOR of two states, block by block. Free. Standard deviations of the noise add, which holds for dependent states
-    /// too.
+    /// too; of the noise of packing, variances add.
     ///
     /// # Errors
     /// If the set is not on bits, a state is of another set or secret, or the numbers of blocks differ;
@@ -81,7 +83,7 @@ impl EvalKey {
             let (found, expected) = (b.blocks, a.blocks);
             return Err(Error::Blocks { found, expected });
         }
-        let log2_sigma = log2_sum(a.log2_sigma, b.log2_sigma);
+        let log2_sigma = log2_sigma_of_sum(params, a, b);
         params.check_decryption(a.blocks, log2_sigma)?;
         let mut out = a.clone();
         for (x, y) in out.lwes.iter_mut().zip(b.lwes.iter()) {
@@ -89,7 +91,29 @@ impl EvalKey {
         }
         out.owner = a.owner.with(b.owner);
         out.finished &= b.finished;
+        out.masks = match [a.masks, b.masks].contains(&Masks::Any) {
+            true => Masks::Any,
+            false => Masks::Rounded,
+        };
         out.log2_sigma = log2_sigma;
         Ok(out)
     }
+}
+
+/// log2 of the standard deviation of the noise of a + b. The noise of packing depends on masks alone, which are
+/// pseudorandom, so it is independent of all other noise, and in two records unless they share masks.
+pub(crate) fn log2_sigma_of_sum(params: &Params, a: &State, b: &State) -> f64 {
+    let len = params.big_dimension() + 1;
+    let mut pairs = a.lwes.chunks_exact(len).zip(b.lwes.chunks_exact(len));
+    let shared = pairs.any(|(x, y)| x[..len - 1] == y[..len - 1]);
+    let packing = |state: &State| match state.masks == Masks::Packed && !shared {
+        true => params.packing(),
+        false => 0.0,
+    };
+    let own = |state: &State| {
+        let variance = (2.0 * state.log2_sigma).exp2() - packing(state);
+        variance.max(0.0).sqrt()
+    };
+    let sum = own(a) + own(b);
+    noise::log2_sigma(sum * sum + packing(a) + packing(b))
 }

@@ -1,6 +1,6 @@
 //! TFHE: bootstrapped, so without levels, and with the blocks of a batch side by side, so that nothing is filled up.
 
-use crate::codec::eval_key_bytes;
+use crate::codec::{eval_key_bytes, result_bytes};
 use crate::{
     Aes, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, batch_bytes, decode_batch,
     encode_batch, sets,
@@ -82,7 +82,12 @@ impl traits::Params for Params {
     }
 
     fn batch_bytes(&self, shape: Shape) -> u64 {
-        batch_bytes(self, shape.blocks)
+        result_bytes(self, shape.blocks)
+    }
+
+    /// Packed, and not.
+    fn batch_lengths(&self, shape: Shape) -> Vec<u64> {
+        vec![self.batch_bytes(shape), batch_bytes(self, shape.blocks)]
     }
 
     fn read_batch(&self, key: KeyId, shape: Shape, body: &[u8]) -> Result<(Box<dyn Any>, Quality)> {
@@ -223,7 +228,11 @@ impl Circuit for Aes<'_> {
         if !mask.is_empty() {
             self.xor_public(&mut state, mask, cancel)?;
         }
-        let record = encode_batch(params, &state)?;
+        let record = match params.bits() {
+            Ok(_) => self.key.pack(&state)?,
+            Err(_) => encode_batch(params, &state)?,
+        };
+        state.log2_sigma = params.result_log2_sigma(state.log2_sigma);
         Ok(Finished::one(record, quality(params, &state)))
     }
 

@@ -16,7 +16,15 @@ pub(crate) const fn gadget(base_log: u32, levels: usize) -> Gadget {
     Gadget { base_log, levels }
 }
 
+/// Bits that the bodies of packed results keep of each word, from the top.
+pub(crate) const PACKED_BODY_BITS: u32 = 8;
+
 impl Gadget {
+    /// Bits of all digits.
+    pub(crate) fn bits(self) -> u32 {
+        self.levels as u32 * self.base_log
+    }
+
     pub(crate) fn digits(self) -> Digits {
         Digits {
             base_log: self.base_log,

@@ -29,6 +29,17 @@ pub struct State {
     pub(crate) owner: Owner,
     /// whether it is a result, not a state between rounds
     pub(crate) finished: bool,
+    pub(crate) masks: Masks,
+}
+
+/// What is known of the masks of a state; see [`crate::packing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Masks {
+    Any,
+    /// multiples of the smallest digit of the key switch
+    Rounded,
+    /// those of a packed record
+    Packed,
 }
 
 impl State {
@@ -55,6 +66,7 @@ impl State {
             log2_sigma,
             owner: Owner::new(params.id(), Some(id)),
             finished: true,
+            masks: Masks::Any,
         };
         state.check_set(params)?;
         params.check_decryption(state.blocks, log2_sigma)?;

@@ -122,7 +122,7 @@ const SPARE_BITS: u32 = 8;
 
 /// The rounding error of a word under a gadget, in units of 2^`SPARE_BITS`.
 fn lost(gadget: Gadget, x: u64) -> i64 {
-    let kept = gadget.levels as u32 * gadget.base_log;
+    let kept = gadget.bits();
     ((x << kept) as i64) >> kept >> SPARE_BITS
 }
 

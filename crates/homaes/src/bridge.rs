@@ -240,7 +240,7 @@ impl BridgeKey {
 
     pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
         match &self.end {
-            Some(end) => end.set.params().batch_bytes(shape),
+            Some(end) => homaes_tfhe::batch_bytes(&end.params, shape.blocks),
             None => record_bytes(&self.set, shape),
         }
     }

@@ -69,6 +69,13 @@ fn come_back(mut f: Keys) {
         let found = f.secret.decrypt_blocks(&state).unwrap().blocks;
         let want = homaes_aes::clear::decrypt_block([5; 16], &keys);
         assert_eq!(found[..], [want]);
+        if params.bits().is_ok() {
+            let record = made.pack(&state).unwrap();
+            assert_eq!(record.len() as u64, result_bytes(params, 1));
+            let state = decode_batch(params, None, 1, &record).unwrap();
+            let found = f.secret.decrypt_blocks(&state).unwrap().blocks;
+            assert_eq!(found[..], [want]);
+        }
     }
 }
 
@@ -168,10 +175,25 @@ fn fields_are_named(secret: &SecretKey, len: usize) {
         body[..8].copy_from_slice(&noise.to_le_bytes());
         assert!(decode_batch(params, None, 1, &body).is_err(), "{noise}");
     }
-    names(
-        "bytes of a batch",
-        decode_batch(params, None, 2, &vec![0; size]),
-    );
+    let packed = result_bytes(params, 2) as usize;
+    for bytes in [size, packed - 1, packed + 1] {
+        names(
+            "bytes of a batch",
+            decode_batch(params, None, 2, &vec![0; bytes]),
+        );
+    }
+}
+
+#[test]
+fn packed_records_have_the_stated_sizes() {
+    for (set, one, eight) in [(&sets::P64, 168, 28), (&sets::P128, 200, 32)] {
+        let params = Params::new(set).unwrap();
+        let bytes = |blocks| result_bytes(&params, blocks);
+        assert_eq!(bytes(1), 8 + 16 * one);
+        assert_eq!(bytes(8), 8 + 128 * eight);
+        assert_eq!(bytes(32), 8 + 512 * eight);
+        assert_eq!(bytes(9), bytes(8) + bytes(1) - 8);
+    }
 }
 
 #[test]
