@@ -1,6 +1,8 @@
 //! AES on encrypted blocks under one wrapped key, whatever the layout.
 
 pub(crate) mod bits;
+pub(crate) mod compact;
+pub(crate) mod expand;
 pub(crate) mod level_plan;
 pub(crate) mod maps;
 pub(crate) mod packed;
@@ -10,11 +12,12 @@ pub(crate) mod sliced;
 pub(crate) mod state;
 pub(crate) mod wrapped;
 
+use crate::aes::level_plan::slope;
 use crate::aes::packed::PackedAes;
 use crate::aes::reuse::Origin;
 use crate::aes::sliced::SlicedAes;
 use crate::aes::state::State;
-use crate::aes::wrapped::{Part, WrappedKey, before_inversion, slope};
+use crate::aes::wrapped::{Form, Part, WrappedKey, before_inversion};
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::Evaluator;
 use crate::device::{Device, Processor};
@@ -23,13 +26,13 @@ use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::Bits;
 use homaes_aes::{Block, Direction, Layout, Rounds, cipher_observed};
-use homaes_scheme::{Cancel, Reading, RunOptions, mismatch};
+use homaes_scheme::{Cancel, Reading, RunOptions};
 use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout. Clones share prepared keys, counters and cached first rounds.
 #[derive(Clone)]
 pub struct Aes<'k> {
-    part: &'k Part,
+    part: Arc<Part>,
     direction: Direction,
     circuit: ByLayout<'k>,
 }
@@ -90,15 +93,16 @@ impl Rounds for ByLayout<'_> {
 
 impl<'k> Aes<'k> {
     /// Prepares the keys of the linear layer in a fraction of a second. In `bgv/aes128` they take 106 MiB sliced (123
-    /// decrypting) and 176 MiB packed (335).
+    /// decrypting) and 176 MiB packed (335). Expands the round keys if `wrapped` is compact, 30 key switches each.
     ///
     /// # Errors
-    /// If the two keys belong to different sets or secrets, or `wrapped` has no round keys for `layout`.
+    /// If the two keys belong to different sets or secrets, `wrapped` has no round keys for `layout`, or `key` is of an
+    /// older version and cannot expand them ([`Error::NoExpansion`]).
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey, layout: Layout) -> Result<Self> {
         Self::new_until(key, wrapped, layout, &Cancel::new())
     }
 
-    /// As [`new`](Self::new), but checks `cancel` before every digit of a key.
+    /// As [`new`](Self::new), but checks `cancel` before every digit of a key and every key switch.
     ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Cancelled`](crate::Error::Cancelled).
@@ -108,10 +112,8 @@ impl<'k> Aes<'k> {
         layout: Layout,
         cancel: &Cancel,
     ) -> Result<Self> {
-        let params = &key.params;
-        let found = (wrapped.params.id(), wrapped.id);
-        mismatch::check("wrapped key", found, (params.id(), key.id))?;
-        let part = wrapped.part(layout)?;
+        wrapped.check_of(key)?;
+        let part = wrapped.part(key, layout, cancel)?;
         let direction = wrapped.direction;
         Ok(Self {
             part,
@@ -122,6 +124,19 @@ impl<'k> Aes<'k> {
                 Layout::Bits => ByLayout::Bits(Bits(Evaluator::new(key))),
             },
         })
+    }
+
+    /// The round keys in use as a wrapped key in full form, for evaluations without another expansion. The file of
+    /// expanded ones has both halves of every ciphertext, because they have no seed.
+    pub fn round_keys(&self) -> WrappedKey {
+        let key = self.evaluator().key();
+        WrappedKey {
+            params: key.params.clone(),
+            id: key.id,
+            size: self.part.plan.size,
+            direction: self.direction,
+            form: Form::Full(vec![self.part.clone()]),
+        }
     }
 
     /// Moves the circuit to another device and drops cached first rounds, which lie on the old device.

@@ -67,8 +67,17 @@ impl Params {
             let low = self.log2_key(self.rotation_level());
             out.push(line("key-switching keys for rotations and for s^3", low));
         }
+        // the level above the top is that of compact wrapped keys
+        let wrapped = match self.expands() {
+            true => self.log2_modulus(self.top_level() + 1),
+            false => top,
+        };
+        if self.expands() {
+            let expand = self.log2(self.expand_primes().into_iter());
+            out.push(line("key-switching keys that expand wrapped keys", expand));
+        }
         out.push(line("public key (library only)", top + first_special));
-        out.push(line("wrapped AES key", top));
+        out.push(line("wrapped AES key", wrapped));
         out.extend(self.bridge_key());
         out
     }

@@ -86,23 +86,41 @@ pub(crate) struct KeyPart {
     pub(crate) tail: Tail,
     /// whether it is for the last rounds alone, in one digit ([`OneDigit`])
     pub(crate) one_digit: bool,
+    /// whether it belongs to the keys that expand compact wrapped keys
+    pub(crate) expands: bool,
 }
 
 impl KeyPart {
     /// All possible parts of a key, in the order of files.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::new(Tail::Outer, false),
         Self::new(Tail::Middle, false),
         Self::new(Tail::Low, false),
         Self::new(Tail::Outer, true),
         Self::new(Tail::Middle, true),
+        Self::EXPAND,
     ];
 
+    /// The only part of keys that expand compact wrapped keys, with digits and special primes of its own.
+    pub(crate) const EXPAND: Self = Self {
+        tail: Tail::Outer,
+        one_digit: false,
+        expands: true,
+    };
+
     pub(crate) const fn new(tail: Tail, one_digit: bool) -> Self {
-        Self { tail, one_digit }
+        Self {
+            tail,
+            one_digit,
+            expands: false,
+        }
     }
 
     pub(crate) fn number(self) -> usize {
-        self.tail as usize + if self.one_digit { 3 } else { 0 }
+        match (self.expands, self.one_digit) {
+            (true, _) => 5,
+            (_, true) => self.tail as usize + 3,
+            (_, false) => self.tail as usize,
+        }
     }
 }

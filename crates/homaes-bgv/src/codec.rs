@@ -7,6 +7,9 @@
 //! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
+//! | version 2 | 1 | 0 | AES key bits (u16), direction (u8), form (u8), layouts (u8); layout (u8) of each; starting level (u16); if compact, seed |
+//! | form 0 | 2 | 0, 1, 2, … | expanded: as in version 1, but both halves |
+//! | form 1 | 2 | 0, 1, 2, … | compact: for each round key Tr_H(c0) (`aes::compact`), n/16 words for each prime of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //! | final results | set by `homaes` | | at level 1, 16, 8 or 1 times: level (u8), noise rms and tail (f64), c1 and c0 rounded (`codec/rounded.rs`) |
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
@@ -19,7 +22,7 @@
 //! special, special primes of parts in one digit. In the evaluation key, the stream is the prime p, under the seed that
 //! [`stream_seed`] derives from the digit's name; in keys of version 1, the stream is (key·2^16 + part·2^12 +
 //! digit·2^8)·2^8 + i under the key's seed. In the wrapped key, it is (c·round + j)·2^8 + i for ciphertext j of the c
-//! of a layout.
+//! of a layout, and in the compact form round·2^8 + i.
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
@@ -47,7 +50,7 @@ pub(crate) use rounded::noise_in_record;
 use rounded::{form_at_level_1, rounded_bytes};
 use std::io::Read;
 use std::sync::Arc;
-use wrapped::wrapped_contents;
+use wrapped::{compact_contents, seeded_contents};
 use zeroize::{Zeroize, Zeroizing};
 
 const META: u16 = 1;
@@ -109,9 +112,9 @@ impl Records for SecretKey {
 }
 
 impl EvalKey {
-    fn contents(params: &Params) -> Contents {
+    pub(crate) fn contents(params: &Params, targets: &[Target]) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
-        Target::all(params).into_iter().fold(start, |c, target| {
+        targets.iter().fold(start, |c, target| {
             KeyPart::ALL.into_iter().fold(c, |c, part| {
                 let size = poly_bytes(params, &target.primes(params, part));
                 c.records(target.digits(params, part) as u64, size)
@@ -119,15 +122,19 @@ impl EvalKey {
         })
     }
 
-    /// Reads a key of `params` and expands its second halves.
+    /// Reads a key of `params` and expands its second halves. Keys of older versions cannot expand compact wrapped keys.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let named = r.header().version() > 1;
+        let mut targets = Target::all(params);
+        if r.header().records() < Self::contents(params, &targets).records {
+            targets.retain(|target| !Target::EXPAND.contains(target));
+        }
         let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
         let mut keys = Vec::new();
         let mut index = 0;
-        for (key, target) in Target::all(params).into_iter().enumerate() {
+        for (key, target) in targets.into_iter().enumerate() {
             let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
             for part in KeyPart::ALL {
                 let pairs = KeyDigit::all(params, target, part).map(|digit| {
@@ -157,7 +164,7 @@ impl EvalKey {
 
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let contents = EvalKey::contents(self.params());
+        let contents = EvalKey::contents(self.params(), &Target::all(self.params()));
         self.params()
             .id()
             .header(Kind::EvalKey, self.id(), contents)
@@ -419,8 +426,8 @@ fn bounded(bits: f64) -> Result<f64> {
     Err(Error::NoiseBits { found: bits })
 }
 
-/// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key
-/// for the first layout.
+/// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key,
+/// for the first layout, compact if the set expands it.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let id = KeyId([0; 16]);
     let size = |kind, contents| {
@@ -429,10 +436,16 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     };
     let secret = Contents::default().record(SecretKey::body_bytes(params));
     let plan = params.first_plan();
-    let wrapped = plan.map(|plan| wrapped_contents(params, [plan].into_iter()));
+    let wrapped = plan.map(|plan| match params.expands() {
+        true => compact_contents(params, &plan, 1),
+        false => seeded_contents(params, [plan].into_iter()),
+    });
     [
         size(Kind::SecretKey, secret),
-        size(Kind::EvalKey, EvalKey::contents(params)),
+        size(
+            Kind::EvalKey,
+            EvalKey::contents(params, &Target::all(params)),
+        ),
         wrapped.map_or(0, |contents| size(Kind::WrappedKey, contents)),
     ]
 }

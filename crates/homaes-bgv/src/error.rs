@@ -126,6 +126,11 @@ pub enum Error {
     /// A wrapped key was requested without any layout.
     #[error("no layout to wrap the key for, expected at least one")]
     NoLayouts,
+    /// The evaluation key cannot expand wrapped keys of the compact form.
+    #[error(
+        "the evaluation key is of an older version, expected one that expands compact wrapped keys"
+    )]
+    NoExpansion,
     /// A layout occurs twice in a request or a file.
     #[error("layout {layout} twice in one wrapped key, expected once")]
     LayoutTwice {
@@ -159,6 +164,7 @@ impl Failure for Error {
             Self::NotBytes => ErrorKind::Undecryptable,
             Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::Final => ErrorKind::TooDeep,
             Self::NoKey { .. } => ErrorKind::NoKey,
+            Self::NoExpansion => ErrorKind::NoExpansion,
             Self::Eval(_) => ErrorKind::Levels,
             Self::KeyQuality { .. } => ErrorKind::Fault,
             Self::Field(_) | Self::NoiseBits { .. } | Self::OtherShape { .. } => ErrorKind::Damaged,

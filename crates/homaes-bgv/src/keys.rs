@@ -8,6 +8,7 @@
 //! | τ(s), twelve steps τ_t^j of packed columns | P·τ(s) | top level · special primes | packed MixColumns |
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
+//! | τ(s), one and sixteen steps along e257 | P'·τ(s) | the level above the top · P' | compact wrapped keys |
 //!
 //! Every key-switching key comes in two parts, three in a set for bits alone. Each part is a separate encryption for
 //! one tail: levels S1 have another tail prime than S0 and S2, and a key with both would be published modulo their
@@ -16,7 +17,8 @@
 //! one digit ([`OneDigit`](crate::params::OneDigit)), a part that needs several digits has a second one, for the last
 //! rounds.
 //!
-//! A set for bits alone has one key, that for s².
+//! A set for bits alone has one key, that for s². Keys that expand compact wrapped keys have a single part with special
+//! primes of its own (`params::expansion`); evaluation keys of older versions lack them.
 //!
 //! Users' circuits rotate after AES, at low levels. Their keys hold the primes of those levels only
 //! ([`Target::primes`]), and exist only for steps that are powers of two; [`Evaluator::rotate`] composes the others
@@ -62,6 +64,8 @@ pub(crate) enum Target {
     Rotate([usize; 3]),
     /// s³ over the primes of low levels
     Cube,
+    /// τ(s) for the translation τ that adds to e257, to expand compact wrapped keys
+    Expand(usize),
 }
 
 impl Target {
@@ -89,8 +93,14 @@ impl Target {
             out.extend(steps);
             out.push(Self::Cube);
         }
+        if params.expands() {
+            out.extend(Self::EXPAND);
+        }
         out
     }
+
+    /// The sources of the keys that expand compact wrapped keys: the last in files, if there are any.
+    pub(crate) const EXPAND: [Self; 2] = [Self::Expand(1), Self::Expand(16)];
 
     /// The name of the key for users.
     fn name(self) -> &'static str {
@@ -100,6 +110,7 @@ impl Target {
             Self::Translate(_) => "packed",
             Self::Rotate(_) => "rotation",
             Self::Cube => "three-way product",
+            Self::Expand(_) => "round key expansion",
         }
     }
 
@@ -109,6 +120,7 @@ impl Target {
             Self::Frobenius(k) | Self::Product(k) => params.frobenius(k).clone(),
             Self::Translate(step) | Self::Rotate(step) => params.ring().translation(step),
             Self::Cube => params.frobenius(0).clone(),
+            Self::Expand(step) => params.ring().translation([0, 0, step]),
         }
     }
 
@@ -130,13 +142,17 @@ impl Target {
 
     /// Primes of `part` of the key; empty if there is no such part.
     pub(crate) fn primes(self, params: &Params, part: KeyPart) -> Vec<usize> {
-        params.key_primes(self.level(params, part), part)
+        match (self, part.expands) {
+            (Self::Expand(_), true) => params.expand_primes(),
+            (Self::Expand(_), false) | (_, true) => Vec::new(),
+            _ => params.key_primes(self.level(params, part), part),
+        }
     }
 
     /// Digits of `part` of the key.
     pub(crate) fn digits(self, params: &Params, part: KeyPart) -> usize {
         let own = self.primes(params, part).into_iter();
-        let own = own.filter(|&i| !params.is_special(i));
+        let own = own.filter(|i| !params.specials(part).contains(i));
         own.map(|i| params.digit_of(part, i) + 1).max().unwrap_or(0)
     }
 }
@@ -399,6 +415,7 @@ impl KeyDigit {
             Target::Translate([a, b, c]) => [2, a, b, c],
             Target::Rotate([a, b, c]) => [3, a, b, c],
             Target::Cube => [4, 0, 0, 0],
+            Target::Expand(step) => [5, step, 0, 0],
         };
         [kind, a, b, c, self.part.number(), self.digit].map(|x| x as u64)
     }
@@ -445,12 +462,12 @@ impl<'s> EvalKeyFile<'s> {
         let params = self.params();
         let a = digit.uniform(params, &self.seed);
         let mut gadget = SecretPoly(Poly::zeroed(params.ring().n(), digit.primes.len()));
-        let special = params.specials(digit.part).len();
+        let special = params.specials(digit.part);
         for (limb, &i) in gadget.limbs.iter_mut().zip(&digit.primes) {
-            if !params.is_special(i) && params.digit_of(digit.part, i) == digit.digit {
+            if !special.contains(&i) && params.digit_of(digit.part, i) == digit.digit {
                 switched_secret(self.secret, digit.target, i, limb);
                 let m = params.modulus(i);
-                let p = m.shoup(params.special_product(special, i));
+                let p = m.shoup(params.rns().product(m, special.clone()));
                 limb.iter_mut().for_each(|x| *x = m.scale(*x, p));
             }
         }

@@ -38,6 +38,7 @@ pub(crate) mod bound;
 pub(crate) mod runaway;
 
 use bound::BoundModel;
+use homaes_aes::Layout;
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
 use homaes_rns::{SwitchPlan, log2};
@@ -229,6 +230,8 @@ pub struct NoiseModel {
     pub rho_log2: f64,
     /// log2 of the mean square ratio of coefficients to embeddings, halved
     coefficient_log2: f64,
+    /// mean square of the sixteen constants of a packed round key together ([`NoiseModel::expanded`])
+    mask_power: f64,
     weight: f64,
     bounds: BoundModel,
 }
@@ -245,6 +248,7 @@ impl NoiseModel {
             rho_log2,
             bounds: BoundModel::new(ring, rho_log2),
             coefficient_log2: 0.5 * dual.log2(),
+            mask_power: 16.0 / 4.0 * n / ring.lens()[2] as f64,
             weight: weight as f64,
         }
     }
@@ -264,6 +268,25 @@ impl NoiseModel {
         let terms = 2.0 / 3.0 * self.n + 1.0 + self.weight;
         let rms = 0.5 * (self.n * 4.0 * SIGMA * SIGMA * terms).log2();
         Noise::carried(rms, 2.0 * TAIL_BITS)
+    }
+
+    /// An expanded round key of a byte layout, whose expansion switches by `plan`, before it is lowered: the sum of the
+    /// sixteen rotations of its trace, each times a constant ([`crate::aes::expand`]).
+    ///
+    /// A trace sums sixteen images of a fresh ciphertext and takes fifteen key switches. The rotation by k steps takes k
+    /// more, 7.5 in the mean. Each switch adds its own noise and a rounding by the special primes. The constants of the
+    /// sliced layout are periods, Σ_i |η_i|² = 241 everywhere. Those of the packed one have coefficients 0 and 1, which
+    /// count as ±1/2, in the subring without the axis of 3, along which masks are constant; the mean of sixteen
+    /// exponential variables is at most four times theirs.
+    pub(crate) fn expanded(&self, plan: &SwitchPlan, layout: Layout) -> Noise {
+        let square = |bits: f64| (2.0 * bits).exp2();
+        let switch = square(self.key_switch_log2(1, plan)) + square(self.rho_log2);
+        let mean = 16.0 * square(self.fresh().rms_log2) + (15.0 + 7.5) * switch;
+        let noise = Noise::gaussian(0.5 * mean.log2());
+        match layout {
+            Layout::Packed => noise.times_constant(self.mask_power, 4.0 * self.mask_power),
+            Layout::Sliced | Layout::Bits => noise.scaled(241.0),
+        }
     }
 
     /// log2 of the noise of key switching `polys` polynomials by `plan`, before and relative to the division by the

@@ -45,18 +45,21 @@ use homaes_math::slots::Slots;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform};
 use homaes_rns::{ModSwitch, RnsContext, SwitchPlan};
 use homaes_scheme::{DigestBuilder, Purpose, SetId, SetName};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// e17 of the second class of slot representatives: the odd one with the least noise growth in the linear layer
 /// (`linear`'s test `second_class_is_the_best`).
 pub(crate) const SECOND_CLASS: usize = 7;
 
+pub(crate) use crate::chain::LAST;
 pub use crate::chain::{Chain, OneDigit, Steps};
 pub(crate) use crate::chain::{KeyPart, Tail};
-use crate::chain::{LAST, LOW, MIDDLE};
+use crate::chain::{LOW, MIDDLE};
 pub use check::ParamsError;
 
 mod check;
+mod expansion;
 mod plans;
 pub(crate) mod residues;
 
@@ -100,8 +103,10 @@ pub struct Params {
     /// last, low, middle, base…, special…, special primes of parts in one digit
     rns: RnsContext,
     slots: Slots,
-    /// basis of every level, index 0 unused
+    /// basis of every level, index 0 unused; in sets that expand compact wrapped keys, one more above the top
     levels: Vec<Vec<usize>>,
+    /// special primes of the keys that expand compact wrapped keys; empty if the set has none
+    expand_special: Range<usize>,
     /// σ_{2^k} for k < 8
     frobenius: Vec<GaloisMap>,
     switching: Vec<SwitchPlan>,
@@ -149,6 +154,7 @@ impl Params {
             rns,
             slots,
             levels: levels(c),
+            expand_special: 0..0,
             frobenius,
             switching: Vec::new(),
             staying: Vec::new(),
@@ -158,6 +164,7 @@ impl Params {
             digest: digest(set),
         };
         params.check_digits()?;
+        params.plan_expansion();
         params.plan();
         Ok(Arc::new(params))
     }
@@ -170,8 +177,9 @@ impl Params {
             self.switching.push(self.switch_plan(from, below));
             self.staying.push(self.switch_plan(from, from));
         }
+        let levels = self.levels.len();
         self.mod_switches
-            .resize_with((top + 1) * (top + 1), OnceLock::new);
+            .resize_with(levels * levels, OnceLock::new);
     }
 
     /// Index of the first special prime.
@@ -186,6 +194,9 @@ impl Params {
     /// Digit of `part` of a key that contains the RNS prime `i`.
     pub(crate) fn digit_of(&self, part: KeyPart, i: usize) -> usize {
         let c = &self.set.chain;
+        if part.expands {
+            return self.expand_digit(i);
+        }
         match i.checked_sub(TAIL + c.first_digit) {
             Some(rest) if !part.one_digit => 1 + rest / c.digit,
             _ => 0,
@@ -222,7 +233,7 @@ impl Params {
 
     /// Highest level.
     pub fn top_level(&self) -> usize {
-        self.levels.len() - 1
+        self.levels.len() - 1 - usize::from(self.expands())
     }
 
     /// AES rounds the chain carries.
@@ -297,14 +308,15 @@ impl Params {
 
     /// log2 of the largest modulus among a key's parts for all levels up to `level`.
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
-        let parts = KeyPart::ALL.map(|part| {
+        let parts = KeyPart::ALL.into_iter().filter(|part| !part.expands);
+        let parts = parts.map(|part| {
             let level = match part.one_digit {
                 true => self.one_digit_below(level),
                 false => level,
             };
             self.log2(self.key_primes(level, part).into_iter())
         });
-        parts.into_iter().fold(0.0, f64::max)
+        parts.fold(0.0, f64::max)
     }
 
     /// Transform modulo the prime that [`Descent`](crate::Descent) ends at, over the whole ring.
@@ -378,10 +390,6 @@ impl Params {
         (0..3).flat_map(steps).collect()
     }
 
-    pub(crate) fn is_special(&self, i: usize) -> bool {
-        i >= self.special_from()
-    }
-
     pub(crate) fn frobenius(&self, k: usize) -> &GaloisMap {
         &self.frobenius[k]
     }
@@ -403,7 +411,7 @@ impl Params {
 
     /// Modulus switch from one level to a lower one, without keys.
     pub(crate) fn mod_switch(&self, from: usize, to: usize) -> &ModSwitch {
-        let plan = &self.mod_switches[from * (self.top_level() + 1) + to];
+        let plan = &self.mod_switches[from * self.levels.len() + to];
         plan.get_or_init(|| ModSwitch::new(&self.rns, self.basis(from), self.basis(to)))
     }
 

@@ -75,6 +75,7 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
         dl,
         rounds: params.rounds().min(MOST_ROUNDS) as u32,
         fresh_bits: noise.fresh().rms_log2.max(rho),
+        expanded: expanded(params),
         ks_switched: switched(key_spread),
         ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
         // each round further up has one more base prime, 46 bits, for at most a few bits of noise
@@ -85,6 +86,25 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
         ),
         gains,
     }
+}
+
+/// Variance, over ρ², of the noise that an expanded round key 0 keeps when it is lowered to the start of AES, sliced and
+/// packed: the largest over all starts. The other round keys are lowered by a base prime, which leaves nothing.
+pub(crate) fn expanded(params: &Params) -> [f64; 2] {
+    let noise = params.noise();
+    let starts = (3..=params.top_level()).step_by(3);
+    let starts = starts.filter(|_| params.expands());
+    let at = |start: usize, layout: Layout| {
+        let drop = params.log2_modulus(start + 1) - params.log2_modulus(start);
+        let made = noise.expanded(&params.expand_plan(start + 1), layout);
+        (2.0 * (made.rms_log2 - drop - noise.rho_log2)).exp2()
+    };
+    [Layout::Sliced, Layout::Packed].map(|layout| {
+        starts
+            .clone()
+            .map(|start| at(start, layout))
+            .fold(0.0, f64::max)
+    })
 }
 
 /// The runaway model of the bit layout, if the set offers it: the smallest drops of any round, and the largest

@@ -239,6 +239,7 @@ impl traits::SecretKey for SecretKey {
             direction: wrapping.direction,
             layouts: &wrapping.layouts,
             levels_left: wrapping.levels_left,
+            full: wrapping.full,
         };
         match WrappedKeyFile::generate(self, keys, wrapping, rng) {
             Ok(file) => Ok(Box::new(file)),
@@ -375,6 +376,10 @@ impl Circuit for Running<'_> {
             true => 0,
             false => ON_A_GPU * self.gpus.len(),
         }
+    }
+
+    fn round_keys(&self) -> Option<Box<dyn traits::WrappedKey>> {
+        Some(Box::new(self.aes.round_keys()))
     }
 
     fn meter(&self) -> Reading {

@@ -14,6 +14,7 @@ mod aes;
 mod bounds;
 mod circuit;
 mod embeddings;
+mod expand;
 mod lift;
 mod memcheck;
 mod programs;
@@ -57,8 +58,13 @@ impl Fixture {
         self.secret.encrypt(bytes, &mut self.rng).unwrap()
     }
 
+    /// In full form.
     pub(crate) fn wrap(&mut self, key: &[u8], wrapping: WrapOptions<'_>) -> WrappedKey {
         let keys = RoundKeys::expand(key).unwrap();
+        let wrapping = WrapOptions {
+            full: true,
+            ..wrapping
+        };
         WrappedKey::encrypt(&self.secret, &keys, wrapping, &mut self.rng).unwrap()
     }
 
@@ -106,6 +112,7 @@ fn wrapping(layouts: &[Layout], direction: Direction) -> WrapOptions<'_> {
         direction,
         layouts,
         levels_left: None,
+        full: true,
     }
 }
 

@@ -16,6 +16,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+const TRANSCIPHERING: &str = "transciphering";
+
 struct Pace {
     start: Instant,
     /// Steps of AES done in this run.
@@ -77,13 +79,22 @@ impl Follower {
         let shows = match choice {
             args::Progress::Auto => {
                 let template = "{spinner} {msg} {wide_bar} {percent}% {prefix}";
-                Shows::Bar(Bar::new("transciphering", template))
+                Shows::Bar(Bar::new(TRANSCIPHERING, template))
             }
             args::Progress::Json => Shows::Json,
             args::Progress::None => Shows::Nothing,
         };
         let pace = Mutex::new(Pace::new(0));
         Self { shows, pace }
+    }
+
+    /// The server begins to expand a wrapped key.
+    pub(crate) fn expanding(&self) {
+        match &self.shows {
+            Shows::Bar(bar) => bar.label("expanding the wrapped key"),
+            Shows::Json => line(&json!({ "event": "expanding" })),
+            Shows::Nothing => {}
+        }
     }
 
     /// Whether standard output carries this follower's lines only.
@@ -114,6 +125,7 @@ impl Follower {
         let left = pace.seconds_left(event.batches);
         match &self.shows {
             Shows::Bar(bar) => {
+                bar.label(TRANSCIPHERING);
                 bar.set(done, total);
                 if let Some(left) = left {
                     bar.shown.set_prefix(format!("eta {}", short_seconds(left)));

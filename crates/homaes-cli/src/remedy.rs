@@ -54,6 +54,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::ClientExpands => {
             "leave --expand out, or choose a scheme whose server can expand the key"
         }
+        ErrorKind::NoExpansion => "wrap the AES key with wrap-key --full, or make new keys",
         ErrorKind::TooDeep | ErrorKind::NoKey => {
             "choose a set with more levels left, or more --levels-left"
         }

@@ -3,7 +3,7 @@
 pub(crate) use homaes::hex;
 use homaes::{
     Direction, Expansion, Layout, Mode, NoiseTerms, Purpose, Quality, Report, Scheme, SetCard,
-    Step, printable,
+    Step, WrappedKeyInfo, printable,
 };
 use homaes_lab::units::short_seconds;
 pub(crate) use homaes_lab::units::{bytes, counted as count, seconds};
@@ -197,10 +197,10 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-pub(crate) fn expansion(expansion: Expansion) -> &'static str {
-    match expansion {
-        Expansion::Server => ", to be expanded by the server",
-        Expansion::Client => "",
+pub(crate) fn expansion(wrapped: &WrappedKeyInfo) -> &'static str {
+    match wrapped.expansion {
+        Expansion::Client if !wrapped.compact => "",
+        _ => ", to be expanded by the server",
     }
 }
 

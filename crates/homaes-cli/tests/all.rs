@@ -8,6 +8,7 @@ mod book;
 mod bridge;
 mod commands;
 mod common;
+mod compact;
 mod damage;
 mod deploy;
 mod devices;

@@ -94,6 +94,7 @@ impl Bench<'_> {
                 Layout::Bits => &[Layout::Bits],
             },
             levels_left: None,
+            full: true,
         };
         let mut rng = ChaCha20Rng::from_seed([8; 32]);
         Ok(WrappedKey::encrypt(self.secret, &keys, how, &mut rng)?)

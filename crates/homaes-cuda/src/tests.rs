@@ -211,6 +211,7 @@ impl World {
             direction,
             layouts,
             levels_left: None,
+            full: true,
         };
         let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
         let block = |b: usize| core::array::from_fn(|i| (7 * b + 31 * i * i) as u8);

@@ -52,6 +52,7 @@ fn both(
             direction,
             layouts,
             levels_left: None,
+            full: true,
         };
         let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
         for &layout in layouts {

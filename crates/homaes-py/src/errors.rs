@@ -231,6 +231,7 @@ fn remedy(kind: ErrorKind) -> &'static str {
         Is::NoLayout => "choose a layout that the set offers; homaes.sets() lists the sets",
         Is::Levels => "choose a set with more levels, a shorter AES key, or fewer levels_left",
         Is::NoLevels => "leave levels_left out",
+        Is::NoExpansion => "wrap the AES key with full=True, or make new keys",
         Is::ClientExpands => "leave expand out, or choose a set whose server can expand the key",
         Is::TooDeep | Is::NoKey => {
             "wrap the AES key with more levels_left, or use a set that leaves more"

@@ -95,6 +95,8 @@ getters! { WrappedKey as key:
     };
     /// The layouts that it has round keys for.
     layouts: Vec<&'static str> = key.key.layouts().iter().map(|l| l.name()).collect();
+    /// Whether the server expands its round keys from a compact form.
+    compact: bool = key.key.is_compact();
     /// The side that expands the AES key: "client" or "server".
     expansion: &'static str = match key.key.expansion() {
         Expansion::Client => "client",

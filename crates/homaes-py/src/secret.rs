@@ -125,7 +125,7 @@ impl SecretKey {
     }
 
     /// Encrypt an AES key under FHE.
-    #[pyo3(signature = (aes_key, /, *, direction="encrypt", layouts=None, levels_left=None, expand=None))]
+    #[pyo3(signature = (aes_key, /, *, direction="encrypt", layouts=None, levels_left=None, expand=None, full=false))]
     fn wrap(
         &self,
         aes_key: &Bound<'_, PyAny>,
@@ -133,6 +133,7 @@ impl SecretKey {
         layouts: Option<&Bound<'_, PyAny>>,
         levels_left: Option<Number>,
         expand: Option<&str>,
+        full: bool,
     ) -> PyResult<WrappedKey> {
         let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
         let direction = match direction {
@@ -152,6 +153,7 @@ impl SecretKey {
             layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
             levels_left: levels_left.transpose()?.map(|levels| levels as usize),
             expansion,
+            full,
         };
         let secret = self.0.clone();
         let encrypt = move |_: &Cancel| homaes::WrappedKey::encrypt(&secret, &aes_key, &wrapping);

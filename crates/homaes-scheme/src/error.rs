@@ -33,6 +33,12 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
+    /// The set has no files of expanded round keys.
+    #[error("expanded round keys, expected none: wrapped keys of set {set} have one form")]
+    NoRoundKeys {
+        /// The set.
+        set: &'static str,
+    },
     /// Objects that do not go together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -69,6 +75,7 @@ impl SchemeError {
             Self::Mismatch(mismatch) => mismatch.kind(),
             Self::NoLevels { .. } => ErrorKind::NoLevels,
             Self::ClientExpands { .. } => ErrorKind::ClientExpands,
+            Self::NoRoundKeys { .. } => ErrorKind::Argument,
             Self::Field { .. } => ErrorKind::Damaged,
         }
     }

@@ -77,6 +77,8 @@ pub enum ErrorKind {
     NoLevels,
     /// The server cannot expand the AES key.
     ClientExpands,
+    /// An evaluation key of an older version cannot expand a compact wrapped key.
+    NoExpansion,
     /// A program has too few levels left.
     TooDeep,
     /// There is no key for an operation of a program.

@@ -335,6 +335,11 @@ pub trait Circuit: Send + Sync {
         0
     }
 
+    /// The round keys in use as a wrapped key that needs no expansion, if the scheme has files of that form.
+    fn round_keys(&self) -> Option<Box<dyn WrappedKey>> {
+        None
+    }
+
     /// The counts of its kernels so far.
     fn meter(&self) -> Reading {
         Reading::default()

@@ -17,6 +17,9 @@ pub struct WrapOptions {
     /// Who expands the AES key; by default the server where the scheme has a circuit for it, which makes the file
     /// small. In BGV it is always the client.
     pub expansion: Option<Expansion>,
+    /// BGV: every round key in full, a file 200 times as large, instead of a compact form that the server expands in
+    /// seconds; always so in sets whose servers cannot do that.
+    pub full: bool,
 }
 
 impl Default for WrapOptions {
@@ -26,6 +29,7 @@ impl Default for WrapOptions {
             layouts: Vec::new(),
             levels_left: None,
             expansion: None,
+            full: false,
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct WrappedKeyInfo {
     pub direction: Direction,
     /// Who expands the key.
     pub expansion: Expansion,
+    /// Whether the server must first expand the round keys from a compact form.
+    pub compact: bool,
     /// The layouts there are round keys for, with the level of the output of AES in each: one more than the
     /// multiplications left, if the scheme has levels.
     pub layouts: Vec<(Layout, usize)>,
@@ -29,6 +31,7 @@ impl WrappedKeyInfo {
             key_size,
             direction,
             expansion: Expansion::Client,
+            compact: false,
             layouts,
         }
     }

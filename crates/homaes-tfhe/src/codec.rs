@@ -273,6 +273,7 @@ fn described(params: &Params, key_size: KeySize, wrapping: WrapOptions) -> Wrapp
         key_size,
         direction: wrapping.direction,
         expansion: wrapping.expansion,
+        compact: false,
         layouts: layouts.map(|&layout| (layout, 1)).collect(),
     }
 }

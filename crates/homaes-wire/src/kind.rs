@@ -70,10 +70,8 @@ impl Kind {
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
             Self::EvalKey => 3,
-            Self::Ciphertext | Self::Values => 2,
-            Self::SecretKey | Self::WrappedKey | Self::Shard | Self::Computed | Self::BridgeKey => {
-                1
-            }
+            Self::WrappedKey | Self::Ciphertext | Self::Values => 2,
+            Self::SecretKey | Self::Shard | Self::Computed | Self::BridgeKey => 1,
         }
     }
 

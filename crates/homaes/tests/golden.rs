@@ -72,8 +72,11 @@ fn results_decrypt_and_keys_still_transcipher() {
 /// Rounded, and two ciphertexts in one.
 #[test]
 fn final_results_decrypt() {
-    for set in ["bgv/toy-255", "bgv/toy-4369"] {
-        let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
+    for (set, key) in [
+        ("bgv/toy-255", "secret.hsk"),
+        ("bgv/toy-4369", "joined.hsk"),
+    ] {
+        let secret = SecretKey::open(golden(set, key)).unwrap();
         assert_eq!(decrypted(&secret, &golden(set, "final.hct")), MESSAGE);
     }
 }

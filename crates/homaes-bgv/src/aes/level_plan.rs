@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::params::Params;
-use homaes_aes::{KeySize, Layout};
+use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::Mismatch;
 
 /// The path of one cipher through the chain of moduli.
@@ -106,6 +106,17 @@ impl LevelPlan {
             Layout::Bits => self.start - 4 * rounds,
             _ => (self.start - 3 * rounds).max(1),
         }
+    }
+}
+
+/// Slope of the packed state when round key `r` is added: 0 at the end; always 0 in other layouts.
+pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
+    let left = plan.size.rounds() - r;
+    match (plan.layout, direction) {
+        // ShiftRows adds one, its inverse takes one away
+        (Layout::Packed, Direction::Encrypt) => (4 - left % 4) % 4,
+        (Layout::Packed, Direction::Decrypt) => left % 4,
+        _ => 0,
     }
 }
 

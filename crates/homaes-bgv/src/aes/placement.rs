@@ -26,10 +26,16 @@ pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> 
     let slots = params.slots();
     let quarter = slots.run_len() / 4;
     let (group, within) = (b / quarter, b % quarter);
-    let (row, column) = (i % 4, (i / 4 + slope * (i % 4)) % 4);
     let runs_e3 = slots.count() / slots.run_len() / 8;
     let (class, e3) = (group / runs_e3, group % runs_e3);
-    slots.slot(class, [e3, row, within + quarter * column])
+    let [_, e5, e257] = packed_step(params, i, slope);
+    slots.slot(class, [e3, e5, within + e257])
+}
+
+/// Coordinates (e3, e5, e257) from byte 0 of a packed block to byte `i`.
+pub(crate) fn packed_step(params: &Params, i: usize, slope: usize) -> [usize; 3] {
+    let quarter = params.slots().run_len() / 4;
+    [0, i % 4, quarter * ((i / 4 + slope * (i % 4)) % 4)]
 }
 
 /// Slot bytes of every ciphertext of a batch; missing blocks are zero.

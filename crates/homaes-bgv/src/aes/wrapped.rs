@@ -1,4 +1,5 @@
-//! The AES key under FHE: every round key, in the layout of the state and at the level where it is added.
+//! The AES key under FHE: every round key, in the layout of the state and at the level where it is added; or their
+//! compact form ([`crate::aes::compact`]).
 //!
 //! Round key 0 is added to the input. Round key r is added inside round r to the sums of the linear layer, before their
 //! modulus switch, which also divides the key's own noise ([`LevelPlan`]). The affine constant 0x63 of SubBytes is
@@ -8,15 +9,18 @@
 //! linear layer into sums of products, so its keys, 0x63 included, are in the coordinates of [`homaes_aes::Folding`].
 
 use crate::aes::bits;
-use crate::aes::level_plan::LevelPlan;
+use crate::aes::compact::{Compact, CompactFile, sent_level};
+use crate::aes::expand::Expansion;
+use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::slots_of;
 use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
-use crate::keys::SecretKey;
+use crate::keys::{EvalKey, SecretKey};
 use crate::params::Params;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
-use homaes_scheme::Mismatch;
+use homaes_rns::Poly;
+use homaes_scheme::{Cancel, Mismatch, mismatch};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -30,12 +34,21 @@ pub struct WrappedKey {
     pub(crate) id: KeyId,
     pub(crate) size: KeySize,
     pub(crate) direction: Direction,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) form: Form,
+}
+
+/// The forms of a wrapped key.
+pub(crate) enum Form {
+    /// the round keys of some layouts
+    Full(Vec<Arc<Part>>),
+    /// what makes the round keys of these layouts
+    Compact(Vec<LevelPlan>, Compact),
 }
 
 pub(crate) struct Part {
     pub(crate) plan: LevelPlan,
-    pub(crate) seed: Seed,
+    /// that of the second halves; expanded round keys have none
+    pub(crate) seed: Option<Seed>,
     /// round keys 0 … R, each with one ciphertext per part of the layout
     pub(crate) rounds: Vec<Vec<Ciphertext>>,
 }
@@ -50,6 +63,9 @@ pub struct WrapOptions<'a> {
     /// multiplications that the output must allow, rounded up to the next number that the chain of moduli has after a
     /// round (2, 5, 8 …); by default 8 in `bgv/aes128+8` and so on, and 0 in sets without a number in their name
     pub levels_left: Option<usize>,
+    /// every round key in full, instead of the compact form that the server expands; sets whose servers cannot do that
+    /// always have the full form
+    pub full: bool,
 }
 
 impl Default for WrapOptions<'_> {
@@ -58,6 +74,7 @@ impl Default for WrapOptions<'_> {
             direction: Direction::Encrypt,
             layouts: &[Layout::Sliced],
             levels_left: None,
+            full: false,
         }
     }
 }
@@ -65,7 +82,7 @@ impl Default for WrapOptions<'_> {
 impl WrappedKey {
     /// Encrypts the round keys under `secret`.
     ///
-    /// Cost: R + 1 times 1 (packed), 16 (sliced) or 128 (bits) seeded encryptions.
+    /// Cost: R + 1 times 1 (compact, packed), 16 (sliced) or 128 (bits) seeded encryptions.
     ///
     /// # Errors
     /// If there are no layouts, one occurs twice or is not offered by the set, or the set has too few levels.
@@ -78,12 +95,41 @@ impl WrappedKey {
         Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
     }
 
-    pub(crate) fn part(&self, layout: Layout) -> Result<&Part> {
-        let mut parts = self.parts.iter();
-        parts.find(|p| p.plan.layout == layout).ok_or_else(|| {
-            let held = self.parts.iter().map(|p| p.plan.layout).collect();
+    /// The plan of each layout.
+    pub(crate) fn plans(&self) -> Vec<LevelPlan> {
+        match &self.form {
+            Form::Full(parts) => parts.iter().map(|part| part.plan).collect(),
+            Form::Compact(plans, _) => plans.clone(),
+        }
+    }
+
+    /// The round keys for `layout`, expanded under `key` if the form is compact.
+    pub(crate) fn part(&self, key: &EvalKey, layout: Layout, cancel: &Cancel) -> Result<Arc<Part>> {
+        let plans = self.plans();
+        let at = plans.iter().position(|plan| plan.layout == layout);
+        let at = at.ok_or_else(|| {
+            let held = plans.iter().map(|plan| plan.layout).collect();
             Error::Mismatch(Mismatch::NotWrapped { layout, held })
-        })
+        })?;
+        match &self.form {
+            Form::Full(parts) => Ok(parts[at].clone()),
+            Form::Compact(plans, sent) => {
+                let rounds =
+                    Expansion::new(key, plans[at], self.direction, cancel)?.round_keys(sent)?;
+                let (plan, seed) = (plans[at], None);
+                Ok(Arc::new(Part { plan, seed, rounds }))
+            }
+        }
+    }
+
+    /// Checks that it is of the set and the secret key of `key`.
+    pub(crate) fn check_of(&self, key: &EvalKey) -> Result<()> {
+        let found = (self.params.id(), self.id);
+        Ok(mismatch::check(
+            "wrapped key",
+            found,
+            (key.params.id(), key.id),
+        )?)
     }
 }
 
@@ -92,7 +138,12 @@ pub struct WrappedKeyFile<'s> {
     pub(crate) secret: &'s SecretKey,
     pub(crate) size: KeySize,
     pub(crate) direction: Direction,
-    pub(crate) parts: Vec<PartFile>,
+    pub(crate) form: FormFile,
+}
+
+pub(crate) enum FormFile {
+    Full(Vec<PartFile>),
+    Compact(Vec<LevelPlan>, CompactFile),
 }
 
 pub(crate) struct PartFile {
@@ -117,21 +168,35 @@ impl<'s> WrappedKeyFile<'s> {
             return Err(Error::NoLayouts);
         }
         let (size, direction) = (keys.size(), wrapping.direction);
-        let schedule = keys.schedule(direction);
-        let mut parts = Vec::new();
+        let mut plans = Vec::new();
         for (i, &layout) in wrapping.layouts.iter().enumerate() {
             if wrapping.layouts[..i].contains(&layout) {
                 return Err(Error::LayoutTwice { layout });
             }
-            let plan = LevelPlan::new(params, layout, size, wrapping.levels_left)?;
-            let rounds = wrapped_schedule(&schedule, layout);
-            parts.push(PartFile::new(plan, vec![rounds], rng));
+            plans.push(LevelPlan::new(params, layout, size, wrapping.levels_left)?);
         }
+        let schedule = keys.schedule(direction);
+        let compact = params.expands() && !wrapping.layouts.contains(&Layout::Bits);
+        let form = match compact && !wrapping.full {
+            // byte layouts have the same levels and add the same bytes
+            true => {
+                let rounds = wrapped_schedule(&schedule, plans[0].layout);
+                let file = CompactFile::new(plans[0], rounds, rng);
+                FormFile::Compact(plans, file)
+            }
+            false => {
+                let parts = plans.into_iter().map(|plan| {
+                    let rounds = wrapped_schedule(&schedule, plan.layout);
+                    PartFile::new(plan, vec![rounds], rng)
+                });
+                FormFile::Full(parts.collect())
+            }
+        };
         Ok(Self {
             secret,
             size,
             direction,
-            parts,
+            form,
         })
     }
 
@@ -143,26 +208,42 @@ impl<'s> WrappedKeyFile<'s> {
         self.secret.id()
     }
 
-    /// Ciphertext `index` of the file, which must exist.
-    pub(crate) fn ciphertext(&self, mut index: usize) -> Ciphertext {
-        for part in &self.parts {
+    /// Polynomial `index` of the file, which must exist, with the primes of its limbs.
+    pub(crate) fn poly(&self, mut index: usize) -> (&[usize], Poly) {
+        let params = self.params();
+        let parts = match &self.form {
+            FormFile::Full(parts) => parts,
+            FormFile::Compact(plans, file) => {
+                let basis = params.basis(sent_level(&plans[0], index));
+                return (basis, file.trace(self.secret, index));
+            }
+        };
+        for part in parts {
             if index < part.len() {
-                return part.ciphertext(self.secret, self.direction, index);
+                let c = part.ciphertext(self.secret, self.direction, index);
+                let [first, _] = c.parts;
+                return (params.basis(c.level), first);
             }
             index -= part.len();
         }
-        unreachable!("the file has fewer ciphertexts")
+        unreachable!("the file has fewer polynomials")
     }
 
     fn all(&self) -> WrappedKey {
-        let parts = self.parts.iter();
-        let parts = parts.map(|part| part.all(self.secret, self.direction));
+        let form = match &self.form {
+            FormFile::Full(parts) => {
+                let parts = parts.iter();
+                let parts = parts.map(|part| Arc::new(part.all(self.secret, self.direction)));
+                Form::Full(parts.collect())
+            }
+            FormFile::Compact(plans, file) => Form::Compact(plans.clone(), file.all(self.secret)),
+        };
         WrappedKey {
             params: self.secret.params().clone(),
             id: self.id(),
             size: self.size,
             direction: self.direction,
-            parts: parts.collect(),
+            form,
         }
     }
 }
@@ -198,7 +279,7 @@ impl PartFile {
         let rounds = 0..=self.plan.size.rounds();
         Part {
             plan: self.plan,
-            seed: self.seed,
+            seed: Some(self.seed),
             rounds: rounds
                 .map(|_| made.by_ref().take(width).collect())
                 .collect(),
@@ -248,19 +329,8 @@ pub(crate) fn before_inversion(x: u8) -> u8 {
     gf256::affine_linear_inv(x ^ gf256::AFFINE_CONSTANT)
 }
 
-/// Slope of the packed state when round key `r` is added: 0 at the end; always 0 in other layouts.
-pub(crate) fn slope(plan: &LevelPlan, direction: Direction, r: usize) -> usize {
-    let left = plan.size.rounds() - r;
-    match (plan.layout, direction) {
-        // ShiftRows adds one, its inverse takes one away
-        (Layout::Packed, Direction::Encrypt) => (4 - left % 4) % 4,
-        (Layout::Packed, Direction::Decrypt) => left % 4,
-        _ => 0,
-    }
-}
-
 homaes_wire::debug_fields!(Part, plan);
-homaes_wire::debug_fields!(WrappedKey, id, size, direction, parts);
+homaes_wire::debug_fields!(WrappedKey, id, size, direction);
 
 pub(crate) fn stream(layout: Layout, r: usize, i: usize) -> u64 {
     (r * layout.ciphertexts() + i) as u64

@@ -1,7 +1,7 @@
 //! Every damage to a file has its own error.
 use super::wrapped::round_key;
 use super::*;
-use crate::aes::wrapped::WrappedKey;
+use crate::aes::wrapped::{Form as KeyForm, WrappedKey};
 use crate::tests::{Fixture, fixture, toy, toy_4369, written};
 use crate::{Evaluator, ParamSet, WrapOptions, sets};
 use homaes_aes::{Block, KeySize};
@@ -124,14 +124,18 @@ fn streams_of_keys_have_names() {
 fn a_wrapped_key_with_wrong_fields() {
     let mut f = toy(41);
     let wrapped = f.wrap(&[1; 16], WrapOptions::default());
-    let part = &wrapped.parts[0];
+    let KeyForm::Full(parts) = &wrapped.form else {
+        panic!("no full form");
+    };
+    let (part, seed) = (&parts[0], parts[0].seed.unwrap());
     let with = |bits: u16, direction: u8, (layout, start): (u8, u16)| {
         let mut w = Writer::new(Vec::new(), wrapped.header().unwrap()).unwrap();
         let meta = Encoder::new().u16(bits).u8(direction).u8(1);
-        let meta = meta.u8(layout).u16(start).bytes(&part.seed).finish();
+        let meta = meta.u8(layout).u16(start).bytes(&seed).finish();
         w.write_record(META, 0, &meta).unwrap();
         for (i, c) in part.rounds.iter().flatten().enumerate() {
-            let Record { body, .. } = round_key(&f.params, i as u64, c);
+            let basis = f.params.basis(c.level);
+            let Record { body, .. } = round_key(&f.params, i as u64, basis, &[&c.parts[0]]);
             w.write_record(LIMBS, i as u64, &body).unwrap();
         }
         w.finish().unwrap()

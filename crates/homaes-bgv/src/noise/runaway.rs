@@ -40,7 +40,8 @@
 //!    e^{-Ya/A}` for every ciphertext, round and embedding. *Running away* means that some `|Z_j| > B_A(j)`. If the
 //!    `B_a` reproduce themselves over one round of any slope, induction gives `P(run away) ≤ events·e^{-Y}`, `events` =
 //!    rounds × ciphertexts × embeddings (one of each conjugate pair). First round: `Z = 0`, and `X` takes the larger of
-//!    `κ_j` and the fresh noise's variance.
+//!    `κ_j` and the fresh noise's variance. A round key that the server expands adds the variance `expanded` beyond its
+//!    rounding (`κ_j`); it is counted in all rounds.
 //! 2. *Carried-in noise.* Suppose rung `c+1` holds for the at most 4·13 numbers `Z` that enter one output, and rung `c`
 //!    does not (probability at most `52 e^{-Yc/A}`). The rest is a function of independent normals whose moments grow
 //!    with `|Z|`, so it is enough to bound them for all `|Z| ≤ B_{c+1}`.
@@ -163,6 +164,8 @@ pub(crate) struct RunawayModel {
     pub(crate) rounds: u32,
     /// log2 of the canonical rms of the first round's input noise.
     pub(crate) fresh_bits: f64,
+    /// Variance, over `ρ²`, that an expanded round key adds to the first round's input, sliced and packed.
+    pub(crate) expanded: [f64; 2],
     /// Variances, over `ρ²`, of the key-switching noise after the switches under `x^3`, and under `x^7` and `x^15`.
     pub(crate) ks_switched: [f64; 2],
     /// Variance, over `ρ⁴`, of the key-switching and rounding noise of `x^127` and of the linear layer, before its

@@ -50,6 +50,9 @@ impl Params {
 
     /// Numbers of the special primes of `part` of every key.
     pub(crate) fn specials(&self, part: KeyPart) -> std::ops::Range<usize> {
+        if part.expands {
+            return self.expand_special.clone();
+        }
         let (from, chain) = (self.special_from(), &self.set().chain);
         let further = chain.one_digit.filter(|_| part.one_digit);
         from..from + chain.special.len() + further.map_or(0, |o| o.special.len())

@@ -8,14 +8,19 @@ use homaes_wire::{Decoder, Encoder, packed_len};
 use rayon::prelude::*;
 
 pub(crate) fn poly_bytes(params: &Params, basis: &[usize]) -> u64 {
+    words_bytes(params, basis, params.ring().n())
+}
+
+/// Bytes of limbs of `len` words.
+pub(crate) fn words_bytes(params: &Params, basis: &[usize], len: usize) -> u64 {
     let limbs = basis.iter();
     limbs
-        .map(|&i| packed_len(params.ring().n(), params.modulus(i).bits()) as u64)
+        .map(|&i| packed_len(len, params.modulus(i).bits()) as u64)
         .sum()
 }
 
 pub(crate) fn put_poly(params: &Params, basis: &[usize], poly: &Poly, mut out: Encoder) -> Encoder {
-    let mut canonical = Words::scratch(params.ring().n());
+    let mut canonical = Words::scratch(poly.limbs.first().map_or(0, |limb| limb.len()));
     for (limb, &i) in poly.limbs.iter().zip(basis) {
         let m = params.modulus(i);
         for (c, &x) in canonical.iter_mut().zip(limb.iter()) {
@@ -32,9 +37,19 @@ pub(crate) fn take_poly(
     what: &'static str,
     input: &mut Decoder<'_>,
 ) -> Result<Poly> {
-    let n = params.ring().n();
+    take_words(params, basis, params.ring().n(), what, input)
+}
+
+/// Limbs of `len` words.
+pub(crate) fn take_words(
+    params: &Params,
+    basis: &[usize],
+    len: usize,
+    what: &'static str,
+    input: &mut Decoder<'_>,
+) -> Result<Poly> {
     let limbs = basis.iter().map(|&i| {
-        let mut limb = Words::scratch(n);
+        let mut limb = Words::scratch(len);
         input.residues_into(what, params.modulus(i).p(), &mut limb)?;
         Ok(limb)
     });

@@ -7,10 +7,10 @@ use KeySize::{Aes128, Aes192, Aes256};
 use Layout::{Bits, Packed, Sliced};
 use homaes_aes::KeySize;
 
-type Case = (Layout, Direction, KeySize);
+pub(super) type Case = (Layout, Direction, KeySize);
 
 /// The decryption of the state after round `round`: the oracle's, or the argument of the next inversion.
-fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
+pub(super) fn expected((layout, dir, size): Case, round: usize, trace: &[Block]) -> Block {
     match (layout, dir) {
         _ if round == size.rounds() => trace[round],
         (Bits, _) => trace[round].map(|x| crate::aes::bits::folding().state(dir, x)),

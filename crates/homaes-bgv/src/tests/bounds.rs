@@ -13,6 +13,7 @@ pub(super) const FOR_CIRCUITS: WrapOptions<'static> = WrapOptions {
     direction: Direction::Encrypt,
     layouts: &[Layout::Sliced],
     levels_left: Some(8),
+    full: true,
 };
 
 /// Checks the steps of a circuit until one is refused; returns their number and the last result.

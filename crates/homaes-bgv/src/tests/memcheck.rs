@@ -36,6 +36,8 @@ fn secrets() {
     let secret = SecretKey::from_coefficients(&params, KeyId([2; 16]), coefficients);
     let public = PublicKey::generate(&secret, &mut rng);
     encryption(&params, &secret, &public, &mut rng);
+    // in compact form
+    WrappedKey::encrypt(&secret, &keys, WrapOptions::default(), &mut rng).unwrap();
 }
 
 fn encryption(

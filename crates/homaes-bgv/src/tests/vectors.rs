@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::aes::level_plan::LevelPlan;
-use crate::aes::wrapped::{PartFile, wrapped_schedule};
+use crate::aes::wrapped::{Form, PartFile, wrapped_schedule};
 use homaes_aes::{KeySize, Layout};
 use rayon::prelude::*;
 
@@ -26,7 +26,7 @@ fn wrap(f: &Fixture, plan: LevelPlan, direction: Direction, calls: &[Call]) -> W
         id: f.secret.id(),
         size: plan.size,
         direction,
-        parts: vec![part.all(&f.secret, direction)],
+        form: Form::Full(vec![part.all(&f.secret, direction).into()]),
     }
 }
 

@@ -91,7 +91,7 @@ fn whole_way(
     for (name, time) in times {
         rows.add(&format!("time of {name}"), table::seconds(time));
     }
-    if wrapped.expansion() == Expansion::Server {
+    if wrapped.expansion() == Expansion::Server || wrapped.is_compact() {
         let time = table::seconds(report.setup_seconds) + ", part of transcipher";
         rows.add("time of key expansion", time);
     }

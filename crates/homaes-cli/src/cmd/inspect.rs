@@ -119,7 +119,7 @@ fn passphrase(protection: Option<KdfCost>) -> String {
 fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &WrappedKeyInfo) {
     let bits = bits(wrapped.key_size);
     let direction = table::direction(wrapped.direction);
-    let expansion = table::expansion(wrapped.expansion);
+    let expansion = table::expansion(wrapped);
     rows.add("AES key", format!("AES-{bits}, to {direction}{expansion}"));
     rows.add("layouts", table::layouts(scheme, &wrapped.layouts));
 }
@@ -293,6 +293,7 @@ fn wrapped_json(wrapped: &WrappedKeyInfo, left: impl Fn(usize) -> Option<usize>)
         "aes_key_bits": bits(wrapped.key_size),
         "direction": table::direction(wrapped.direction),
         "expansion": wrapped.expansion.name(),
+        "compact": wrapped.compact,
         "layouts": layouts.collect::<Vec<_>>(),
     })
 }

@@ -42,7 +42,11 @@ fn check_stream(args: &args::Transcipher) -> Result<(), Failure> {
 pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     check_stream(args)?;
     let devices = args.workers.devices()?;
-    let outs = [Some(&args.out), args.report.as_ref()];
+    let outs = [
+        Some(&args.out),
+        args.report.as_ref(),
+        args.keep_expanded.as_ref(),
+    ];
     for out in outs.into_iter().flatten() {
         let mut inputs = vec![args.eval.as_path(), &args.wrapped_key];
         let others = [&args.message.aad, &args.bridge, &args.message.files_from];
@@ -61,6 +65,10 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         devices.check(&set, args.layout, args.bridge.is_some())?;
     }
     let (output, report_output) = outputs(args)?;
+    let kept = args.keep_expanded.as_deref();
+    let kept = kept
+        .map(|path| Output::create(path, args.force))
+        .transpose()?;
     let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
     memory.map_err(|error| resumable(args.resume, error))?;
     let keys = spin("loading keys", || {
@@ -88,6 +96,12 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
             batches.entry(event.batch).or_default().push(event.step);
         }
     });
+    if wrapped.is_compact() {
+        follower.expanding();
+    }
+    if let Some(kept) = kept {
+        transcipher.save_round_keys(plan.layout(), kept)?;
+    }
     let report = match output {
         Some(output) => transcipher.run(message, output)?,
         None => {
@@ -208,6 +222,7 @@ fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches
         "mode": mode,
         "direction": table::direction(wrapped.direction()),
         "expansion": wrapped.expansion().name(),
+        "compact": wrapped.is_compact(),
         "aes_key_bits": 8 * wrapped.key_size().key_bytes(),
         "report": report_json(report),
         "batches": batches.collect::<Vec<_>>(),
@@ -231,8 +246,8 @@ fn summary(wrapped: &WrappedKey, report: &Report) -> String {
         count => format!(", {count} of the batches from earlier runs"),
     };
     let setup = match wrapped.expansion() {
-        Expansion::Client => String::new(),
-        Expansion::Server => {
+        Expansion::Client if !wrapped.is_compact() => String::new(),
+        _ => {
             let time = table::seconds(report.setup_seconds);
             format!(" after {time} of key expansion")
         }

@@ -5,7 +5,7 @@ use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Bar;
 use crate::table;
-use homaes::{Output, WrapOptions, WrappedKey};
+use homaes::{Output, Scheme, SecretKey, WrapOptions, WrappedKey, WrappedKeyInfo};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         layouts: args.layout.into_iter().collect(),
         levels_left: args.levels_left.map(usize::from),
         expansion: args.expand,
+        full: args.full,
     };
     let bar = Bar::counter("wrapping the AES key");
     let wrapped = WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut |done, all| {
@@ -27,13 +28,24 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     })?;
     drop(bar);
     console::print_done(&format!(
-        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}",
+        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}{}",
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
         table::direction(wrapped.direction),
-        table::expansion(wrapped.expansion),
+        table::expansion(&wrapped),
         table::layouts(secret.set().scheme(), &wrapped.layouts),
+        form(&secret, &wrapped, args.full),
     ));
     Ok(())
+}
+
+/// Why a BGV key is not compact although `--full` was not given.
+fn form(secret: &SecretKey, wrapped: &WrappedKeyInfo, full: bool) -> &'static str {
+    match secret.set().scheme() {
+        Scheme::Bgv if !wrapped.compact && !full => {
+            "; in full form, because servers of this set cannot expand a compact one"
+        }
+        _ => "",
+    }
 }

@@ -56,7 +56,7 @@ fn the_documented_offsets_are_the_real_ones() {
     }
 }
 
-/// Evaluation keys have three versions, files of ciphertexts two, and the others one.
+/// Evaluation keys have three versions, wrapped keys and files of ciphertexts two, and the others one.
 #[test]
 fn versions_are_those_of_the_kind() {
     for kind in Kind::ALL {
@@ -71,7 +71,7 @@ fn versions_are_those_of_the_kind() {
         assert_eq!(header(1).unwrap().version(), 1);
         let newest = match kind {
             Kind::EvalKey => 3,
-            Kind::Ciphertext | Kind::Values => 2,
+            Kind::WrappedKey | Kind::Ciphertext | Kind::Values => 2,
             _ => 1,
         };
         for version in [2, 3, 4, u16::MAX] {

@@ -187,6 +187,13 @@ impl WrappedKey {
         self.key.describe().expansion
     }
 
+    /// Whether the server must first expand the round keys from a compact form: [`Transcipher`](crate::Transcipher)
+    /// does so once per layout.
+    #[must_use]
+    pub fn is_compact(&self) -> bool {
+        self.key.describe().compact
+    }
+
     /// The layouts that it has round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {

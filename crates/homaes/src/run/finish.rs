@@ -44,7 +44,7 @@ impl Ciphertexts<'_> {
         let contents = contents(&front, &meta, [length; 2]);
         let header = Header::new(Kind::Ciphertext, set.name(), *set.digest(), id, contents);
         let header = match meta.has_parts() {
-            true => header.map(Header::newest),
+            true => header.map(|header| header.of_version(2)),
             false => header,
         };
         let header = header.map_err(in_memory)?;

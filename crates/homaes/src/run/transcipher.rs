@@ -4,6 +4,7 @@ use crate::error::other_direction;
 use crate::input::aes_input::AesInput;
 use crate::input::batch::Batches;
 use crate::input::split::Split;
+use crate::keys::write;
 use crate::machine::disk;
 use crate::machine::memory;
 use crate::machine::pool::Pool;
@@ -296,6 +297,22 @@ impl<'k> Transcipher<'k> {
         results.steps(&report.steps, !self.reproducible)?;
         results.file.commit()?;
         Ok(report)
+    }
+
+    /// Writes the round keys for `layout` to `output`, a `.hwk` file. As the wrapped key of later runs it spares them the
+    /// expansion of a compact one. It is as large as the round keys in memory, and its results are the same.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the wrapped key has no round keys for `layout`, or the scheme has no such files;
+    /// `ErrorKind::OwnInput` if `output` is the file of a key.
+    pub fn save_round_keys(&self, layout: Layout, output: Output) -> Result<()> {
+        self.wrapped.checked_level(layout)?;
+        output.refuse_own_input([self.eval.path(), self.wrapped.path()])?;
+        let Some(round_keys) = self.circuit(layout)?.round_keys() else {
+            let set = self.set().name();
+            return Err(Error::keys(SchemeError::NoRoundKeys { set }));
+        };
+        write(output, &*round_keys)?.commit()
     }
 
     pub(crate) fn inputs<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = &'p Path> {

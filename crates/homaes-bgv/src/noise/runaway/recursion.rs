@@ -36,6 +36,7 @@ pub(super) struct Recursion<'a> {
     pub(super) last: f64,
     /// Variance of the first round's input noise, over `ρ²`.
     fresh: f64,
+    expanded: f64,
 }
 
 /// The orbits that exchange noise, in sequence.
@@ -58,6 +59,7 @@ impl<'a> Recursion<'a> {
             ratios: [model.d1, model.d2].map(|d| d.exp2() / unit),
             last: unit / model.dl.exp2(),
             fresh: (model.fresh_bits.exp2() / unit).powi(2),
+            expanded: model.expanded[usize::from(model.circuit.packed)],
         }
     }
 
@@ -103,7 +105,8 @@ impl<'a> Recursion<'a> {
         let n = kappa.len();
         let [d1, d2] = self.ratios;
         let laws = |f: &dyn Fn(usize) -> Law| (0..n).map(f).collect::<Vec<Law>>();
-        let state = laws(&|i| Law::offset_normal(carried[i], by * kappa[i].max(self.fresh)));
+        let variance = |kappa: f64| kappa.max(self.fresh) + self.expanded;
+        let state = laws(&|i| Law::offset_normal(carried[i], by * variance(kappa[i])));
         let [first, second] = ks.map(|ks| {
             let with = |k: &f64| by * (k + ks);
             kappa.iter().map(with).collect::<Vec<f64>>()

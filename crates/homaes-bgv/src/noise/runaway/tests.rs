@@ -46,6 +46,7 @@ fn model(d: f64, dl: f64) -> RunawayModel {
         dl,
         rounds: 10,
         fresh_bits: 10.7,
+        expanded: [0.0; 2],
         ks_switched: [0.01; 2],
         ks_unswitched: 0.01,
         ks_last: 0.01,

@@ -1,0 +1,39 @@
+//! Compact wrapped keys of BGV, on a toy set.
+
+use crate::common::{World, assert_fields};
+use serde_json::json;
+
+#[test]
+fn a_compact_key_is_expanded_in_every_run_or_kept() {
+    let world = World::of("bgv/toy-4369");
+    world.table(
+        "$transcipher c --keep-expanded kept.hwk --reproducible -o a.hct => of key expansion
+        inspect key.hwk => to be expanded by the server
+        inspect kept.hwk =- to be expanded
+        transcipher --eval keys/eval.hek --wrapped-key kept.hwk --mode ctr --iv $iv c --reproducible \
+            -o b.hct =- expansion
+        same a.hct b.hct
+        $decrypt a.hct -o back
+        same back p
+        $wrap full.hwk --full =- to be expanded
+        $transcipher c --keep-expanded kept.hwk -o c.hct =1 already exists
+        $transcipher c --keep-expanded key.hwk --force -o c.hct =1 is both an input and the output",
+    );
+    let [small, full, kept] =
+        ["key.hwk", "full.hwk", "kept.hwk"].map(|name| world.read(name).len());
+    assert!(small < full / 100 && full < kept, "{small}, {full}, {kept}");
+    let wrapped = world.json("inspect key.hwk --json");
+    assert_fields(
+        &wrapped["wrapped_key"],
+        json!({ "compact": true, "expansion": "client" }),
+    );
+}
+
+#[test]
+fn sets_without_a_compact_form_say_so() {
+    let world = World::new();
+    world.table(
+        "$wrap n.hwk --layout sliced => in full form, because servers of this set cannot expand
+        $wrap m.hwk --layout sliced --full =- because",
+    );
+}
