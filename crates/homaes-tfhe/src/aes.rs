@@ -9,7 +9,7 @@ use crate::nibble::aes::NibbleAes;
 use crate::nibble::engine as nibble;
 use crate::params::Params;
 use crate::set::Variant;
-use crate::state::{Masks, Observe, STATE, State};
+use crate::state::{MaskForm, Observe, STATE, State};
 use crate::wrapped::WrappedKey;
 use homaes_aes::Block;
 use homaes_math::Words;
@@ -130,7 +130,7 @@ impl<'k> Aes<'k> {
             log2_sigma: params.state_log2_sigma(round, self.rounds),
             owner: Owner::new(params.id(), Some(self.key.key_id())),
             finished: round == self.rounds,
-            masks: Masks::Any,
+            mask_form: MaskForm::Any,
         };
         let mut observe = observe.map(|observe| {
             |round: usize, lwes: Words| {

@@ -21,7 +21,7 @@ use crate::packing::{pack, stride};
 use crate::params::Params;
 use crate::parts::Part;
 use crate::set::{BitsSet, PACKED_BODY_BITS, Shape};
-use crate::state::{Masks, State};
+use crate::state::{MaskForm, State};
 use crate::wrapped::{WrapOptions, WrappedKey};
 use homaes_aes::KeySize;
 use homaes_math::Words;
@@ -461,9 +461,9 @@ pub fn decode_batch(
         log2_sigma,
         owner: Owner::new(params.id(), key),
         finished: true,
-        masks: match packed {
-            true => Masks::Packed,
-            false => Masks::Any,
+        mask_form: match packed {
+            true => MaskForm::Packed,
+            false => MaskForm::Any,
         },
     })
 }

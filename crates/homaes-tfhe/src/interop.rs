@@ -50,7 +50,7 @@ use crate::params::Params;
 use crate::ring::{RingSecret, extract};
 use crate::rows::{self, Masks, unit};
 use crate::set::{BitsSet, Gadget};
-use crate::state::{Masks, State};
+use crate::state::{MaskForm, State};
 use homaes_math::{Fourier, Reals, Words};
 use homaes_scheme::mismatch;
 use homaes_wire::KeyId;
@@ -232,7 +232,11 @@ impl EvalKey {
         if format.blocks.atomic_pattern != export.pattern {
             return Err(Error::OtherTfheKey);
         }
-        params.check_look_up(state.blocks, state.log2_sigma, state.masks != Masks::Any)?;
+        params.check_look_up(
+            state.blocks,
+            state.log2_sigma,
+            state.mask_form != MaskForm::Any,
+        )?;
         check_noise(set, export)?;
         let values = self.by_bytes(set, state, |engine, lwes| {
             let bits = engine.refresh(&lwes.iter().collect::<Vec<_>>(), &UNITS);

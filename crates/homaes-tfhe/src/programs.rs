@@ -8,7 +8,7 @@ use crate::keys::EvalKey;
 use crate::noise;
 use crate::params::Params;
 use crate::set::BitsSet;
-use crate::state::{Masks, State, words_of};
+use crate::state::{MaskForm, State, words_of};
 use homaes_scheme::{Cancel, Owner};
 use rayon::prelude::*;
 
@@ -25,7 +25,11 @@ impl EvalKey {
         let params = self.params();
         let set = params.bits()?;
         state.check(params, self.key_id())?;
-        params.check_look_up(state.blocks, state.log2_sigma, state.masks != Masks::Any)?;
+        params.check_look_up(
+            state.blocks,
+            state.log2_sigma,
+            state.mask_form != MaskForm::Any,
+        )?;
         let table = table.map(Entry::from);
         let table = polynomials(&table, 0);
         let bits = self.by_bytes(set, state, |engine, lwes| {
@@ -44,7 +48,7 @@ impl EvalKey {
                 .owner
                 .with(Owner::new(params.id(), Some(self.key_id()))),
             finished: true,
-            masks: Masks::Any,
+            mask_form: MaskForm::Any,
         })
     }
 
@@ -91,9 +95,9 @@ impl EvalKey {
         }
         out.owner = a.owner.with(b.owner);
         out.finished &= b.finished;
-        out.masks = match [a.masks, b.masks].contains(&Masks::Any) {
-            true => Masks::Any,
-            false => Masks::Rounded,
+        out.mask_form = match [a.mask_form, b.mask_form].contains(&MaskForm::Any) {
+            true => MaskForm::Any,
+            false => MaskForm::Rounded,
         };
         out.log2_sigma = log2_sigma;
         Ok(out)
@@ -106,7 +110,7 @@ pub(crate) fn log2_sigma_of_sum(params: &Params, a: &State, b: &State) -> f64 {
     let len = params.big_dimension() + 1;
     let mut pairs = a.lwes.chunks_exact(len).zip(b.lwes.chunks_exact(len));
     let shared = pairs.any(|(x, y)| x[..len - 1] == y[..len - 1]);
-    let packing = |state: &State| match state.masks == Masks::Packed && !shared {
+    let packing = |state: &State| match state.mask_form == MaskForm::Packed && !shared {
         true => params.packing(),
         false => 0.0,
     };

@@ -29,12 +29,12 @@ pub struct State {
     pub(crate) owner: Owner,
     /// whether it is a result, not a state between rounds
     pub(crate) finished: bool,
-    pub(crate) masks: Masks,
+    pub(crate) mask_form: MaskForm,
 }
 
 /// What is known of the masks of a state; see [`crate::packing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Masks {
+pub(crate) enum MaskForm {
     Any,
     /// multiples of the smallest digit of the key switch
     Rounded,
@@ -66,7 +66,7 @@ impl State {
             log2_sigma,
             owner: Owner::new(params.id(), Some(id)),
             finished: true,
-            masks: Masks::Any,
+            mask_form: MaskForm::Any,
         };
         state.check_set(params)?;
         params.check_decryption(state.blocks, log2_sigma)?;

@@ -31,7 +31,7 @@ fn state(set: &ParamSet, log2_sigma: f64) -> State {
         log2_sigma,
         owner: Owner::new(params.id(), None),
         finished: true,
-        masks: Masks::Any,
+        mask_form: MaskForm::Any,
     }
 }
 

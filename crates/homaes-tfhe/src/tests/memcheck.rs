@@ -1,6 +1,6 @@
 //! Valgrind looks for branches and addresses that depend on secrets; see `homaes_math::memcheck`.
 
-use crate::state::{Masks, words_of};
+use crate::state::{MaskForm, words_of};
 use crate::{EvalKey, Expansion, Params, SecretKey, State, WrapOptions, WrappedKey, sets};
 use homaes_aes::{Direction, RoundKeys};
 use homaes_math::memcheck::{Poisoned, findings, poison};
@@ -39,7 +39,7 @@ fn secrets() {
                 log2_sigma: 0.0,
                 owner: Owner::new(params.id(), None),
                 finished: true,
-                masks: Masks::Any,
+                mask_form: MaskForm::Any,
             };
             let found = secret.decrypt_blocks(&state).unwrap();
             let mut block = found.blocks[0];

@@ -2,7 +2,7 @@
 
 use super::Keys;
 use crate::programs::log2_sigma_of_sum;
-use crate::state::Masks;
+use crate::state::MaskForm;
 use crate::{Error, ParamSet, Params, State, decode_batch, encode_batch, sets};
 use homaes_aes::state::xor;
 use homaes_aes::{Block, Layout};
@@ -81,7 +81,7 @@ fn results_of_every_set_pass() {
                 log2_sigma: params.result_log2_sigma(params.state_log2_sigma(1, 1)),
                 owner: Owner::new(params.id(), None),
                 finished: true,
-                masks: Masks::Packed,
+                mask_form: MaskForm::Packed,
             }
         };
         let [a, b] = [0, 1].map(record);
@@ -165,7 +165,7 @@ fn states_that_may_decrypt_wrongly_are_refused_everywhere() {
             log2_sigma,
             owner: Owner::new(params.id(), Some(id)),
             finished: true,
-            masks: Masks::Any,
+            mask_form: MaskForm::Any,
         };
         // ten, then nine standard deviations below the distance at which a digit changes
         let distance = f64::from(params.digit_shift()) - 65.0;
