@@ -2,7 +2,6 @@
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use crate::quality::LOG2_P_FAIL;
 use homaes_aes::Layout;
 use homaes_math::sample::SIGMA;
 use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
@@ -21,7 +20,7 @@ impl Params {
             paper: set.paper,
             purpose: set.purpose,
             security_bits_claimed: set.security_bits_claimed,
-            log2_p_fail: LOG2_P_FAIL,
+            log2_p_fail: set.log2_p_fail,
             slots: self.slots().count() as u64,
             blocks_per_batch: self.blocks_per_batch(layout) as u64,
             eval_key_bytes,

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::noise::Noise;
-use crate::noise::bound::{self, Bound, BoundModel, LOG2_P_FAIL};
+use crate::noise::bound::{self, Bound, BoundModel};
 use crate::params::Params;
 use homaes_rns::Poly;
 use homaes_scheme::Owner;
@@ -143,7 +143,9 @@ impl Ciphertext {
         match self.history {
             History::Known(_) => found,
             // the guarantee of AES does not cover further public blocks
-            History::Aes { summands, .. } if summands <= MODE_SUMMANDS => found.min(LOG2_P_FAIL),
+            History::Aes { summands, .. } if summands <= MODE_SUMMANDS => {
+                found.min(params.set().log2_p_fail)
+            }
             History::Aes { .. } => found,
         }
     }
@@ -154,7 +156,7 @@ impl Ciphertext {
         self.bound(params).failure_log2(bounds, bits)
     }
 
-    /// Fails if this may decrypt wrongly with a probability above 2^[`LOG2_P_FAIL`]; `what` names it in the error.
+    /// Fails if this may decrypt wrongly with a probability above that of the set; `what` names it in the error.
     pub(crate) fn checked(&self, params: &Params, what: &'static str) -> Result<()> {
         self.checked_less(params, 0.0, what)
     }
@@ -168,7 +170,7 @@ impl Ciphertext {
     ) -> Result<()> {
         let failure_log2 =
             self.bounded_failure_log2(params, params.log2_modulus(self.level) - bits);
-        if failure_log2 <= LOG2_P_FAIL - bits {
+        if failure_log2 <= params.set().log2_p_fail - bits {
             return Ok(());
         }
         Err(Error::TooNoisy {

@@ -54,7 +54,7 @@ use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
 use crate::keys::Target;
 use crate::noise::Noise;
-use crate::noise::bound::{Bound, LOG2_P_FAIL, Scalar};
+use crate::noise::bound::{Bound, Scalar};
 use crate::params::Params;
 use crate::row_constant::{by_row, row_powers};
 use bounds::{lowered_bound, product_bound, relinearized_bound};
@@ -321,7 +321,7 @@ impl Evaluator<'_> {
             best = (best.0 - 1, next);
         }
         let (level, (out, bound)) = best;
-        if bound.failure_log2(bounds, params.log2_modulus(out)) > LOG2_P_FAIL {
+        if bound.failure_log2(bounds, params.log2_modulus(out)) > params.set().log2_p_fail {
             return Err(self.too_deep(1, 0));
         }
         Ok(level)

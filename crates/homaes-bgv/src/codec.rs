@@ -38,7 +38,6 @@ use crate::error::{Error, Result};
 use crate::keys::{EvalKey, EvalKeyFile, KeyDigit, SecretKey, Target, key_stream, uniform_poly};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::noise::Noise;
-use crate::noise::bound::LOG2_P_FAIL;
 use crate::params::residues::{poly_bytes, put_poly, take_poly};
 use crate::params::{KeyPart, Params};
 use homaes_aes::Layout;
@@ -355,7 +354,7 @@ pub(crate) fn value_bytes(params: &Params, level: usize) -> u64 {
 /// If the ciphertext is of another set or key, or may decrypt wrongly with a probability above 2^-64.
 pub fn encode_value(params: &Params, key: KeyId, c: &Ciphertext) -> Result<Vec<u8>> {
     c.check(params, key)?;
-    if c.failure_log2(params) > LOG2_P_FAIL {
+    if c.failure_log2(params) > params.set().log2_p_fail {
         c.checked(params, "value")?;
     }
     let out = Encoder::with_capacity(value_bytes(params, c.level) as usize).u8(VALUE);

@@ -169,7 +169,7 @@ pub struct SecretKey {
 impl SecretKey {
     /// Draws secrets until one has acceptable noise: for this very secret, the probability that some orbit of
     /// embeddings runs away during one batch (`noise::runaway`) is at most
-    /// 2^[`LOG2_P_FAIL`](crate::quality::LOG2_P_FAIL).
+    /// 2^[`log2_p_fail`](crate::ParamSet::log2_p_fail).
     ///
     /// # Errors
     /// If many secrets in a row are refused, which cannot happen with a sound parameter set.

@@ -237,7 +237,7 @@ pub struct NoiseModel {
 }
 
 impl NoiseModel {
-    pub(crate) fn new(ring: &Ring, weight: usize) -> Self {
+    pub(crate) fn new(ring: &Ring, weight: usize, log2_p_fail: f64) -> Self {
         let n = ring.n() as f64;
         // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding
         let primes = prime_factors(ring).len() as u32;
@@ -246,7 +246,7 @@ impl NoiseModel {
         Self {
             n,
             rho_log2,
-            bounds: BoundModel::new(ring, rho_log2),
+            bounds: BoundModel::new(ring, rho_log2, log2_p_fail),
             coefficient_log2: 0.5 * dual.log2(),
             mask_power: 16.0 / 4.0 * n / ring.lens()[2] as f64,
             weight: weight as f64,
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn constants_of_the_full_ring() {
-        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256);
+        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256, -64.0);
         assert!((model.rho_log2 - 10.71).abs() < 0.01);
         assert!((model.fresh().rms_log2 - 10.18).abs() < 0.01);
         assert!((model.coefficients_log2(0.0) + 6.0).abs() < 0.01);
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn growth_rules() {
-        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256);
+        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256, -64.0);
         let a = model.fresh();
         assert!((a.plus(a).rms_log2 - a.rms_log2 - 0.5).abs() < 1e-9);
         assert!((a.times(a).bound_log2() - 2.0 * a.bound_log2()).abs() < 1e-9);
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn what_is_not_forgotten_stays_in_the_bound() {
-        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256);
+        let model = NoiseModel::new(&Ring::new(65535).unwrap(), 256, -64.0);
         let rho = Noise::gaussian(model.rho_log2);
         let product = rho.times(rho).switched(13.5, &model);
         assert!((product.tail_log2 - TAIL_BITS).abs() < 1e-9, "as AES needs");

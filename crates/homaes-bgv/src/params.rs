@@ -92,6 +92,8 @@ pub struct ParamSet {
     pub spare: usize,
     /// layouts with keys, the one for long messages first
     pub layouts: &'static [Layout],
+    /// log2 of the largest probability that a batch fails, or that an operation on ciphertexts leaves a wrong result
+    pub log2_p_fail: f64,
     /// whether final sliced results are joined in pairs, which key generation makes room for
     pub joins: bool,
 }
@@ -147,7 +149,7 @@ impl Params {
         }
         let step = ring.modulus_step();
         let frobenius = (0..8).map(|k| ring.frobenius(k)).collect();
-        let noise = NoiseModel::new(&ring, set.weight);
+        let noise = NoiseModel::new(&ring, set.weight, set.log2_p_fail);
         let rns = RnsContext::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let mut params = Self {
             set: set.clone(),

@@ -8,9 +8,6 @@ use crate::params::{Params, Steps};
 use homaes_aes::Layout;
 use homaes_rns::noise::SwitchedBits;
 
-/// log2 of the bound on a batch's failure probability under every accepted key; cards of sets state it.
-pub const LOG2_P_FAIL: f64 = -64.0;
-
 const MOST_ROUNDS: usize = 14;
 /// Polynomials that a product switches: those under σ(s) and under s·σ(s).
 const PRODUCT_POLYS: usize = 2;
@@ -38,7 +35,7 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
     let noise = params.noise();
     let gains = LinearGains::of(params.slots());
     // variance over `unit`², spread over the key's errors
-    let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread| {
+    let share = |level: usize, polys: usize, unit: f64, taps: &[[f64; TAPS]], of: Spread<'_>| {
         let plan = params.switching(level);
         let (digits, ks) = (plan.shares(), noise.key_switch_log2(polys, plan));
         let spread = |taps: &[f64; TAPS]| {
@@ -59,14 +56,15 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
         levels.map(share).fold(0.0, f64::max)
     };
     let taps = gains.taps();
-    let switched = |of: Spread| {
+    let switched = |of: Spread<'_>| {
         [(0, drops[0]), (2, drops[1])].map(|(residue, drop)| {
             largest(residue, &|l| share(l, PRODUCT_POLYS, drop + rho, &one, of))
         })
     };
-    let unswitched = |l, of: Spread| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
+    let unswitched = |l, of: Spread<'_>| share(l, UNSWITCHED_POLYS, 2.0 * rho, &taps, of);
     // each division by P alone adds one rounding ρ
     let rounding = 2.0 * (-2.0 * rho).exp2();
+    let worst: Spread<'_> = &|shares| worst_key_switch_spread(shares, params.set().log2_p_fail);
     let [d1, d2, dl] = drops;
     RunawayModel {
         circuit: AesCircuit::ALL[0],
@@ -76,13 +74,13 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
         rounds: params.rounds().min(MOST_ROUNDS) as u32,
         fresh_bits: noise.fresh().rms_log2.max(rho),
         expanded: expanded(params),
-        ks_switched: switched(key_spread),
-        ks_unswitched: largest(1, &|l| unswitched(l, key_spread)) + rounding,
+        ks_switched: switched(&key_spread),
+        ks_unswitched: largest(1, &|l| unswitched(l, &key_spread)) + rounding,
         // each round further up has one more base prime, 46 bits, for at most a few bits of noise
-        ks_last: unswitched(1, key_spread) + rounding,
+        ks_last: unswitched(1, &key_spread) + rounding,
         ks_worst: (
-            switched(worst_key_switch_spread),
-            largest(1, &|l| unswitched(l, worst_key_switch_spread)) + rounding,
+            switched(worst),
+            largest(1, &|l| unswitched(l, worst)) + rounding,
         ),
         gains,
     }
@@ -125,7 +123,7 @@ pub(crate) fn bits_model(params: &Params) -> Option<SwitchedBits> {
     let ks = |level: usize| {
         let plan = params.switching(level);
         let ks = noise.key_switch_log2(1, plan) - drop(level) - noise.rho_log2;
-        (2.0 * ks).exp2() * worst_key_switch_spread(&plan.shares())
+        (2.0 * ks).exp2() * worst_key_switch_spread(&plan.shares(), params.set().log2_p_fail)
     };
     Some(SwitchedBits {
         drops,
@@ -136,7 +134,7 @@ pub(crate) fn bits_model(params: &Params) -> Option<SwitchedBits> {
 }
 
 /// Maps the shares of a key's digits to a factor on the variance.
-type Spread = fn(&[f64]) -> f64;
+type Spread<'s> = &'s dyn Fn(&[f64]) -> f64;
 
 /// Factor by which the variance of key-switching noise at one embedding may exceed its mean over keys.
 ///
@@ -158,19 +156,20 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 }
 
 /// Whether this secret meets the limits: every circuit of the byte layouts, and the bit layout if the set offers it,
-/// fails on a batch with a probability of at most 2^[`LOG2_P_FAIL`], and no embedding of the secret exceeds the
+/// fails on a batch with a probability of at most that of the set, and no embedding of the secret exceeds the
 /// assumption of users' circuits ([`KEY_PEAK`]).
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
 pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
     let (modulus_bits, joins) = (params.log2_modulus(1), params.set().joins);
+    let fail_bits = -params.set().log2_p_fail;
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();
         let mut bits = bits_model(params).into_iter();
-        let bits = bits.all(|m| accepts_bits(&m, &key, -LOG2_P_FAIL, modulus_bits));
+        let bits = bits.all(|m| accepts_bits(&m, &key, fail_bits, modulus_bits));
         bits && key.peak() <= KEY_PEAK
-            && models.all(|m| m.accepts(&key, -LOG2_P_FAIL, (modulus_bits, joins)))
+            && models.all(|m| m.accepts(&key, fail_bits, (modulus_bits, joins)))
     })
 }
 
@@ -213,6 +212,7 @@ mod tests {
     fn keys_refused_in_64() {
         for set in [
             &sets::AES128,
+            &sets::AES128_P128,
             &sets::AES128_8,
             &sets::AES192,
             &sets::AES256,

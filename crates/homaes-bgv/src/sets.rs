@@ -8,6 +8,7 @@
 //! |---|---|---|---|---|
 //! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
+//! | 256 | 29.29, 27.46, 43.02, 46.985 | 13.73, 13.73, 19.53 | 8.1 | aes128-p128 |
 //!
 //! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
 //! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
@@ -26,6 +27,9 @@
 //! | aes128+8 | 332.8 | 5 × 47.0 | 701.3 |
 //! | aes256, aes192+5 | 337.7 | 5 × 47.0 | 709.5 |
 //! | aes256+2 | 337.7 | 6 × 47.0 | 709.9 |
+//! | aes128-p128 | 338.7 | 4 × 47.0 | 714.7 |
+//!
+//! In aes128-p128 the key parts in one digit have the largest modulus.
 //!
 //! For an eighth round, 379 bits, they would need 755 bits in all, which is more than QP of aes128 and costs eight bits
 //! of its security.
@@ -33,6 +37,7 @@
 //! | set | h | levels | digits (base primes, first with the tail) | special | log2 QP |
 //! |---|---|---|---|---|---|
 //! | aes128 | 256 | 30 | 4, 5 | 5 × 47.0 | 706.5 |
+//! | aes128-p128 | 256 | 30 | 2, 4, 3 | 4 × 47.0 | 667.6 |
 //! | aes192, bridge128 | 256 | 36 | 3, 4, 4 | 4 × 47.0 | 751.9 |
 //! | aes128+8 | 256 | 39 | 1, 3, 3, 3, 2 | 3 × 44.5 | 743.7 |
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
@@ -96,6 +101,14 @@ const SPECIAL: [u64; 7] = [
     140_737_035_344_641,
     140_737_018_567_681,
     140_736_934_682_881,
+];
+
+/// The fifth to the eighth of them.
+const FURTHER: [u64; 4] = [
+    140_737_035_344_641,
+    140_737_018_567_681,
+    140_736_934_682_881,
+    140_736_867_575_041,
 ];
 
 /// The largest primes below 2^46.985.
@@ -203,11 +216,29 @@ const SECURE: ParamSet = ParamSet {
     ),
     spare: 0,
     layouts: &[Layout::Sliced, Layout::Packed],
+    log2_p_fail: -64.0,
     joins: true,
 };
 
 /// AES-128, 2048 blocks a batch (128 packed), at least 128-bit security.
 pub const AES128: ParamSet = SECURE;
+
+/// AES-128 with a failure probability of at most 2^-128 a batch: larger drops, and a larger last prime.
+pub const AES128_P128: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/aes128-p128"),
+    chain: with_one_digit(
+        Chain {
+            last: 654_301_441,
+            low: 184_546_561,
+            middle: 8_918_699_043_841,
+            base: BASE_46_985.split_at(9).0,
+            ..chain(10, SPECIAL.split_at(4).0, 2, 4)
+        },
+        &FURTHER,
+    ),
+    log2_p_fail: -128.0,
+    ..SECURE
+};
 
 /// AES-128 with eight multiplications left on the output, or AES-192 with two.
 pub const AES128_8: ParamSet = ParamSet {
@@ -315,9 +346,19 @@ pub const TOY_21845: ParamSet = ParamSet {
 };
 
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 11] = [
-    &AES128, &AES128_8, &AES192, &AES192_5, &AES256, &AES256_2, &BITS128, &BRIDGE128, &TOY_255,
-    &TOY_4369, &TOY_21845,
+pub const ALL: [&ParamSet; 12] = [
+    &AES128,
+    &AES128_P128,
+    &AES128_8,
+    &AES192,
+    &AES192_5,
+    &AES256,
+    &AES256_2,
+    &BITS128,
+    &BRIDGE128,
+    &TOY_255,
+    &TOY_4369,
+    &TOY_21845,
 ];
 
 /// The set called `name`.
@@ -344,6 +385,7 @@ mod tests {
             (&[bits.last], below(24.01, 1)),
             (bits.base, turns),
             (&SPECIAL, below(47.0, 7)),
+            (&FURTHER, below(47.0, 8)[4..].to_vec()),
             (&SPECIAL_44_5, below(44.5, 3)),
             (&SPECIAL_45_6, below(45.6, 3)),
             (&SPECIAL_45_1, below(45.1, 2)),

@@ -99,7 +99,7 @@ fn raise_log2(params: &Params) -> f64 {
 fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     let params = crossing.params();
     let raise = raise_log2(params);
-    let spread = worst_key_switch_spread(&[1.0; LEVELS]);
+    let spread = worst_key_switch_spread(&[1.0; LEVELS], params.set().log2_p_fail);
     // noise grows most on its way to the other ring from the lowest level
     let gain = crossing.largest_gain_log2();
     let count = KEY_PEAK.ceil() as usize * STEPS + 2;

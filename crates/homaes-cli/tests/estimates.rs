@@ -77,7 +77,7 @@ fn params_agree_with_the_output_of_the_estimate() {
                 assert_eq!(set["secret_weight"], format!("h={}", instance[1]));
                 same("modulus_bits", 2);
                 match number(&line["modulus_bits"]) < 700.0 {
-                    true => (40.0, 0.3),
+                    true => (40.0, 0.5),
                     false => (0.6, 0.2),
                 }
             } else {

@@ -25,11 +25,10 @@ use crate::{
     Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Layout};
-use homaes_bgv::quality::LOG2_P_FAIL;
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
-use homaes_scheme::{Reading, RunOptions, log2_p_any, mismatch};
+use homaes_scheme::{MAX_LOG2_P_FAIL, Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use std::any::Any;
 use std::ops::Range;
@@ -304,7 +303,7 @@ fn crossed_log2_p_fail(numbers: Numbers) -> f64 {
         Numbers::Bits => most.read_log2,
         Numbers::Pairs => most.used_log2.unwrap_or(most.read_log2),
     };
-    (LOG2_P_FAIL.exp2() + across.exp2()).log2()
+    (MAX_LOG2_P_FAIL.exp2() + across.exp2()).log2()
 }
 
 /// Only results that crossed are of TFHE and have BGV levels.

