@@ -9,7 +9,7 @@
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | version 2 | 1 | 0 | AES key bits (u16), direction (u8), form (u8), layouts (u8); layout (u8) of each; starting level (u16); if compact, seed |
 //! | form 0 | 2 | 0, 1, 2, … | expanded: as in version 1, but both halves |
-//! | form 1 | 2 | 0, 1, 2, … | compact: for each round key Tr_H(c0) (`aes::compact`), n/16 words for each prime of its level |
+//! | form 1 | 2 | 0, 1, 2, … | compact, direction 2 for both: for each round key Tr_H(c0) (`aes::compact`), n/16 words for each prime of its level |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //! | final results | set by `homaes` | | at level 1, 16, 8 or 1 times: level (u8), noise rms and tail (f64), c1 and c0 rounded (`codec/rounded.rs`) |
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
@@ -49,6 +49,7 @@ pub(crate) use rounded::noise_in_record;
 use rounded::{form_at_level_1, rounded_bytes};
 use std::io::Read;
 use std::sync::Arc;
+pub use wrapped::Pair;
 use wrapped::{compact_contents, seeded_contents};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -436,7 +437,7 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     let secret = Contents::default().record(SecretKey::body_bytes(params));
     let plan = params.first_plan();
     let wrapped = plan.map(|plan| match params.expands() {
-        true => compact_contents(params, &plan, 1),
+        true => compact_contents(params, &plan, 1, 1),
         false => seeded_contents(params, [plan].into_iter()),
     });
     [

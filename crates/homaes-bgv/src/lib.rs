@@ -89,7 +89,7 @@ pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{Axis, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted};
-pub use codec::{batch_bytes, decode_batch, encode_batch, encode_value};
+pub use codec::{Pair, batch_bytes, decode_batch, encode_batch, encode_value};
 pub use error::{Error, Result};
 pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;

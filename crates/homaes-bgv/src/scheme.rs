@@ -4,11 +4,11 @@ use crate::aes::state::Form;
 use crate::codec::{bytes_in_form, decode_value, forms, noise_in_record, value_bytes};
 use crate::device::Device;
 use crate::{
-    Aes, Error, EvalKey, EvalKeyFile, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
+    Aes, Error, EvalKey, EvalKeyFile, Pair, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
     batch_bytes, decode_batch, encode_batch, encode_value, sets,
 };
 use core::any::Any;
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_scheme::traits::{
     self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
 };
@@ -168,7 +168,10 @@ impl traits::Params for Params {
     }
 
     fn read_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<Box<dyn traits::WrappedKey>> {
-        Ok(Box::new(WrappedKey::read(&self, file)?))
+        Ok(match WrappedKey::read_any(&self, file)? {
+            (key, None) => Box::new(key),
+            (encrypt, Some(decrypt)) => Box::new(Pair { encrypt, decrypt }),
+        })
     }
 
     fn describe_wrapped(self: Arc<Self>, file: Input<'_>) -> Result<WrappedKeyInfo> {
@@ -235,14 +238,32 @@ impl traits::SecretKey for SecretKey {
     ) -> Result<Box<dyn WrappedFile + '_>> {
         // no circuit computes the key schedule
         wrapping.client_expands(self.params().set().name.as_str())?;
+        let both = wrapping.both;
         let wrapping = crate::WrapOptions {
             direction: wrapping.direction,
             layouts: &wrapping.layouts,
             levels_left: wrapping.levels_left,
             full: wrapping.full,
         };
-        match WrappedKeyFile::generate(self, keys, wrapping, rng) {
-            Ok(file) => Ok(Box::new(file)),
+        let mut file = |direction| {
+            let wrapping = crate::WrapOptions {
+                direction,
+                ..wrapping
+            };
+            WrappedKeyFile::generate(self, keys, wrapping, rng)
+        };
+        let made = file(wrapping.direction).and_then(|made| {
+            Ok(match both && made.describe().compact {
+                true => {
+                    let [encrypt, decrypt] = Direction::ALL;
+                    let (encrypt, decrypt) = (file(encrypt)?, file(decrypt)?);
+                    Box::new(Pair { encrypt, decrypt }) as Box<dyn WrappedFile>
+                }
+                false => Box::new(made),
+            })
+        });
+        match made {
+            Ok(file) => Ok(file),
             Err(Error::Mismatch(mismatch)) => Err(mismatch.into()),
             Err(error) => Err(error.into()),
         }

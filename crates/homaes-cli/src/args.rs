@@ -2,7 +2,7 @@ use crate::console::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant};
 use parse::{
-    Auto, directions, expansions, file_path, layouts, modes, parse_blocks, parse_device,
+    Auto, directions_or_both, expansions, file_path, layouts, modes, parse_blocks, parse_device,
     parse_range, parse_threads, schemes, variants,
 };
 use std::num::NonZeroUsize;
@@ -129,9 +129,9 @@ pub(crate) struct WrapKey {
     /// otherwise bits
     #[arg(long, value_parser = layouts(), default_value = "auto")]
     pub(crate) layout: Auto<Layout>,
-    /// Direction of AES: encrypt for CTR, CFB and GCM, decrypt for ECB and CBC
-    #[arg(long, value_parser = directions(), default_value = "encrypt")]
-    pub(crate) direction: Direction,
+    /// Direction of AES: encrypt for CTR, CFB and GCM, decrypt for ECB and CBC; both: one BGV file for all modes
+    #[arg(long, value_parser = directions_or_both(), default_value = "encrypt")]
+    pub(crate) direction: Auto<Direction>,
     /// Multiplications the results must still allow; only for schemes with levels [default: the set's; see 'homaes
     /// params']
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16))]

@@ -197,6 +197,13 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
+pub(crate) fn directions(directions: &[Direction]) -> &'static str {
+    match directions {
+        [one] => direction(*one),
+        _ => "both",
+    }
+}
+
 pub(crate) fn expansion(wrapped: &WrappedKeyInfo) -> &'static str {
     match wrapped.expansion {
         Expansion::Client if !wrapped.compact => "",

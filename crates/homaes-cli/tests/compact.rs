@@ -30,6 +30,33 @@ fn a_compact_key_is_expanded_in_every_run_or_kept() {
 }
 
 #[test]
+fn a_compact_key_for_both_directions() {
+    let world = World::of("bgv/toy-4369");
+    world.table(
+        "$wrap both.hwk --direction both => to both, to be expanded by the server
+        transcipher --eval keys/eval.hek --wrapped-key both.hwk --mode ctr --iv $iv c -o a.hct
+        $decrypt a.hct -o back
+        same back p
+        inspect both.hwk => to encrypt and decrypt
+        $wrap n.hwk --direction both --full =1 both directions in one wrapped key",
+    );
+    let blocks = world.read("p")[..32].to_vec();
+    world.write("p2", &blocks);
+    let key = "07".repeat(16);
+    world
+        .shell(&format!(
+            "openssl enc -aes-128-ecb -nopad -K {key} -in p2 -out e2"
+        ))
+        .status()
+        .unwrap();
+    world.table(
+        "transcipher --eval keys/eval.hek --wrapped-key both.hwk --mode ecb e2 -o e.hct
+        $decrypt e.hct -o back2
+        same back2 p2",
+    );
+}
+
+#[test]
 fn sets_without_a_compact_form_say_so() {
     let world = World::new();
     world.table(

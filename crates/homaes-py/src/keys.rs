@@ -88,10 +88,11 @@ getters! { WrappedKey as key:
     file_bytes: u64 = key.key.file_bytes();
     /// Length of the AES key in bits: 128, 192 or 256.
     key_bits: usize = 8 * key.key.key_size().key_bytes();
-    /// Direction of the cipher: "encrypt" for CTR, GCM and CFB, "decrypt" for CBC and ECB.
-    direction: &'static str = match key.key.direction() {
-        Direction::Encrypt => "encrypt",
-        Direction::Decrypt => "decrypt",
+    /// Direction of the cipher: "encrypt" for CTR, GCM and CFB, "decrypt" for CBC and ECB, or "both".
+    direction: &'static str = match key.key.directions()[..] {
+        [Direction::Encrypt] => "encrypt",
+        [Direction::Decrypt] => "decrypt",
+        _ => "both",
     };
     /// The layouts that it has round keys for.
     layouts: Vec<&'static str> = key.key.layouts().iter().map(|l| l.name()).collect();

@@ -136,10 +136,11 @@ impl SecretKey {
         full: bool,
     ) -> PyResult<WrappedKey> {
         let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
-        let direction = match direction {
-            "encrypt" => Direction::Encrypt,
-            "decrypt" => Direction::Decrypt,
-            _ => return Err(choice("direction", direction, "encrypt or decrypt")),
+        let (direction, both) = match direction {
+            "encrypt" => (Direction::Encrypt, false),
+            "decrypt" => (Direction::Decrypt, false),
+            "both" => (Direction::Encrypt, true),
+            _ => return Err(choice("direction", direction, "encrypt, decrypt or both")),
         };
         let expansion = match expand {
             None => None,
@@ -150,6 +151,7 @@ impl SecretKey {
         let levels_left = levels_left.map(|levels| levels.of("levels_left", 0..=u64::MAX));
         let wrapping = WrapOptions {
             direction,
+            both,
             layouts: layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?,
             levels_left: levels_left.transpose()?.map(|levels| levels as usize),
             expansion,

@@ -39,6 +39,15 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
+    /// Both directions are wanted in a file that holds one.
+    #[error(
+        "both directions in one wrapped key, expected one: only the compact form, which set {set} lacks or which was \
+             not wanted, holds both"
+    )]
+    OneDirection {
+        /// The set.
+        set: &'static str,
+    },
     /// Objects that do not go together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -75,7 +84,7 @@ impl SchemeError {
             Self::Mismatch(mismatch) => mismatch.kind(),
             Self::NoLevels { .. } => ErrorKind::NoLevels,
             Self::ClientExpands { .. } => ErrorKind::ClientExpands,
-            Self::NoRoundKeys { .. } => ErrorKind::Argument,
+            Self::NoRoundKeys { .. } | Self::OneDirection { .. } => ErrorKind::Argument,
             Self::Field { .. } => ErrorKind::Damaged,
         }
     }

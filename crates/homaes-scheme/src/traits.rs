@@ -28,7 +28,7 @@ use crate::{
     SchemeError, SetCard, Variant, WrapOptions, WrappedKeyInfo,
 };
 use core::any::Any;
-use homaes_aes::{Block, KeySize, Layout, RoundKeys};
+use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys};
 use homaes_wire::{KeyId, Kind, Reader};
 use rand_chacha::ChaCha20Rng;
 use std::fs::File;
@@ -284,6 +284,11 @@ pub trait EvalKey: Any + Send + Sync {
 pub trait WrappedFile: Records {
     /// Its contents.
     fn describe(&self) -> WrappedKeyInfo;
+
+    /// The key for one direction, if the file holds both.
+    fn of_direction(&self, _: Direction) -> Option<&dyn WrappedKey> {
+        None
+    }
 }
 
 /// An AES key under FHE.

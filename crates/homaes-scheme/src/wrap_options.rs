@@ -8,6 +8,8 @@ use homaes_aes::{Direction, Layout};
 pub struct WrapOptions {
     /// Direction of the cipher that the server is to run: [`Mode::direction`](homaes_aes::Mode::direction).
     pub direction: Direction,
+    /// Whether the other direction goes into the same file, for schemes with a compact form of wrapped keys.
+    pub both: bool,
     /// The layouts that the server may choose from; if none is given, every layout of the set with whole bytes in its
     /// slots, sliced and packed, or else every layout.
     pub layouts: Vec<Layout>,
@@ -26,6 +28,7 @@ impl Default for WrapOptions {
     fn default() -> Self {
         Self {
             direction: Direction::Encrypt,
+            both: false,
             layouts: Vec::new(),
             levels_left: None,
             expansion: None,

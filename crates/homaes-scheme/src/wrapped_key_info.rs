@@ -8,8 +8,8 @@ use homaes_aes::{Direction, KeySize, Layout};
 pub struct WrappedKeyInfo {
     /// Size of the AES key.
     pub key_size: KeySize,
-    /// Direction of the cipher.
-    pub direction: Direction,
+    /// Directions of the cipher: one, or both.
+    pub directions: Vec<Direction>,
     /// Who expands the key.
     pub expansion: Expansion,
     /// Whether the server must first expand the round keys from a compact form.
@@ -29,7 +29,7 @@ impl WrappedKeyInfo {
     ) -> Self {
         Self {
             key_size,
-            direction,
+            directions: vec![direction],
             expansion: Expansion::Client,
             compact: false,
             layouts,

@@ -271,7 +271,7 @@ fn described(params: &Params, key_size: KeySize, wrapping: WrapOptions) -> Wrapp
     let layouts = params.layouts().iter();
     WrappedKeyInfo {
         key_size,
-        direction: wrapping.direction,
+        directions: vec![wrapping.direction],
         expansion: wrapping.expansion,
         compact: false,
         layouts: layouts.map(|&layout| (layout, 1)).collect(),

@@ -24,7 +24,7 @@ use crate::{
     Cancel, Error, ErrorKind, EvalKey, Output, Quality, Result, Scheme, SchemeError, SecretKey,
     Set, Step, WrappedKey,
 };
-use homaes_aes::{Block, Layout};
+use homaes_aes::{Block, Direction, Layout};
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
@@ -281,10 +281,10 @@ impl BridgeKey {
         &'k self,
         eval: &'k EvalKey,
         wrapped: &'k WrappedKey,
-        layout: Layout,
+        (layout, direction): (Layout, Direction),
         cancel: &Cancel,
     ) -> Result<Box<dyn Circuit + 'k>> {
-        let keys = eval.of_scheme().zip(wrapped.of_scheme());
+        let keys = eval.of_scheme().zip(wrapped.of_scheme(direction));
         let (eval, wrapped) = keys.ok_or_else(|| Error::keys(no_bridge(&self.set)))?;
         let aes = Aes::new_until(eval, wrapped, layout, cancel).map_err(Error::keys)?;
         Ok(Box::new(Bridged {

@@ -34,38 +34,144 @@ impl WrappedKey {
         Ok(head.describe())
     }
 
-    /// Reads a wrapped key of `params` and expands its second halves.
-    pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
+    /// Reads a wrapped key of `params` for one direction and expands its second halves.
+    ///
+    /// # Errors
+    /// The first fault; also if the file is a [`Pair`].
+    pub fn read<R: Read>(params: &Arc<Params>, r: Reader<R>) -> Result<Self> {
+        match Self::read_any(params, r)? {
+            (key, None) => Ok(key),
+            (_, Some(_)) => Err(Error::field("direction", BOTH.into(), 0)),
+        }
+    }
+
+    /// Reads a wrapped key of `params`, the second one of a [`Pair`] too.
+    pub(crate) fn read_any<R: Read>(
+        params: &Arc<Params>,
+        mut r: Reader<R>,
+    ) -> Result<(Self, Option<Self>)> {
         let id = r.header().key_id();
-        let Head {
-            size,
-            direction,
-            form,
-        } = read_head(params, &mut r)?;
-        let form = match form {
-            HeadForm::Compact(plans, seed) => {
-                let traces = read_traces(params, &plans[0], &mut r)?;
-                Form::Compact(plans, Compact { seed, traces })
-            }
-            HeadForm::Seeded(parts) => {
-                let parts = parts.into_iter().map(|(plan, seed)| (plan, Some(seed)));
-                read_parts(params, id, parts, &mut r)?
-            }
-            HeadForm::Whole(plans) => read_parts(
-                params,
-                id,
-                plans.into_iter().map(|plan| (plan, None)),
-                &mut r,
-            )?,
-        };
-        r.finish()?;
-        Ok(Self {
+        let head = read_head(params, &mut r)?;
+        let (size, pair) = (head.size, head.is_pair());
+        let key = |direction, form| Self {
             params: params.clone(),
             id,
             size,
             direction,
             form,
+        };
+        let (first, second) = match head.form {
+            HeadForm::Compact(plans, seeds) => {
+                let count = plans[0].size.rounds() + 1;
+                let mut sent =
+                    seeds
+                        .into_iter()
+                        .enumerate()
+                        .map(|(number, seed)| -> Result<Form> {
+                            let traces = read_traces(params, &plans[0], number * count, &mut r)?;
+                            Ok(Form::Compact(plans.clone(), Compact { seed, traces }))
+                        });
+                (sent.next().transpose()?, sent.next().transpose()?)
+            }
+            HeadForm::Seeded(parts) => {
+                let parts = parts.into_iter().map(|(plan, seed)| (plan, Some(seed)));
+                (Some(read_parts(params, id, parts, &mut r)?), None)
+            }
+            HeadForm::Whole(plans) => {
+                let parts = plans.into_iter().map(|plan| (plan, None));
+                (Some(read_parts(params, id, parts, &mut r)?), None)
+            }
+        };
+        r.finish()?;
+        let first = first.expect("a seed for each direction");
+        let second = second.map(|form| key(Direction::Decrypt, form));
+        debug_assert_eq!(pair, second.is_some());
+        Ok((key(head.direction, first), second))
+    }
+}
+
+/// Compact keys of one AES key for both directions, in one file.
+pub struct Pair<K> {
+    /// to encrypt
+    pub encrypt: K,
+    /// to decrypt
+    pub decrypt: K,
+}
+
+/// A wrapped key that can be half of a [`Pair`].
+trait Half: Records {
+    fn head(&self) -> Head;
+    fn origin(&self) -> (&Params, KeyId);
+}
+
+impl Half for WrappedKey {
+    fn head(&self) -> Head {
+        Self::head(self)
+    }
+
+    fn origin(&self) -> (&Params, KeyId) {
+        (&self.params, self.id)
+    }
+}
+
+impl Half for WrappedKeyFile<'_> {
+    fn head(&self) -> Head {
+        Self::head(self)
+    }
+
+    fn origin(&self) -> (&Params, KeyId) {
+        (self.params(), self.id())
+    }
+}
+
+/// The first record of both.
+fn head_of<K: Half>(pair: &Pair<K>) -> Head {
+    let mut head = pair.encrypt.head();
+    if let (HeadForm::Compact(_, seeds), HeadForm::Compact(_, others)) =
+        (&mut head.form, pair.decrypt.head().form)
+    {
+        seeds.extend(others);
+    }
+    head
+}
+
+impl<K: Half + Sync> Records for Pair<K> {
+    fn header(&self) -> Result<Header, WireError> {
+        let (params, id) = self.encrypt.origin();
+        head_of(self).header(params, id)
+    }
+
+    fn record(&self, number: u64) -> Result<Record, WireError> {
+        let head = head_of(self);
+        let count = head.size.rounds() as u64 + 1;
+        match number {
+            0 => Ok(head.record(0, |_| Record::new(LIMBS, 0, Vec::new()))),
+            number if number <= count => self.encrypt.record(number),
+            number => {
+                let record = self.decrypt.record(number - count)?;
+                let index = number - 1;
+                Ok(Record { index, ..record })
+            }
+        }
+    }
+}
+
+impl WrappedFile for Pair<WrappedKey> {
+    fn describe(&self) -> WrappedKeyInfo {
+        head_of(self).describe()
+    }
+
+    fn of_direction(&self, direction: Direction) -> Option<&dyn homaes_scheme::traits::WrappedKey> {
+        Some(match direction {
+            Direction::Encrypt => &self.encrypt,
+            Direction::Decrypt => &self.decrypt,
         })
+    }
+}
+
+impl WrappedFile for Pair<WrappedKeyFile<'_>> {
+    fn describe(&self) -> WrappedKeyInfo {
+        head_of(self).describe()
     }
 }
 
@@ -81,8 +187,8 @@ enum HeadForm {
     Seeded(Vec<(LevelPlan, Seed)>),
     /// round keys with both halves
     Whole(Vec<LevelPlan>),
-    /// plan of each layout, and the seed
-    Compact(Vec<LevelPlan>, Seed),
+    /// plan of each layout, and the seed, or those of both directions
+    Compact(Vec<LevelPlan>, Vec<Seed>),
 }
 
 impl HeadForm {
@@ -106,7 +212,9 @@ impl Head {
                     .into_iter()
                     .fold(start, |c, plan| round_keys(params, plan, 2, c))
             }
-            HeadForm::Compact(..) => compact_contents(params, &plans[0], layouts),
+            HeadForm::Compact(_, seeds) => {
+                compact_contents(params, &plans[0], layouts, seeds.len() as u64)
+            }
         }
     }
 
@@ -123,10 +231,19 @@ impl Head {
         let plans = self.form.plans().into_iter();
         let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
         let compact = matches!(self.form, HeadForm::Compact(..));
+        let directions = match self.is_pair() {
+            true => Direction::ALL.to_vec(),
+            false => vec![self.direction],
+        };
         WrappedKeyInfo {
             compact,
+            directions,
             ..WrappedKeyInfo::expanded(self.size, self.direction, layouts.collect())
         }
+    }
+
+    fn is_pair(&self) -> bool {
+        matches!(&self.form, HeadForm::Compact(_, seeds) if seeds.len() > 1)
     }
 
     /// Record `number` of the file; `round_key` makes all but the first.
@@ -134,7 +251,12 @@ impl Head {
         if let Some(index) = number.checked_sub(1) {
             return round_key(index);
         }
-        let meta = read::put_cipher(Encoder::new(), self.size, self.direction);
+        let meta = match self.is_pair() {
+            true => Encoder::new()
+                .u16(8 * self.size.key_bytes() as u16)
+                .u8(BOTH),
+            false => read::put_cipher(Encoder::new(), self.size, self.direction),
+        };
         let layouts = |meta: Encoder, plans: &[LevelPlan]| {
             let meta = meta.u8(plans.len() as u8);
             let meta = plans
@@ -151,7 +273,10 @@ impl Head {
                 })
             }
             HeadForm::Whole(plans) => layouts(meta.u8(WHOLE), plans),
-            HeadForm::Compact(plans, seed) => layouts(meta.u8(COMPACT), plans).bytes(seed),
+            HeadForm::Compact(plans, seeds) => {
+                let meta = layouts(meta.u8(COMPACT), plans);
+                seeds.iter().fold(meta, |meta, seed| meta.bytes(seed))
+            }
         };
         Record::new(META, 0, meta.finish())
     }
@@ -160,6 +285,8 @@ impl Head {
 /// Forms in files of version 2.
 const WHOLE: u8 = 0;
 const COMPACT: u8 = 1;
+/// Direction of a compact key for both.
+const BOTH: u8 = 2;
 
 /// Contents of a wrapped key in full form with seeds.
 pub(super) fn seeded_contents(
@@ -171,11 +298,19 @@ pub(super) fn seeded_contents(
 }
 
 /// Contents of a wrapped key in compact form.
-pub(super) fn compact_contents(params: &Params, plan: &LevelPlan, layouts: u64) -> Contents {
-    let start = Contents::default().record(META_BYTES_2 + layouts + SEED_BYTES);
+pub(super) fn compact_contents(
+    params: &Params,
+    plan: &LevelPlan,
+    layouts: u64,
+    directions: u64,
+) -> Contents {
+    let start = Contents::default().record(META_BYTES_2 + layouts + directions * SEED_BYTES);
     (0..=plan.size.rounds()).fold(start, |c, r| {
         let basis = params.basis(sent_level(plan, r));
-        c.record(words_bytes(params, basis, params.ring().n() / BYTES))
+        c.records(
+            directions,
+            words_bytes(params, basis, params.ring().n() / BYTES),
+        )
     })
 }
 
@@ -191,13 +326,19 @@ fn round_keys(params: &Params, plan: LevelPlan, halves: u64, c: Contents) -> Con
 fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     read::check_set(params.id(), r)?;
     let layouts = Layout::ALL.len() as u64;
-    let most = META_BYTES_2.max(META_BYTES) + PART_BYTES * layouts;
+    let most = META_BYTES_2.max(META_BYTES) + SEED_BYTES + PART_BYTES * layouts;
     let second = r.header().version() > 1;
     let meta = r.next_record(META, most)?;
-    let mut input = Decoder::new(&meta);
+    // a pair is a key to encrypt, and one more seed
+    let pair = second && meta.get(2) == Some(&BOTH);
+    let mut one = meta.clone();
+    if pair {
+        one[2] = 0;
+    }
+    let mut input = Decoder::new(&one);
     let (size, direction) = read::take_cipher::<Error>(&mut input)?;
     let form = match second {
-        true => take_form(params, size, &mut input)?,
+        true => take_form(params, size, pair, &mut input)?,
         false => HeadForm::Seeded(take_parts(params, size, &mut input)?),
     };
     input.finish("wrapped key")?;
@@ -209,9 +350,14 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
 }
 
 /// The rest of the first record in files of version 2.
-fn take_form(params: &Params, size: KeySize, input: &mut Decoder<'_>) -> Result<HeadForm> {
+fn take_form(
+    params: &Params,
+    size: KeySize,
+    pair: bool,
+    input: &mut Decoder<'_>,
+) -> Result<HeadForm> {
     let form = input.u8("form")?;
-    if form > COMPACT {
+    if form > COMPACT || pair && form != COMPACT {
         return Err(Error::field("form", form.into(), COMPACT.into()));
     }
     let mut layouts = Vec::new();
@@ -228,7 +374,10 @@ fn take_form(params: &Params, size: KeySize, input: &mut Decoder<'_>) -> Result<
     });
     let plans = plans.collect::<Result<_>>()?;
     Ok(match form {
-        COMPACT => HeadForm::Compact(plans, input.array::<32>("seed")?),
+        COMPACT => {
+            let seeds = (0..1 + u8::from(pair)).map(|_| input.array::<32>("seed"));
+            HeadForm::Compact(plans, seeds.collect::<Result<_, _>>()?)
+        }
         _ => HeadForm::Whole(plans),
     })
 }
@@ -279,7 +428,7 @@ pub(super) fn round_key(params: &Params, index: u64, basis: &[usize], polys: &[&
 impl WrappedKey {
     fn head(&self) -> Head {
         let form = match &self.form {
-            Form::Compact(plans, sent) => HeadForm::Compact(plans.clone(), sent.seed),
+            Form::Compact(plans, sent) => HeadForm::Compact(plans.clone(), vec![sent.seed]),
             Form::Full(parts) => {
                 let seeded = parts.iter().map(|part| Some((part.plan, part.seed?)));
                 match seeded.collect() {
@@ -336,7 +485,7 @@ impl WrappedKeyFile<'_> {
                 let parts = parts.iter().map(|part| (part.plan, part.seed));
                 HeadForm::Seeded(parts.collect())
             }
-            FormFile::Compact(plans, file) => HeadForm::Compact(plans.clone(), file.seed),
+            FormFile::Compact(plans, file) => HeadForm::Compact(plans.clone(), vec![file.seed]),
         };
         let (size, direction) = (self.size, self.direction);
         Head {
@@ -366,12 +515,18 @@ impl WrappedFile for WrappedKeyFile<'_> {
     }
 }
 
-fn read_traces<R: Read>(params: &Params, plan: &LevelPlan, r: &mut Reader<R>) -> Result<Vec<Poly>> {
+/// The traces of a direction, records `first` and on.
+fn read_traces<R: Read>(
+    params: &Params,
+    plan: &LevelPlan,
+    first: usize,
+    r: &mut Reader<R>,
+) -> Result<Vec<Poly>> {
     let words = params.ring().n() / BYTES;
     let traces = (0..=plan.size.rounds()).map(|round| {
         let basis = params.basis(sent_level(plan, round));
         let bytes = words_bytes(params, basis, words);
-        let body = read::record::<_, Error>(r, LIMBS, round as u64, bytes)?;
+        let body = read::record::<_, Error>(r, LIMBS, (first + round) as u64, bytes)?;
         let mut input = Decoder::new(&body);
         let trace = take_words(params, basis, words, "wrapped key", &mut input)?;
         input.finish("wrapped key")?;

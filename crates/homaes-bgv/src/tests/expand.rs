@@ -301,7 +301,7 @@ fn a_compact_key_with_wrong_fields() {
     assert_eq!(meta.body[..8], [128, 0, 0, 1, 1, 0, 30, 0]);
     for (at, value, field) in [
         (0, 127, "AES key bits"),
-        (2, 2, "direction"),
+        (2, 3, "direction"),
         (3, 2, "form"),
         (4, 0, "layouts"),
         (5, 3, "layout"),
@@ -362,4 +362,26 @@ fn golden_file() {
     let key: Block = core::array::from_fn(|i| i as u8);
     let want = clear::encrypt_block([6; 16], &RoundKeys::expand(&key).unwrap());
     assert_eq!(found.unwrap().blocks[0], want);
+}
+
+#[test]
+fn both_directions_in_one_file() {
+    let mut f = toy_4369(71);
+    let keys = RoundKeys::expand(&[5; 16]).unwrap();
+    let size = KeySize::Aes128;
+    let [encrypt, decrypt] =
+        Direction::ALL.map(|dir| compact(&mut f, (Layout::Sliced, dir, size), &keys).1);
+    let pair = Pair { encrypt, decrypt };
+    let file = written(&pair);
+    let open = || Reader::from_slice(&file, Kind::WrappedKey).unwrap();
+    let one = WrappedKey::read(&f.params, open()).map(drop);
+    assert!(matches!(one, Err(Error::Field(_))), "{one:?}");
+    let (encrypt, decrypt) = WrappedKey::read_any(&f.params, open()).unwrap();
+    let decrypt = decrypt.unwrap();
+    for (key, dir) in [&encrypt, &decrypt].into_iter().zip(Direction::ALL) {
+        let state = f.aes(key, Layout::Sliced).evaluate(&[[6; 16]]).unwrap();
+        let found = f.secret.decrypt_blocks(&state).unwrap().blocks[0];
+        assert_eq!(Some(&found), clear::trace(dir, [6; 16], &keys).last());
+    }
+    assert!(written(&Pair { encrypt, decrypt }) == file);
 }

@@ -78,6 +78,15 @@ pub(super) fn directions() -> impl TypedValueParser<Value = Direction> {
     one_of(vec![("encrypt", "", encrypt), ("decrypt", "", decrypt)])
 }
 
+/// One direction, or both.
+pub(super) fn directions_or_both() -> impl TypedValueParser<Value = Auto<Direction>> {
+    one_of(vec![
+        ("encrypt", "", Some(Direction::Encrypt)),
+        ("decrypt", "", Some(Direction::Decrypt)),
+        ("both", "", None),
+    ])
+}
+
 pub(super) fn expansions() -> impl TypedValueParser<Value = Auto<Expansion>> {
     one_of(vec![
         ("auto", "", None),

@@ -118,7 +118,10 @@ fn passphrase(protection: Option<KdfCost>) -> String {
 
 fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &WrappedKeyInfo) {
     let bits = bits(wrapped.key_size);
-    let direction = table::direction(wrapped.direction);
+    let direction = match table::directions(&wrapped.directions) {
+        "both" => "encrypt and decrypt",
+        one => one,
+    };
     let expansion = table::expansion(wrapped);
     rows.add("AES key", format!("AES-{bits}, to {direction}{expansion}"));
     rows.add("layouts", table::layouts(scheme, &wrapped.layouts));
@@ -291,7 +294,7 @@ fn wrapped_json(wrapped: &WrappedKeyInfo, left: impl Fn(usize) -> Option<usize>)
     });
     json!({
         "aes_key_bits": bits(wrapped.key_size),
-        "direction": table::direction(wrapped.direction),
+        "direction": table::directions(&wrapped.directions),
         "expansion": wrapped.expansion.name(),
         "compact": wrapped.compact,
         "layouts": layouts.collect::<Vec<_>>(),

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         follower.expanding();
     }
     if let Some(kept) = kept {
-        transcipher.save_round_keys(plan.layout(), kept)?;
+        transcipher.save_round_keys(&plan, kept)?;
     }
     let report = match output {
         Some(output) => transcipher.run(message, output)?,
@@ -220,7 +220,7 @@ fn document(wrapped: &WrappedKey, mode: &str, report: &Report, batches: &Batches
         "set": wrapped.set().name(),
         "purpose": wrapped.set().purpose().as_str(),
         "mode": mode,
-        "direction": table::direction(wrapped.direction()),
+        "direction": table::directions(&wrapped.directions()),
         "expansion": wrapped.expansion().name(),
         "compact": wrapped.is_compact(),
         "aes_key_bits": 8 * wrapped.key_size().key_bytes(),

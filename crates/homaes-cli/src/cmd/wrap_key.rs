@@ -5,7 +5,7 @@ use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Bar;
 use crate::table;
-use homaes::{Output, Scheme, SecretKey, WrapOptions, WrappedKey, WrappedKeyInfo};
+use homaes::{Direction, Output, Scheme, SecretKey, WrapOptions, WrappedKey, WrappedKeyInfo};
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
@@ -16,7 +16,8 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let secret = open_secret(&args.secret, passphrase)?;
     let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = WrapOptions {
-        direction: args.direction,
+        direction: args.direction.unwrap_or(Direction::Encrypt),
+        both: args.direction.is_none(),
         layouts: args.layout.into_iter().collect(),
         levels_left: args.levels_left.map(usize::from),
         expansion: args.expand,
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
-        table::direction(wrapped.direction),
+        table::directions(&wrapped.directions),
         table::expansion(&wrapped),
         table::layouts(secret.set().scheme(), &wrapped.layouts),
         form(&secret, &wrapped, args.full),

@@ -5,7 +5,9 @@ use super::{
 use crate::error::At;
 use crate::keys::random;
 use crate::machine::memory;
-use crate::{Cancel, Error, ErrorKind, Output, Result, Set, WrapOptions, WrappedKeyInfo};
+use crate::{
+    Cancel, Error, ErrorKind, Output, Result, SchemeError, Set, WrapOptions, WrappedKeyInfo,
+};
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::traits::WrappedFile;
 use homaes_scheme::{Expansion, Gpus, Mismatch, SetId, mismatch, traits};
@@ -28,9 +30,14 @@ impl WrappedKey {
             .map_err(Error::keys)
     }
 
-    /// The key in the type of its scheme's crate.
-    pub(crate) fn of_scheme<K: Any>(&self) -> Option<&K> {
-        let key: &dyn Any = &*self.key;
+    /// The key for one of its directions.
+    fn of_direction(&self, direction: Direction) -> &dyn traits::WrappedKey {
+        self.key.of_direction(direction).unwrap_or(&*self.key)
+    }
+
+    /// The key for one of its directions, in the type of its scheme's crate.
+    pub(crate) fn of_scheme<K: Any>(&self, direction: Direction) -> Option<&K> {
+        let key: &dyn Any = self.of_direction(direction);
         key.downcast_ref()
     }
 
@@ -47,11 +54,12 @@ impl WrappedKey {
     pub(crate) fn circuit<'k>(
         &'k self,
         eval: &'k EvalKey,
-        layout: Layout,
+        (layout, direction): (Layout, Direction),
         gpus: Gpus<'k>,
         cancel: &Cancel,
     ) -> Result<Box<dyn traits::Circuit + 'k>> {
-        let circuit = eval.key.circuit(&*self.key, layout, gpus, cancel);
+        let key = self.of_direction(direction);
+        let circuit = eval.key.circuit(key, layout, gpus, cancel);
         let other_set = || {
             Error::keys(Mismatch::OtherSet {
                 what: WRAPPED_KEY,
@@ -175,10 +183,10 @@ impl WrappedKey {
         self.key.describe().key_size
     }
 
-    /// Direction of the cipher.
+    /// Directions of the cipher: one, or both.
     #[must_use]
-    pub fn direction(&self) -> Direction {
-        self.key.describe().direction
+    pub fn directions(&self) -> Vec<Direction> {
+        self.key.describe().directions
     }
 
     /// Who expands the AES key.
@@ -257,7 +265,12 @@ fn wrapped<'s>(
     let file = secret
         .key
         .wrap_file(aes_key.round_keys(), &wrapping, &mut rng);
-    file.map_err(Error::keys)
+    let file = file.map_err(Error::keys)?;
+    if wrapping.both && file.describe().directions.len() == 1 {
+        let set = set.name();
+        return Err(Error::keys(SchemeError::OneDirection { set }));
+    }
+    Ok(file)
 }
 
 fn check_size(set: &Set, size: KeySize) -> Result<()> {

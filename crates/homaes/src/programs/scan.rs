@@ -117,11 +117,12 @@ impl Scan {
         }
         memory::check(self.set.params().memory_of_run(Layout::Sliced))?;
         computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
+        let direction = part.mode().direction();
         let message = AesInput::from(part);
         let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
         if batches > 0 {
-            let wrapped = wrapped.of_scheme();
+            let wrapped = wrapped.of_scheme(direction);
             let wrapped = wrapped.ok_or_else(|| other_scheme(&self.set))?;
             let aes = pool.install(|| Aes::new_until(key, wrapped, Layout::Sliced, cancel));
             let aes = aes.map_err(Error::keys)?;
@@ -216,8 +217,8 @@ impl Scan {
         }
         wrapped.check_of(eval.set().id(), eval.key_id())?;
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
-        let (found, mode) = (wrapped.direction(), part.mode());
-        if mode.direction() != found {
+        let mode = part.mode();
+        if !wrapped.directions().contains(&mode.direction()) {
             return Err(other_direction(mode));
         }
         let level = wrapped.checked_level(Layout::Sliced)?;

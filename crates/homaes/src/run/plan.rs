@@ -7,7 +7,7 @@ use crate::results::meta::{Meta, TAG_BATCH, TAG_STEPS, encode_steps};
 use crate::run::evaluate::Evaluated;
 use crate::{Error, Output, Result, Step};
 use core::fmt;
-use homaes_aes::Layout;
+use homaes_aes::{Direction, Layout};
 use homaes_wire::hex;
 use homaes_wire::{CHECKSUM_BYTES, Contents, Header, WireError, Writer};
 
@@ -36,6 +36,7 @@ pub struct Plan {
     pub(crate) message: AesInput,
     /// The layout of AES.
     pub(crate) layout: Layout,
+    pub(crate) direction: Direction,
     /// The batches of AES; results that cross a bridge have other batches in the file.
     pub(crate) split: Split,
     pub(crate) meta: Meta,

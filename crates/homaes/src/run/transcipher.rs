@@ -16,7 +16,7 @@ use crate::{
     AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
     Result, SchemeError, SecretKey, Set, WrappedKey,
 };
-use homaes_aes::{Block, Layout};
+use homaes_aes::{Block, Direction, Layout};
 use homaes_scheme::Warn;
 use homaes_scheme::traits::Circuit;
 use homaes_wire::{CHECKSUM_BYTES, Header, Kind};
@@ -39,8 +39,8 @@ pub struct Transcipher<'k> {
     layout: Option<Layout>,
     devices: Devices,
     warn: Warn<'k>,
-    /// One per layout of [`Layout::ALL`], prepared on first use.
-    circuits: [OnceLock<Box<dyn Circuit + 'k>>; Layout::ALL.len()],
+    /// One per layout of [`Layout::ALL`] and direction of [`Direction::ALL`], prepared on first use.
+    circuits: [[OnceLock<Box<dyn Circuit + 'k>>; Direction::ALL.len()]; Layout::ALL.len()],
     pool: Pool,
     cancel: Cancel,
     reproducible: bool,
@@ -198,11 +198,17 @@ impl<'k> Transcipher<'k> {
     /// keys.
     pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
-        let found = self.wrapped.direction();
-        let mut modes = message.parts().iter().map(AesFile::mode);
-        if let Some(mode) = modes.find(|mode| mode.direction() != found) {
+        // one direction, also of a key for both
+        let mut directions = self.wrapped.directions();
+        let modes = || message.parts().iter().map(AesFile::mode);
+        if let Some(first) = modes().next() {
+            directions.retain(|&direction| direction == first.direction());
+        }
+        let direction = directions.first().copied();
+        if let Some(mode) = modes().find(|mode| direction != Some(mode.direction())) {
             return Err(other_direction(mode));
         }
+        let direction = direction.unwrap_or(Direction::Encrypt);
         message.paths().try_for_each(refuse_unfinished_name)?;
         let layout = self.layout_for(message.blocks())?;
         let level = self.wrapped.checked_level(layout)?;
@@ -247,6 +253,7 @@ impl<'k> Transcipher<'k> {
         Ok(Plan {
             message,
             layout,
+            direction,
             split,
             meta,
             header,
@@ -299,16 +306,14 @@ impl<'k> Transcipher<'k> {
         Ok(report)
     }
 
-    /// Writes the round keys for `layout` to `output`, a `.hwk` file. As the wrapped key of later runs it spares them the
+    /// Writes the round keys of `plan` to `output`, a `.hwk` file. As the wrapped key of later runs it spares them the
     /// expansion of a compact one. It is as large as the round keys in memory, and its results are the same.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the wrapped key has no round keys for `layout`, or the scheme has no such files;
-    /// `ErrorKind::OwnInput` if `output` is the file of a key.
-    pub fn save_round_keys(&self, layout: Layout, output: Output) -> Result<()> {
-        self.wrapped.checked_level(layout)?;
+    /// [`Error::Keys`] if the scheme has no such files; `ErrorKind::OwnInput` if `output` is the file of a key.
+    pub fn save_round_keys(&self, plan: &Plan, output: Output) -> Result<()> {
         output.refuse_own_input([self.eval.path(), self.wrapped.path()])?;
-        let Some(round_keys) = self.circuit(layout)?.round_keys() else {
+        let Some(round_keys) = self.circuit(plan.layout, plan.direction)?.round_keys() else {
             let set = self.set().name();
             return Err(Error::keys(SchemeError::NoRoundKeys { set }));
         };
@@ -329,7 +334,7 @@ impl<'k> Transcipher<'k> {
     pub fn measure_noise(&self, secret: &SecretKey, input: &[Block]) -> Result<Vec<Measured>> {
         self.wrapped.check_of(secret.set().id(), secret.id())?;
         let layout = self.layout_for(input.len() as u64)?;
-        let circuit = self.circuit(layout)?;
+        let circuit = self.circuit(layout, self.wrapped.directions()[0])?;
         let measure = |quality, state: &dyn Any| {
             let noise_bits = secret.key.measure_noise(state)?;
             Ok(Measured {
@@ -362,7 +367,7 @@ impl<'k> Transcipher<'k> {
         }
         let mut batches = Batches::new(message, *split, range);
         let start = Instant::now();
-        let circuit = self.circuit(report.layout)?;
+        let circuit = self.circuit(plan.layout, plan.direction)?;
         report.setup_seconds = start.elapsed().as_secs_f64();
         let watch = |batch, round, step| {
             // a watcher that panicked is called again
@@ -399,9 +404,9 @@ impl<'k> Transcipher<'k> {
         Ok(report)
     }
 
-    /// The circuit of a layout, prepared once.
-    fn circuit(&self, layout: Layout) -> Result<&(dyn Circuit + 'k)> {
-        let place = &self.circuits[layout as usize];
+    /// The circuit of a layout and direction, prepared once.
+    fn circuit(&self, layout: Layout, direction: Direction) -> Result<&(dyn Circuit + 'k)> {
+        let place = &self.circuits[layout as usize][direction as usize];
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
@@ -409,8 +414,11 @@ impl<'k> Transcipher<'k> {
         let start = || self.devices.start(what, self.warn.clone());
         let gpus = self.pool.install(start)?;
         let prepare = || match self.bridge {
-            None => self.wrapped.circuit(self.eval, layout, gpus, &self.cancel),
-            Some(bridge) => bridge.circuit(self.eval, self.wrapped, layout, &self.cancel),
+            None => (self.wrapped).circuit(self.eval, (layout, direction), gpus, &self.cancel),
+            Some(bridge) => {
+                let how = (layout, direction);
+                bridge.circuit(self.eval, self.wrapped, how, &self.cancel)
+            }
         };
         let circuit = self.pool.install(prepare)?;
         Ok(&**place.get_or_init(|| circuit))
@@ -469,6 +477,9 @@ mod tests {
     fn every_layout_has_its_place() {
         for (place, layout) in Layout::ALL.into_iter().enumerate() {
             assert_eq!(layout as usize, place);
+        }
+        for (place, direction) in Direction::ALL.into_iter().enumerate() {
+            assert_eq!(direction as usize, place);
         }
     }
 }

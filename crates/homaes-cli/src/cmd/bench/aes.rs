@@ -120,7 +120,7 @@ pub(super) fn measure(scheme: Scheme, args: &Bench) -> Result<Outcome, Failure> 
     // expanded once, not for every repetition
     let kept = wrapped
         .is_compact()
-        .then(|| server.kept(layout))
+        .then(|| server.kept(&sample))
         .transpose()?;
     let server = Server {
         wrapped: kept.as_ref().unwrap_or(&wrapped),
@@ -219,11 +219,12 @@ impl Server<'_> {
     }
 
     /// The wrapped key with expanded round keys.
-    fn kept(&self, layout: Layout) -> Result<WrappedKey, Failure> {
+    fn kept(&self, sample: &Sample) -> Result<WrappedKey, Failure> {
         let path = self.scratch.file("kept.hwk");
         let (eval, threads) = (&self.keys.eval, self.threads);
         let transcipher = Transcipher::with_threads(eval, self.wrapped, threads)?;
-        transcipher.save_round_keys(layout, Output::create(&path, false)?)?;
+        let plan = transcipher.plan(sample.file(self.scratch)?)?;
+        transcipher.save_round_keys(&plan, Output::create(&path, false)?)?;
         Ok(WrappedKey::open(&path, eval)?)
     }
 

@@ -122,7 +122,7 @@ fn records_are_the_file() {
         assert!(bytes_of(&*wrapped) == wrapped_file, "{name}: wrapped key");
         let description = wrapped.describe();
         assert_eq!(description.key_size, KeySize::Aes128, "{name}");
-        assert_eq!(description.direction, Direction::Encrypt, "{name}");
+        assert_eq!(description.directions, [Direction::Encrypt], "{name}");
         assert_eq!(description.layouts(), wrapping.layouts, "{name}");
         let input = open(&wrapped_file, Kind::WrappedKey);
         let params = world.set.params();
@@ -176,7 +176,7 @@ fn wishes_are_granted_or_refused() {
                     };
                     assert!(!too_many, "{name}: {wrapping:?} was not refused");
                     let found = file.describe();
-                    assert_eq!(found.direction, direction, "{name}");
+                    assert_eq!(found.directions, [direction], "{name}");
                     if let Some(wanted) = expansion {
                         assert_eq!(found.expansion, wanted, "{name}");
                     }
