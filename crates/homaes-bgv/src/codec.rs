@@ -122,7 +122,8 @@ impl EvalKey {
         })
     }
 
-    /// Reads a key of `params` and expands its second halves. Keys of older versions cannot expand compact wrapped keys.
+    /// Reads a key of `params` and expands its second halves. Keys of older versions cannot expand compact wrapped
+    /// keys.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();

@@ -86,8 +86,8 @@ pub(crate) fn model(params: &Params) -> RunawayModel {
     }
 }
 
-/// Variance, over ρ², of the noise that an expanded round key 0 keeps when it is lowered to the start of AES, sliced and
-/// packed: the largest over all starts. The other round keys are lowered by a base prime, which leaves nothing.
+/// Variance, over ρ², of the noise that an expanded round key 0 keeps when it is lowered to the start of AES, sliced
+/// and packed: the largest over all starts. The other round keys are lowered by a base prime, which leaves nothing.
 pub(crate) fn expanded(params: &Params) -> [f64; 2] {
     let noise = params.noise();
     let starts = (3..=params.top_level()).step_by(3);

@@ -72,7 +72,7 @@ fn params_agree_with_the_output_of_the_estimate() {
                 let distance = number(&line[field]) - number(&instance[i]);
                 assert!(distance.abs() < 1e-3, "{found} {line}");
             };
-            // the grid is made convex, and the look-up takes a secant; below 700 bits, where no claim lies, it is coarse
+            // the grid is made convex, and the look-up takes a secant; it is coarse below 700 bits, where no claim lies
             let (below, above) = if in_the_ring(line) {
                 assert_eq!(set["secret_weight"], format!("h={}", instance[1]));
                 same("modulus_bits", 2);

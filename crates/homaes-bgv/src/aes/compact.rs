@@ -1,7 +1,7 @@
 //! The compact form of a wrapped key: a seeded ciphertext for each round key, of which the client sends a sixteenth.
 //!
-//! With z = ζ_257, round key r is the plaintext Σ_i B_i z^(3^i) over its sixteen bytes, B_i the element of Z\[ζ_17\] that
-//! is byte i in every slot. Let H be the subgroup of order 16 of (Z/257)^*. The client sends the trace Tr_H(c0), whose
+//! With z = ζ_257, round key r is the plaintext Σ_i B_i z^(3^i) over its sixteen bytes, B_i the element of Z\[ζ_17\]
+//! that is byte i in every slot. Let H be the subgroup of order 16 of (Z/257)^*. The client sends the trace Tr_H(c0), whose
 //! values repeat every sixteen columns, and the seed of c1. [`crate::aes::expand`] makes round keys of any byte layout
 //! from it. A trace is a sum of images of the ciphertext, so it tells no more than the ciphertext.
 //!

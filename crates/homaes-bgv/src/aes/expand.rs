@@ -1,8 +1,8 @@
 //! Round keys from their compact form ([`crate::aes::compact`]), once per AES key.
 //!
-//! z = ζ_257, τ adds one to e257 (z → z^3), H = ⟨3^16⟩ of order 16. The Gaussian periods η_i = Σ_(h∈H) z^(3^i h), i < 16,
-//! are their own dual basis modulo 2: Tr(η_i η_j) = 257 δ - 16 over the field that H fixes. With two keys, for τ^16 and
-//! τ,
+//! z = ζ_257, τ adds one to e257 (z → z^3), H = ⟨3^16⟩ of order 16. The Gaussian periods η_i = Σ_(h∈H) z^(3^i h),
+//! i < 16, are their own dual basis modulo 2: Tr(η_i η_j) = 257 δ - 16 over the field that H fixes. With two keys, for
+//! τ^16 and τ,
 //!
 //! ```text
 //! A   = Tr_H(c0) + Tr_H((0, c1))       x <- c1 + τ^16(x), fifteen times
@@ -11,8 +11,8 @@
 //! K   = Σ_k ψ_k A_k                    packed; ψ_k = Σ_i mask_i τ^k(η_i) modulo 2
 //! ```
 //!
-//! and mask_i is 1 in the slots of byte i. A value η_i at column e257 is η_0 at column e257 + i, and so depends on their
-//! sum modulo 16. Noise: [`NoiseModel::expanded`](crate::noise::NoiseModel::expanded), then a modulus switch to the
+//! and mask_i is 1 in the slots of byte i. A value η_i at column e257 is η_0 at column e257 + i, and depends on this sum
+//! modulo 16. Noise: [`NoiseModel::expanded`](crate::noise::NoiseModel::expanded), then a modulus switch to the
 //! level of use. Cost for each round key: 30 key switches, and 256 (packed: 16) products per word.
 
 use crate::aes::compact::{BYTES, Compact, repeated, sent_level};

@@ -75,8 +75,8 @@ pub struct Report {
     pub resumed: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Wall-clock seconds of preparing the circuit. TFHE expands the AES key here unless the client did, BGV a compact wrapped key; about 0 if an
-    /// earlier run prepared the circuit.
+    /// Wall-clock seconds of preparing the circuit. TFHE expands the AES key here unless the client did, BGV a compact
+    /// wrapped key; about 0 if an earlier run prepared the circuit.
     pub setup_seconds: f64,
     /// Wall-clock seconds of evaluating and writing, without loading keys, preparing the circuit and synchronising the
     /// file.
