@@ -231,7 +231,7 @@ pub(crate) struct Transcipher {
     pub(crate) layout: Auto<Layout>,
     /// Keep the round keys, in the layout of this run, in a wrapped key (.hwk) that later runs need not expand; in
     /// bgv/aes128 24 MB packed, 378 MB sliced
-    #[arg(long, value_name = "FILE", value_parser = file_path(), conflicts_with = "bridge")]
+    #[arg(long, value_name = "FILE", value_parser = file_path(), conflicts_with_all = ["bridge", "resume"])]
     pub(crate) keep_expanded: Option<PathBuf>,
     /// JSON report to write: seconds, level and noise bound of every step of AES in every batch, number of
     /// transforms, and seconds per kernel
@@ -324,9 +324,9 @@ impl Decrypt {
     }
 }
 
-/// Make results small, for decryption alone
+/// Make BGV results small, for decryption alone
 ///
-/// Results with multiplications left go down to the lowest level and are rounded. Nothing can be computed on them
+/// Results in layout sliced or packed with multiplications left go down to the lowest level and are rounded. Nothing can be computed on them
 /// afterwards. Needs no key; results without multiplications left are small at once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Finish {

@@ -76,7 +76,9 @@ fn guarded(args: Vec<OsString>) -> u8 {
 /// Whether a command is done once its first file is complete.
 fn makes_files(command: &Command) -> bool {
     match command {
-        Command::WrapKey(_) | Command::Transcipher(_) => true,
+        Command::WrapKey(_) => true,
+        // kept round keys are complete before the results
+        Command::Transcipher(args) => args.keep_expanded.is_none(),
         Command::Finish(_) | Command::Export(_) | Command::Passphrase(_) => true,
         Command::Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
         Command::Keygen(args) => args.bridge.is_none(),

@@ -1,6 +1,6 @@
 //! Compact wrapped keys of BGV, on a toy set.
 
-use crate::common::{World, assert_fields};
+use crate::common::{World, assert_fields, end, signal, wait_until};
 use serde_json::json;
 
 #[test]
@@ -17,7 +17,10 @@ fn a_compact_key_is_expanded_in_every_run_or_kept() {
         same back p
         $wrap full.hwk --full =- to be expanded
         $transcipher c --keep-expanded kept.hwk -o c.hct =1 already exists
-        $transcipher c --keep-expanded key.hwk --force -o c.hct =1 is both an input and the output",
+        $transcipher c --keep-expanded key.hwk --force -o c.hct =1 is both an input and the output
+        $transcipher c --keep-expanded c.hct -o c.hct =2 choose another name for one of them
+        $transcipher c --keep-expanded r --report r -o c.hct =2 choose another name for one of them
+        $transcipher c --keep-expanded k2.hwk --resume -o c.hct =2 cannot be used with",
     );
     let [small, full, kept] =
         ["key.hwk", "full.hwk", "kept.hwk"].map(|name| world.read(name).len());
@@ -33,7 +36,7 @@ fn a_compact_key_is_expanded_in_every_run_or_kept() {
 fn a_compact_key_for_both_directions() {
     let world = World::of("bgv/toy-4369");
     world.table(
-        "$wrap both.hwk --direction both => to both, to be expanded by the server
+        "$wrap both.hwk --direction both => to encrypt and decrypt, to be expanded by the server
         transcipher --eval keys/eval.hek --wrapped-key both.hwk --mode ctr --iv $iv c -o a.hct
         $decrypt a.hct -o back
         same back p
@@ -54,6 +57,21 @@ fn a_compact_key_for_both_directions() {
         $decrypt e.hct -o back2
         same back2 p2",
     );
+}
+
+/// The kept keys are complete long before the results.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_stopped_after_its_keys_are_kept_has_failed() {
+    let world = World::of("bgv/toy-4369");
+    world.write("long", vec![7; 1 << 16]);
+    let line =
+        "transcipher --eval keys/eval.hek --wrapped-key key.hwk --mode ctr --iv $iv long -o l.hct";
+    let child = world.spawn(&format!("{line} --keep-expanded kept.hwk"));
+    wait_until("kept keys", || world.at("kept.hwk").exists());
+    signal(&child, "-TERM");
+    end(child).ends(130);
+    assert!(world.at("kept.hwk").exists() && !world.at("l.hct").exists());
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub enum SchemeError {
     },
     /// Both directions are wanted in a file that holds one.
     #[error(
-        "both directions in one wrapped key, expected one: only the compact form, which set {set} lacks or which was \
-             not wanted, holds both"
+        "both directions in one wrapped key: only the compact form holds both, and it is not for set {set} or --full; \
+             wrap the key for each direction, in two files"
     )]
     OneDirection {
         /// The set.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The message after a signal during a run that can be resumed or has streamed output.
 pub(crate) fn keeps(args: &args::Transcipher) -> Option<fn() -> String> {
@@ -69,6 +70,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let kept = kept
         .map(|path| Output::create(path, args.force))
         .transpose()?;
+    if let Some(kept) = &kept {
+        let mut others = [&output, &report_output].into_iter().flatten();
+        if others.any(|other| other.is_same(kept)) {
+            let message = "--keep-expanded names the file of --out or --report; choose another name for one of them";
+            return Err(Failure::Usage(message.into()));
+        }
+    }
     let memory = homaes::check_memory(&[&args.eval, &args.wrapped_key]);
     memory.map_err(|error| resumable(args.resume, error))?;
     let keys = spin("loading keys", || {
@@ -99,10 +107,13 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     if wrapped.is_compact() {
         follower.expanding();
     }
+    let start = Instant::now();
+    let mut expanding = Duration::ZERO;
     if let Some(kept) = kept {
         transcipher.save_round_keys(&plan, kept)?;
+        expanding = start.elapsed();
     }
-    let report = match output {
+    let mut report = match output {
         Some(output) => transcipher.run(message, output)?,
         None => {
             let report = resume(&transcipher, message, args, &follower);
@@ -110,6 +121,8 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         }
     };
     drop(transcipher);
+    // the run found the keys expanded
+    report.setup_seconds += expanding.as_secs_f64();
     follower.finish(&report);
     if let (Some(output), Some(batches)) = (report_output, record) {
         let document = document(&wrapped, mode, &report, &batches);

@@ -33,7 +33,10 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
-        table::directions(&wrapped.directions),
+        match table::directions(&wrapped.directions) {
+            "both" => "encrypt and decrypt",
+            one => one,
+        },
         table::expansion(&wrapped),
         table::layouts(secret.set().scheme(), &wrapped.layouts),
         form(&secret, &wrapped, args.full),

@@ -30,8 +30,8 @@ impl Ciphertexts<'_> {
                 None => {
                     let (set, layout) = (set.name(), batch.layout().name());
                     let message = format!(
-                        "results of {set} in layout {layout} have one form, expected results of BGV in layout sliced or \
-                         packed"
+                        "results of {set} in layout {layout} have one form and cannot be made smaller, only BGV's in \
+                         layout sliced or packed"
                     );
                     Err(Error::refused(ErrorKind::Argument, message).at(&path))
                 }
