@@ -319,3 +319,16 @@ def test_values_that_are_refused(circuit: Circuit, tmp_path: Path) -> None:
         (TypeError, "", lambda: homaes.save_values(path, {"a": 3}, circuit)),  # type: ignore[dict-item]
         (FileNotFoundError, "", lambda: homaes.save_values(tmp_path / "no" / "x.hcv", {"b": v}, circuit)),
     )
+
+
+def test_finished_results_are_small_and_decrypt(circuit: Circuit, tmp_path: Path) -> None:
+    large = results()
+    small = large.finish(tmp_path / "small.hct")
+    assert (small.level, small.multiplications_left) == (1, 0)
+    assert 10 * len(small.to_bytes()) < len(large.to_bytes())
+    assert world_of(SET).keys.secret.decrypt(small) == MESSAGE
+    refused(
+        (FileExistsError, "small.hct", lambda: large.finish(tmp_path / "small.hct")),
+        (homaes.NoiseError, "for decryption alone", lambda: circuit.load(small)[0]),
+        (ValueError, "have one form", lambda: world_of(TOYS["tfhe"]).run(bytes(16)).finish(tmp_path / "tfhe.hct")),
+    )

@@ -177,7 +177,7 @@ def test_exceptions(world: World, tmp_path: Path) -> None:
     assert error_of(homaes.ParametersError, lambda: secret.wrap(bytes(17))).found == 17
     refused(
         (IsADirectoryError, "", lambda: homaes.EvalKey.load(tmp_path)),
-        (ValueError, "encrypt or decrypt", lambda: secret.wrap(AES_KEY, direction="up")),
+        (ValueError, "encrypt, decrypt or both", lambda: secret.wrap(AES_KEY, direction="up")),
         (ValueError, "threads", lambda: homaes.Transcipher(world.keys.eval, world.wrapped, threads=0)),
     )
     assert issubclass(homaes.NoiseError, ArithmeticError)

@@ -83,9 +83,9 @@ def test_buffers_are_not_copied(world: World, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded")
 def test_a_forked_process_is_told(world: World) -> None:
     circuit = homaes.bgv.Circuit(world.keys.eval)
-    v = circuit.load(world.run(bytes(16)))[0]
-    with homaes.Transcipher(world.keys.eval, world.wrapped) as t:
-        t.run(b"", CTR)
+    wrapped = world.keys.secret.wrap(AES_KEY, levels_left=1)
+    with homaes.Transcipher(world.keys.eval, wrapped) as t:
+        v = circuit.load(t.run(bytes(16), CTR))[0]
         child = os.fork()
         if child == 0:
             code = 1
