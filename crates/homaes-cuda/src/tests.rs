@@ -202,7 +202,12 @@ struct World {
 }
 
 impl World {
-    fn new(params: &Arc<Params>, layouts: &'static [Layout], direction: Direction) -> Self {
+    fn new(
+        params: &Arc<Params>,
+        layouts: &'static [Layout],
+        direction: Direction,
+        levels_left: Option<usize>,
+    ) -> Self {
         let mut rng = ChaCha20Rng::from_seed([9; 32]);
         let secret = SecretKey::generate(params, &mut rng).unwrap();
         let eval = EvalKey::generate(&secret, &mut rng);
@@ -210,7 +215,7 @@ impl World {
         let how = WrapOptions {
             direction,
             layouts,
-            levels_left: None,
+            levels_left,
             full: true,
         };
         let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
@@ -240,7 +245,7 @@ fn compared(
     let params = Params::new(set).unwrap();
     let cuda = Cuda::alone(&params, arithmetic);
     let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
-    let world = World::new(&params, layouts, direction);
+    let world = World::new(&params, layouts, direction, None);
     let left = AtomicUsize::new(most);
     let device = Arc::new(Compared { cuda, left });
     let aes = world.aes().on(&(device.clone() as Arc<dyn Device>));

@@ -18,7 +18,9 @@ struct Fixture {
 impl Fixture {
     fn new(layouts: &'static [Layout]) -> Self {
         let params = Params::new(&sets::TOY_255).unwrap();
-        let world = World::new(&params, layouts, Direction::Encrypt);
+        // final results are rounded in memory, others packed on the GPU
+        let left = (layouts != [Layout::Bits]).then_some(1);
+        let world = World::new(&params, layouts, Direction::Encrypt, left);
         let cuda = Arc::new(Cuda::alone(&params, Arithmetic::Doubles).unwrap());
         Self {
             params,
