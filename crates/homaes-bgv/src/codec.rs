@@ -130,7 +130,7 @@ impl EvalKey {
         let named = r.header().version() > 1;
         let mut targets = Target::all(params);
         if r.header().records() < Self::contents(params, &targets).records {
-            targets.retain(|target| !Target::EXPAND.contains(target));
+            targets = Target::without_expansion(params);
         }
         let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
         let mut keys = Vec::new();
@@ -427,6 +427,15 @@ fn bounded(bits: f64) -> Result<f64> {
     Err(Error::NoiseBits { found: bits })
 }
 
+/// Lengths of evaluation keys: with the keys that expand wrapped keys, and of older versions without.
+pub(crate) fn eval_key_lengths(params: &Params) -> [u64; 2] {
+    [Target::all(params), Target::without_expansion(params)].map(|targets| {
+        let contents = EvalKey::contents(params, &targets);
+        let header = params.id().header(Kind::EvalKey, KeyId([0; 16]), contents);
+        header.map_or(0, |h| h.file_bytes())
+    })
+}
+
 /// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key,
 /// for the first layout, compact if the set expands it.
 pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
@@ -443,10 +452,7 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     });
     [
         size(Kind::SecretKey, secret),
-        size(
-            Kind::EvalKey,
-            EvalKey::contents(params, &Target::all(params)),
-        ),
+        eval_key_lengths(params)[0],
         wrapped.map_or(0, |contents| size(Kind::WrappedKey, contents)),
     ]
 }

@@ -99,6 +99,13 @@ impl Target {
         out
     }
 
+    /// Those in keys of older versions.
+    pub(crate) fn without_expansion(params: &Params) -> Vec<Self> {
+        let mut out = Self::all(params);
+        out.retain(|target| !Self::EXPAND.contains(target));
+        out
+    }
+
     /// The sources of the keys that expand compact wrapped keys: the last in files, if there are any.
     pub(crate) const EXPAND: [Self; 2] = [Self::Expand(1), Self::Expand(16)];
 

@@ -1,7 +1,9 @@
 //! BGV, a levelled scheme. A batch has one block per slot of a ciphertext, or a sixteenth of that packed.
 
 use crate::aes::state::Form;
-use crate::codec::{bytes_in_form, decode_value, forms, noise_in_record, value_bytes};
+use crate::codec::{
+    bytes_in_form, decode_value, eval_key_lengths, forms, noise_in_record, value_bytes,
+};
 use crate::device::Device;
 use crate::{
     Aes, Error, EvalKey, EvalKeyFile, Pair, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
@@ -85,6 +87,10 @@ impl traits::Params for Params {
 
     fn digest(&self) -> &[u8; 32] {
         self.digest()
+    }
+
+    fn eval_key_lengths(&self, _: u16) -> Vec<u64> {
+        eval_key_lengths(self).to_vec()
     }
 
     fn layouts(&self) -> &'static [Layout] {

@@ -123,9 +123,9 @@ pub trait Params: Any + Send + Sync {
     /// Digest of the numbers that define the set.
     fn digest(&self) -> &[u8; 32];
 
-    /// Length of an evaluation key in a file of `version`.
-    fn eval_key_bytes(&self, _: u16) -> u64 {
-        self.card().eval_key_bytes
+    /// All lengths of evaluation keys in files of `version`, that of new keys first.
+    fn eval_key_lengths(&self, _: u16) -> Vec<u64> {
+        vec![self.card().eval_key_bytes]
     }
 
     /// The layouts it offers, the fastest for full batches first.

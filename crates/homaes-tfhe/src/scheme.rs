@@ -68,8 +68,8 @@ impl traits::Params for Params {
         self.id().digest
     }
 
-    fn eval_key_bytes(&self, version: u16) -> u64 {
-        eval_key_bytes(self, version)
+    fn eval_key_lengths(&self, version: u16) -> Vec<u64> {
+        vec![eval_key_bytes(self, version)]
     }
 
     fn layouts(&self) -> &'static [Layout] {

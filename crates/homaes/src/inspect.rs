@@ -140,8 +140,8 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 inspection.wrapped = Some(described.at(path)?);
             }
             Kind::EvalKey => {
-                let expected = set.params().eval_key_bytes(header.version());
-                check_length(path, &header, expected)?;
+                let lengths = set.params().eval_key_lengths(header.version());
+                check_length(path, &header, &lengths)?;
             }
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
@@ -151,20 +151,20 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             }
             // a protected key is longer, and encrypted
             Kind::SecretKey if inspection.protection.is_some() => {}
-            Kind::SecretKey => check_length(path, &header, set.card().secret_key_bytes)?,
+            Kind::SecretKey => check_length(path, &header, &[set.card().secret_key_bytes])?,
         }
     }
     Ok(inspection)
 }
 
-/// All keys of a set and a version have one length; more or fewer whole records would be useless.
-fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
+/// All keys of a set and a version have one of these lengths; more or fewer whole records would be useless.
+fn check_length(path: &Path, header: &Header, lengths: &[u64]) -> Result<()> {
     let found = header.file_bytes();
-    if found == expected {
+    if lengths.contains(&found) {
         return Ok(());
     }
     let what = "bytes in all";
-    let error = FieldError::new(what, found, expected);
+    let error = FieldError::new(what, found, lengths[0]);
     Err(Error::content(path, error.into()))
 }
 

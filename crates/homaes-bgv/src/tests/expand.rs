@@ -7,6 +7,7 @@ use crate::aes::expand::Expansion;
 use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::from_slots;
 use crate::aes::wrapped::{Form, wrapped_schedule};
+use crate::codec::eval_key_lengths;
 use crate::keys::Target;
 use homaes_aes::KeySize;
 use homaes_scheme::{Cancel, RunOptions};
@@ -246,12 +247,11 @@ fn expanded_keys_are_kept_in_files() {
 fn older_evaluation_keys() {
     let mut f = toy_4369(68);
     let file = EvalKeyFile::generate(&f.secret, &mut f.rng);
-    let targets = Target::all(&f.params);
-    let older = &targets[..targets.len() - Target::EXPAND.len()];
+    let older = Target::without_expansion(&f.params);
     let header = f.params.id().header(
         Kind::EvalKey,
         f.secret.id(),
-        EvalKey::contents(&f.params, older),
+        EvalKey::contents(&f.params, &older),
     );
     let mut w = Writer::new(Vec::new(), header.unwrap()).unwrap();
     for number in 0..w.records_left() {
@@ -260,6 +260,8 @@ fn older_evaluation_keys() {
             .unwrap();
     }
     let older = w.finish().unwrap();
+    // `inspect` knows both lengths
+    assert_eq!(eval_key_lengths(&f.params)[1], older.len() as u64);
     let older = Reader::from_slice(&older, Kind::EvalKey).unwrap();
     let older = EvalKey::read(&f.params, older).unwrap();
     let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
