@@ -224,6 +224,33 @@ mod tests {
         }
     }
 
+    /// Prints the figures of docs/noise.md.
+    #[test]
+    #[ignore = "nightly: a minute"]
+    fn nightly_results_are_joined_where_keys_leave_room() {
+        for set in sets::ALL.into_iter().filter(|set| set.m % 257 == 0) {
+            let params = Params::new(set).unwrap();
+            let Some(model) = models(&params).into_iter().next() else {
+                continue;
+            };
+            let mut s = vec![0; params.ring().n()];
+            fixed_weight(&mut ChaCha20Rng::from_seed([7; 32]), set.weight, &mut s);
+            let key = KeyProfile::from_secret(params.ring(), &s).unwrap();
+            let found = model.assess(&key, 4.0 - set.log2_p_fail);
+            let modulus_bits = params.log2_modulus(1);
+            let [rounded, joined] =
+                [1, 2].map(|members| model.log2_p_bulk(&found, &key, (members, modulus_bits)));
+            let name = set.name.as_str();
+            println!("{name}: rounded 2^{rounded:.1}, joined 2^{joined:.1}");
+            assert!(rounded <= set.log2_p_fail - 10.0, "{name}: {rounded}");
+            assert_eq!(
+                joined <= set.log2_p_fail - 10.0,
+                set.joins,
+                "{name}: {joined}"
+            );
+        }
+    }
+
     #[test]
     fn spread_of_key_errors() {
         let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;

@@ -44,10 +44,8 @@
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
 //! | bits128 | 640 | 41, four a round | 0, then 2 each | 2 × 34.0 | 834.5 |
 //!
-//! **Final results.** Joined in pairs and rounded (`codec/rounded.rs`), a batch encrypted by the last prime of 2^28.32
-//! deviates by a quarter with a probability of at most 2^-106 in the sets of weight 256 whose digits are as large as
-//! those of aes128, 2^-66 in aes128+8, and 2^-37 at weight 384; alone and rounded by 2^-137 and 2^-86 (one key each,
-//! the bound that key generation tests). Hence `joins`.
+//! **Final results.** A set joins them in pairs (`codec/rounded.rs`) if the bound that key generation tests leaves ten
+//! bits (`nightly_results_are_joined_where_keys_leave_room`, docs/noise.md): not aes128+8, nor the sets of weight 384.
 //!
 //! **Bits.** The chain of `bits128` has the four levels of a bit-sliced round ([`crate::Steps::Four`]): last 24.00,
 //! middle 41.13, low 44.63, base primes of 38.5 and 35.76 bits in turn. The switches behind the four levels of

@@ -141,7 +141,8 @@ impl State {
 
     /// The same bytes at level 1, for decryption alone: the record of such a state is the smallest.
     ///
-    /// Needs no key. Noise: as for modulus switches down to level 1.
+    /// Needs no key. Noise: as for modulus switches down to level 1. Cost: one transform per part and switch for every
+    /// prime dropped and every prime of the target.
     ///
     /// # Errors
     /// In the bit layout, and for a state between rounds.

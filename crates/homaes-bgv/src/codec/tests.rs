@@ -301,6 +301,33 @@ fn final_results_are_rounded_and_joined() {
     }
 }
 
+/// The bound of what AES leaves at the levels of a set has room for joining after modulus switches.
+#[test]
+fn results_with_levels_can_be_joined_in_every_set() {
+    for set in sets::ALL
+        .into_iter()
+        .filter(|set| set.m % 257 == 0 && set.spare > 0)
+    {
+        let params = Params::new(set).unwrap();
+        for level in [2, set.spare + 1] {
+            let c = Ciphertext {
+                owner: Owner::new(params.id(), None),
+                level,
+                parts: [(); 2].map(|()| Poly::zeroed(params.ring().n(), params.basis(level).len())),
+                noise: params.noise().fresh(),
+                history: History::Aes {
+                    output: true,
+                    summands: MODE_SUMMANDS,
+                },
+            };
+            let state = State::finished(Layout::Sliced, vec![c; 16], Form::Whole);
+            let finished = state.finish(&params).unwrap();
+            let form = rounded::form_of(&params, &finished);
+            assert_eq!(form.unwrap(), Form::Joined, "{} {level}", set.name.as_str());
+        }
+    }
+}
+
 /// A batch has the bound of AES, a computed ciphertext does not.
 #[test]
 fn values_are_not_read_as_batches() {

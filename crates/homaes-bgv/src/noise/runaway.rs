@@ -252,7 +252,7 @@ impl RunawayModel {
     /// log2 of the bound on the probability that a coefficient of a batch's final results, whose ciphertexts hold
     /// `members` of the layout's each, deviates by more than 1/4, decrypting modulo `2^modulus_bits`, although nothing
     /// has run away.
-    fn log2_p_bulk(
+    pub(crate) fn log2_p_bulk(
         &self,
         found: &Assessment,
         key: &KeyProfile,
