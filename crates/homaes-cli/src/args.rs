@@ -326,8 +326,8 @@ impl Decrypt {
 
 /// Make BGV results small, for decryption alone
 ///
-/// Results in layout sliced or packed with multiplications left go down to the lowest level and are rounded. Nothing can be computed on them
-/// afterwards. Needs no key; results without multiplications left are small at once.
+/// Results in layout sliced or packed with multiplications left go down to the lowest level and are rounded. Nothing
+/// can be computed on them afterwards. Needs no key; results without multiplications left are small at once.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Finish {
     /// Results (.hct)

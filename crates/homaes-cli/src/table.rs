@@ -204,6 +204,14 @@ pub(crate) fn directions(directions: &[Direction]) -> &'static str {
     }
 }
 
+/// The same in a sentence.
+pub(crate) fn to_directions(directions: &[Direction]) -> &'static str {
+    match directions {
+        [one] => direction(*one),
+        _ => "encrypt and decrypt",
+    }
+}
+
 pub(crate) fn expansion(wrapped: &WrappedKeyInfo) -> &'static str {
     match wrapped.expansion {
         Expansion::Client if !wrapped.compact => "",

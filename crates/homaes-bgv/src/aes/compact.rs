@@ -46,6 +46,14 @@ pub(crate) struct CompactFile {
     schedule: Zeroizing<Vec<Block>>,
 }
 
+/// Seeds of second halves and of errors.
+pub(super) fn fresh_seeds(rng: &mut impl CryptoRng) -> (Seed, Zeroizing<Seed>) {
+    let (mut seed, mut errors) = (Seed::default(), Zeroizing::new(Seed::default()));
+    rng.fill_bytes(&mut seed);
+    rng.fill_bytes(errors.as_mut());
+    (seed, errors)
+}
+
 impl CompactFile {
     /// For byte layouts in a set that expands compact keys; `plan` is that of any of them.
     pub(crate) fn new(
@@ -53,9 +61,7 @@ impl CompactFile {
         schedule: Zeroizing<Vec<Block>>,
         rng: &mut impl CryptoRng,
     ) -> Self {
-        let (mut seed, mut errors) = (Seed::default(), Zeroizing::new(Seed::default()));
-        rng.fill_bytes(&mut seed);
-        rng.fill_bytes(errors.as_mut());
+        let (seed, errors) = fresh_seeds(rng);
         Self {
             plan,
             seed,

@@ -9,7 +9,7 @@
 //! linear layer into sums of products, so its keys, 0x63 included, are in the coordinates of [`homaes_aes::Folding`].
 
 use crate::aes::bits;
-use crate::aes::compact::{Compact, CompactFile, sent_level};
+use crate::aes::compact::{Compact, CompactFile, fresh_seeds, sent_level};
 use crate::aes::expand::Expansion;
 use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::slots_of;
@@ -254,9 +254,7 @@ impl PartFile {
         schedules: Vec<Zeroizing<Vec<Block>>>,
         rng: &mut impl CryptoRng,
     ) -> Self {
-        let (mut seed, mut errors) = (Seed::default(), Zeroizing::new(Seed::default()));
-        rng.fill_bytes(&mut seed);
-        rng.fill_bytes(errors.as_mut());
+        let (seed, errors) = fresh_seeds(rng);
         Self {
             plan,
             seed,

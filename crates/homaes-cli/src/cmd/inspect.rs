@@ -118,10 +118,7 @@ fn passphrase(protection: Option<KdfCost>) -> String {
 
 fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &WrappedKeyInfo) {
     let bits = bits(wrapped.key_size);
-    let direction = match table::directions(&wrapped.directions) {
-        "both" => "encrypt and decrypt",
-        one => one,
-    };
+    let direction = table::to_directions(&wrapped.directions);
     let expansion = table::expansion(wrapped);
     rows.add("AES key", format!("AES-{bits}, to {direction}{expansion}"));
     rows.add("layouts", table::layouts(scheme, &wrapped.layouts));

@@ -33,10 +33,7 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
-        match table::directions(&wrapped.directions) {
-            "both" => "encrypt and decrypt",
-            one => one,
-        },
+        table::to_directions(&wrapped.directions),
         table::expansion(&wrapped),
         table::layouts(secret.set().scheme(), &wrapped.layouts),
         form(&secret, &wrapped, args.full),
