@@ -48,6 +48,9 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
+    /// Many AES keys are wrapped in one file for a scheme that wraps one.
+    #[error("many AES keys in one wrapped key, expected one: only sets bgv/… wrap a list of keys")]
+    OneKey,
     /// Objects that do not go together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -84,7 +87,9 @@ impl SchemeError {
             Self::Mismatch(mismatch) => mismatch.kind(),
             Self::NoLevels { .. } => ErrorKind::NoLevels,
             Self::ClientExpands { .. } => ErrorKind::ClientExpands,
-            Self::NoRoundKeys { .. } | Self::OneDirection { .. } => ErrorKind::Argument,
+            Self::NoRoundKeys { .. } | Self::OneDirection { .. } | Self::OneKey => {
+                ErrorKind::Argument
+            }
             Self::Field { .. } => ErrorKind::Damaged,
         }
     }

@@ -265,6 +265,21 @@ pub trait SecretKey: Records + Any + Send + Sync {
         wrapping: &WrapOptions,
         rng: &mut ChaCha20Rng,
     ) -> Result<Box<dyn WrappedFile + '_>>;
+
+    /// The file of many AES keys with different names: block b of a batch is encrypted under key b modulo their number.
+    /// For the layout sliced and the direction that encrypts.
+    ///
+    /// # Errors
+    /// [`SchemeError::OneKey`] if the scheme has no such files; if there are more keys than a batch has blocks, a key is
+    /// not of 128 bits, or the set has too few levels.
+    fn wrap_many(
+        &self,
+        _keys: &[(String, &RoundKeys)],
+        _levels_left: Option<usize>,
+        _rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>> {
+        Err(SchemeError::OneKey)
+    }
 }
 
 /// The server's key.

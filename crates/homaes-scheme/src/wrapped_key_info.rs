@@ -17,6 +17,9 @@ pub struct WrappedKeyInfo {
     /// The layouts there are round keys for, with the level of the output of AES in each: one more than the
     /// multiplications left, if the scheme has levels.
     pub layouts: Vec<(Layout, usize)>,
+    /// Names of the AES keys if there are many: block b of a batch is under key b modulo their number. Empty for one
+    /// AES key, which has no name.
+    pub names: Vec<String>,
 }
 
 impl WrappedKeyInfo {
@@ -33,6 +36,7 @@ impl WrappedKeyInfo {
             expansion: Expansion::Client,
             compact: false,
             layouts,
+            names: Vec::new(),
         }
     }
 

@@ -275,6 +275,7 @@ fn described(params: &Params, key_size: KeySize, wrapping: WrapOptions) -> Wrapp
         expansion: wrapping.expansion,
         compact: false,
         layouts: layouts.map(|&layout| (layout, 1)).collect(),
+        names: Vec::new(),
     }
 }
 
