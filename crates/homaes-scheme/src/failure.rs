@@ -89,6 +89,8 @@ pub enum ErrorKind {
     UnfitKey,
     /// Not an AES key.
     AesKey,
+    /// A name that no AES key has, or that none can have.
+    KeyName,
     /// An AES key of another size than that of the message.
     AesKeySize,
     /// The length does not fit the mode.

@@ -69,8 +69,8 @@ impl Kind {
     /// The newest version that there is of such files.
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
-            Self::EvalKey => 3,
-            Self::WrappedKey | Self::Ciphertext | Self::Values => 2,
+            Self::EvalKey | Self::Ciphertext => 3,
+            Self::WrappedKey | Self::Values => 2,
             Self::SecretKey | Self::Shard | Self::Computed | Self::BridgeKey => 1,
         }
     }

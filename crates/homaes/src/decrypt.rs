@@ -12,11 +12,11 @@ mod replay_log;
 pub use expect::Expect;
 
 use crate::bridge::log2_p_fail;
-use crate::error::{At, too_noisy};
+use crate::error::{At, quoted, too_noisy};
 use crate::input::part_meta::PartMeta;
 use crate::machine::pool::Pool;
 use crate::results::meta::Meta;
-use crate::{AesKey, Ciphertexts, Error, ErrorKind, Output, Result, SecretKey};
+use crate::{AesKey, AesKeyList, Ciphertexts, Error, ErrorKind, Output, Result, SecretKey};
 use gcm::{Cipher, TagCheck};
 use homaes_aes::{KeySize, Mode};
 use homaes_wire::{Kind, Reader};
@@ -39,6 +39,8 @@ pub struct DecryptOptions<'k> {
     /// this message (see [`expect`](Self::expect)) nor that the message is new (see [`replay_log`](Self::replay_log)).
     /// A message or part whose mode has no tag is refused.
     pub aes_key: Option<&'k AesKey>,
+    /// In place of `aes_key`, the AES keys of a message whose parts name theirs.
+    pub aes_keys: Option<&'k AesKeyList>,
     /// Accept bytes that no tag protects and anybody may have changed: a GCM message without `aes_key`, whose tag is
     /// then not checked, and with `aes_key` messages and parts of other modes.
     pub unauthenticated: bool,
@@ -91,6 +93,28 @@ pub struct DecryptReport {
     pub recorded: Option<u64>,
 }
 
+impl<'k> DecryptOptions<'k> {
+    /// The AES key of a part, if any was given.
+    fn aes_key_of(&self, path: &Path, part: &PartMeta) -> Result<Option<&'k AesKey>> {
+        let wrong = |message| Err(Error::refused(ErrorKind::KeyName, message).at(path));
+        match (self.aes_key, self.aes_keys, &part.key) {
+            (one, None, None) => Ok(one),
+            (None, None, Some(_)) => Ok(None),
+            (None, Some(list), Some(key)) => match list.get(&key.name) {
+                Some(found) => Ok(Some(found)),
+                None => wrong(format!(
+                    "AES key of this part: found {}, expected a name in the list of keys",
+                    quoted(&key.name)
+                )),
+            },
+            (_, Some(_), None) => wrong("a list of AES keys for a message under one".to_owned()),
+            (Some(_), _, Some(_)) => {
+                wrong("one AES key for a message whose parts have their own".to_owned())
+            }
+        }
+    }
+}
+
 impl SecretKey {
     /// Decrypts the `.hct` file `path` into `output`, which should be [private](Output::private). Padding stays. A GCM
     /// message is refused, because this function does not check its tag.
@@ -131,8 +155,7 @@ impl SecretKey {
         check_parts(options, meta, &path)?;
         output.refuse_own_input(options.reads.iter().copied().chain([&*path]))?;
         let target = output.path().to_owned();
-        let cipher = options.aes_key.map(Cipher::of);
-        let mut message = Checked::new(&path, meta.key_size, &part, options, cipher.as_deref())?;
+        let mut message = Checked::new(&path, meta.key_size, &part, options)?;
         let replay_log = options.replay_log.map(|log| {
             let replay_log = ReplayLog::open(log, self.id(), [(path.clone(), &part)])?;
             if output.is_file() {
@@ -143,6 +166,7 @@ impl SecretKey {
         let replay_log = replay_log.transpose()?;
         let start = 16 * part.first_block;
         let own = start..start + part.bytes;
+        // the blocks of one part are in order, also under many AES keys
         let noise = each_batch(self, ciphertexts, &own, &mut |offset, bytes| {
             let end = offset + bytes.len() as u64;
             let some = own.start.clamp(offset, end)..own.end.clamp(offset, end);
@@ -174,8 +198,8 @@ struct Noise {
     log2_p_fail: Option<f64>,
 }
 
-/// Reads all batches, decrypts those with bytes of `wanted`, and passes on their bytes with the message offset of the
-/// first one. Every checksum is verified by the end.
+/// Reads all batches, decrypts those with bytes of `wanted`, and passes on their bytes in runs, each with the message
+/// offset of its first byte. Every checksum is verified by the end.
 fn each_batch(
     secret: &SecretKey,
     ciphertexts: Ciphertexts<'_>,
@@ -188,10 +212,9 @@ fn each_batch(
     while let Some(batch) = batches.next_batch()? {
         let index = batch.index();
         // a batch has at least the blocks of its shape, so it holds this part of the message
-        let split = batches.meta().split;
-        let used = split.batch_bytes(index);
-        let first = 16 * split.first_block(index);
-        if wanted.start >= first + used || wanted.end <= first {
+        let mut pieces = batches.meta().pieces(index);
+        pieces.retain(|(bytes, _)| wanted.start < bytes.end && bytes.start < wanted.end);
+        if pieces.is_empty() {
             continue;
         }
         let decrypted = pool.install(|| secret.key.decrypt(&*batch.read()?));
@@ -202,7 +225,12 @@ fn each_batch(
         }
         margin_bits = Some(margin_bits.map_or(margin, |bits| bits.min(margin)));
         count += 1;
-        take(first, &decrypted.blocks.as_flattened()[..used as usize])?;
+        for (bytes, piece) in pieces {
+            let blocks = piece.positions().map(|at| decrypted.blocks[at]);
+            let blocks = Zeroizing::new(blocks.collect::<Vec<_>>());
+            let len = (bytes.end - bytes.start) as usize;
+            take(bytes.start, &blocks.as_flattened()[..len])?;
+        }
     }
     let steps = batches.steps().unwrap_or_default();
     Ok(Noise {
@@ -243,7 +271,7 @@ struct Checked<'k> {
     path: PathBuf,
     written: u64,
     tag: Tag,
-    check: Option<TagCheck<'k>>,
+    check: Option<TagCheck>,
     expect: Expect<'k>,
     /// The last block so far, if padding will be removed from it.
     held: Option<Zeroizing<Vec<u8>>>,
@@ -251,13 +279,12 @@ struct Checked<'k> {
 }
 
 impl<'k> Checked<'k> {
-    /// Checks the description in the file `path`, and that the options fit it; `cipher` is AES under their key.
+    /// Checks the description in the file `path`, and that the options fit it.
     fn new(
         path: &Path,
         key_size: KeySize,
         part: &'k PartMeta,
         options: DecryptOptions<'k>,
-        cipher: Option<&'k Cipher>,
     ) -> Result<Self> {
         let refuse = |kind, message: &str| Err(Error::refused(kind, message).at(path));
         let not_of_mode = |kind, what| {
@@ -268,11 +295,10 @@ impl<'k> Checked<'k> {
         if options.unpad && !part.mode.whole_blocks() {
             return not_of_mode(ErrorKind::NotOfMode, "padding to remove");
         }
-        let key = options.aes_key.zip(cipher);
-        let check = match (key, part.mode, part.tag) {
-            (Some((key, cipher)), Mode::Gcm { nonce }, Some(tag)) => {
+        let check = match (options.aes_key_of(path, part)?, part.mode, part.tag) {
+            (Some(key), Mode::Gcm { nonce }, Some(tag)) => {
                 check_size(path, key, key_size)?;
-                Some(TagCheck::new(cipher, nonce, &part.aad, tag))
+                Some(TagCheck::new(Cipher::of(key), nonce, &part.aad, tag))
             }
             // the server may have renamed the mode of a GCM message to avoid the check
             (Some(_), ..) if !options.unauthenticated => {

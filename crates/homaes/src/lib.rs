@@ -78,13 +78,14 @@ pub use homaes_scheme::{
 };
 pub use homaes_wire::{KeyId, Kind, hex, unhex};
 pub use input::{
-    AesFile, AesInput, FileSource, MAX_AAD_BYTES, Memory, PartMeta, Reopened, Source, Split,
+    AesFile, AesInput, FileSource, MAX_AAD_BYTES, Memory, PartKey, PartMeta, Reopened, Source,
+    Split,
 };
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
-    AesKey, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost, KeyFile,
-    KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES, Pair,
-    Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
+    AesKey, AesKeyList, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost,
+    KeyFile, KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES,
+    Pair, Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
 };
 pub use machine::{Pool, check_disk, check_memory, overwrite_stack};
 pub use output::{Buffer, Output, interrupt, is_unfinished_name, refuse_own_input};

@@ -60,8 +60,8 @@ impl Cipher {
     }
 }
 
-pub(crate) struct TagCheck<'c> {
-    cipher: &'c Cipher,
+pub(crate) struct TagCheck {
+    cipher: Box<Cipher>,
     hash: GHash,
     nonce: [u8; 12],
     expected: Zeroizing<Block>,
@@ -69,9 +69,9 @@ pub(crate) struct TagCheck<'c> {
     bytes: u64,
 }
 
-impl<'c> TagCheck<'c> {
+impl TagCheck {
     /// Absorbs the associated data; `tag` is the tag that came with the message.
-    pub(crate) fn new(cipher: &'c Cipher, nonce: [u8; 12], aad: &[u8], tag: Block) -> Self {
+    pub(crate) fn new(cipher: Box<Cipher>, nonce: [u8; 12], aad: &[u8], tag: Block) -> Self {
         let mut first = Zeroizing::new([[0; 16], gcm_first_block(nonce)]);
         cipher.encrypt(&mut *first);
         let [h, mask] = &*first;
@@ -125,7 +125,7 @@ mod tests {
     fn is_right(vector: &vectors::GcmVector, message: &[u8], tag: Block, cut: usize) -> bool {
         let key = AesKey::from_bytes(&vector.key).unwrap();
         let cipher = Cipher::of(&key);
-        let mut check = TagCheck::new(&cipher, vector.nonce, &vector.aad, tag);
+        let mut check = TagCheck::new(cipher, vector.nonce, &vector.aad, tag);
         let (head, tail) = message.split_at(cut.min(message.len()));
         check.update(head);
         check.update(tail);

@@ -5,7 +5,6 @@
 //! them.
 
 use super::{Checked, DecryptOptions, DecryptReport, check_parts, each_batch};
-use crate::decrypt::gcm::Cipher;
 use crate::decrypt::replay_log::ReplayLog;
 use crate::error::At;
 use crate::input::part_meta::PartMeta;
@@ -62,14 +61,12 @@ impl SecretKey {
         if folder.as_os_str().is_empty() {
             return Err(Error::io(folder, io::ErrorKind::NotFound.into()));
         }
-        let cipher = options.aes_key.map(Cipher::of);
         let parts = Parts {
             folder,
             force,
             options,
             input: &path,
             key_size: meta.key_size,
-            cipher: cipher.as_deref(),
         };
         // refuses unusable parts before any is decrypted
         for part in &meta.parts {
@@ -89,9 +86,10 @@ impl SecretKey {
         // once in the unnamed file and once in the parts' files
         disk::check(folder, meta.bytes().saturating_mul(2))?;
         let mut spool = tempfile::tempfile_in(folder).at(folder)?;
-        let all = 0..meta.split.bytes;
-        let noise = each_batch(self, ciphertexts, &all, &mut |_, bytes| {
-            spool.write_all(bytes).at(folder)
+        let all = 0..u64::MAX;
+        let noise = each_batch(self, ciphertexts, &all, &mut |offset, bytes| {
+            let written = spool.seek(SeekFrom::Start(offset));
+            written.and_then(|_| spool.write_all(bytes)).at(folder)
         })?;
         let done = meta.parts.iter().map(|part| {
             let report = parts.check(part, &spool);
@@ -122,7 +120,6 @@ struct Parts<'k> {
     options: DecryptOptions<'k>,
     input: &'k Path,
     key_size: KeySize,
-    cipher: Option<&'k Cipher>,
 }
 
 impl<'k> Parts<'k> {
@@ -143,7 +140,7 @@ impl<'k> Parts<'k> {
             ..self.options
         };
         let place = part.place(self.input);
-        Checked::new(&place, self.key_size, part, options, self.cipher)
+        Checked::new(&place, self.key_size, part, options)
     }
 
     /// Refuses a name that leads out of the folder, or to an existing file that must stay.

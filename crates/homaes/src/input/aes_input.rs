@@ -4,10 +4,12 @@ use crate::error::foreign::{Foreign, HEAD_BYTES};
 use crate::error::{At, quoted};
 use crate::input::counters::overlap;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
+use crate::input::places::{PartKey, Piece, Places};
 use crate::input::source::{CachedSource, FileSource, Source};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Result};
 use homaes_aes::{Block, Mode};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -36,6 +38,8 @@ pub struct AesFile {
     /// Offset of the ciphertext in the source.
     offset: u64,
     meta: PartMeta,
+    /// The name of its AES key, if it was given.
+    key: Option<String>,
 }
 
 impl AesFile {
@@ -127,6 +131,7 @@ impl AesFile {
                     source,
                     offset,
                     meta,
+                    key: None,
                 });
             }
             Mode::Gcm { .. } => "at most 2^36 - 32 of a message, and a tag of 16",
@@ -151,6 +156,23 @@ impl AesFile {
         }
         self.meta.aad = aad;
         Ok(self)
+    }
+
+    /// Names the AES key of the part, for a wrapped key that holds many. Without it, the name is the first folder of
+    /// the part's name.
+    #[must_use]
+    pub fn under(self, key: impl Into<String>) -> Self {
+        let key = Some(key.into());
+        Self { key, ..self }
+    }
+
+    /// The name of its AES key: the one given, or the first folder of the part's name.
+    fn key_name(&self) -> Option<&str> {
+        let folder = || {
+            let name = self.meta.name.as_deref()?;
+            name.split_once('/').map(|(folder, _)| folder)
+        };
+        self.key.as_deref().or_else(folder)
     }
 
     fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
@@ -279,11 +301,14 @@ impl AesFile {
     }
 }
 
-/// Parts under one AES key, one after the other. Each starts on a block; a batch may hold blocks of several parts.
+/// Parts, one after the other, under one AES key, or each under one of a wrapped key's many. Each starts on a block; a
+/// batch may hold blocks of several parts.
 #[derive(Debug, Clone)]
 pub struct AesInput {
     parts: Vec<AesFile>,
     read: Range<usize>,
+    /// The places in batches under many AES keys.
+    places: Option<Places>,
 }
 
 impl From<AesFile> for AesInput {
@@ -300,7 +325,12 @@ impl AesInput {
             next += part.blocks();
         }
         let read = 0..parts.len();
-        Self { parts, read }
+        let places = None;
+        Self {
+            parts,
+            read,
+            places,
+        }
     }
 
     /// Parts with names, which become paths below a folder when the parts are decrypted; `/` separates folders.
@@ -334,6 +364,39 @@ impl AesInput {
         Err(Error::refused(kind, message))
     }
 
+    /// The same message under the AES keys of a wrapped key with these names.
+    ///
+    /// # Errors
+    /// `ErrorKind::KeyName` if a part names none of them.
+    pub(crate) fn under(mut self, names: &[String], blocks_per_batch: u64) -> Result<Self> {
+        let numbers: HashMap<&str, u64> = names.iter().map(|name| &**name).zip(0..).collect();
+        for part in &mut self.parts {
+            let name = part.key_name().ok_or_else(|| no_key_name(part))?;
+            let number = *numbers
+                .get(name)
+                .ok_or_else(|| other_key_name(part, name, names))?;
+            let name = name.to_owned();
+            part.meta.key = Some(PartKey { name, number });
+        }
+        self.places = Places::of(names.len() as u64, blocks_per_batch, &self.meta());
+        match self.places {
+            Some(_) => Ok(self),
+            None => Err(Error::refused(
+                ErrorKind::Argument,
+                "the message is longer than 2^64 bytes",
+            )),
+        }
+    }
+
+    /// The AES key that a part names, although the wrapped key holds only one.
+    pub(crate) fn named_key(&self) -> Option<&str> {
+        self.parts.iter().find_map(|part| part.key.as_deref())
+    }
+
+    pub(crate) fn places(&self) -> Option<&Places> {
+        self.places.as_ref()
+    }
+
     pub(crate) fn meta(&self) -> Vec<PartMeta> {
         self.parts.iter().map(|part| part.meta.clone()).collect()
     }
@@ -356,12 +419,18 @@ impl AesInput {
         self.parts.iter().map(AesFile::path)
     }
 
-    /// Whether two parts put the same counter block, or the same IV of CFB, into the cipher. This happens if files
-    /// share a nonce or if their nonces are closer than the files are long, and reveals to anybody how the messages
-    /// differ.
+    /// Whether two parts under one AES key put the same counter block, or the same IV of CFB, into the cipher. This
+    /// happens if files share a nonce or if their nonces are closer than the files are long, and reveals to anybody how
+    /// the messages differ. `own_keys`: each part is under the key it names, otherwise all are under one.
     #[must_use]
-    pub fn shares_counters(&self) -> bool {
-        overlap(self.parts.iter().map(|part| (part.mode(), part.blocks())))
+    pub fn shares_counters(&self, own_keys: bool) -> bool {
+        let mut by_key: BTreeMap<_, Vec<(Mode, u64)>> = BTreeMap::new();
+        for part in &self.parts {
+            let key = part.key_name().filter(|_| own_keys);
+            let blocks = (part.mode(), part.blocks());
+            by_key.entry(key).or_default().push(blocks);
+        }
+        by_key.into_values().any(|parts| overlap(parts.into_iter()))
     }
 
     /// The parts in their order.
@@ -378,6 +447,9 @@ impl AesInput {
 
     /// Cuts the message into batches. Every part counts with its last block filled up, except the last part.
     pub(crate) fn split(&self, blocks_per_batch: u64) -> Split {
+        if let Some(places) = &self.places {
+            return places.split();
+        }
         let last = self.parts.last().map_or(0, AesFile::bytes);
         let missing = last.wrapping_neg() % 16;
         Split {
@@ -386,9 +458,12 @@ impl AesInput {
         }
     }
 
-    /// Numbers of the parts that have blocks in `blocks`.
+    /// Numbers of the parts that have blocks in `blocks`; of all parts, if they are under many AES keys.
     #[must_use]
     pub fn parts_of(&self, blocks: Range<u64>) -> Range<usize> {
+        if self.places.is_some() {
+            return 0..self.parts.len();
+        }
         let start = |part: &AesFile| part.meta.first_block;
         let first = self
             .parts
@@ -399,23 +474,46 @@ impl AesInput {
 
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let mut out = PublicBlocks::default();
-        for (number, own) in self.pieces(first..first + count as u64) {
+        for (number, own, positions) in self.pieces(first..first + count as u64) {
             let part = &self.parts[number];
             let (before, text) = part.read(own.start, (own.end - own.start) as usize)?;
-            out.add(part.mode(), own.start, before, &text);
+            let Some(piece) = positions else {
+                out.add(part.mode(), own.start, before, &text);
+                continue;
+            };
+            out.input.resize(count, [0; 16]);
+            let mut of_part = PublicBlocks::default();
+            of_part.add(part.mode(), own.start, before, &text);
+            if !of_part.mask.is_empty() {
+                out.mask.resize(count, [0; 16]);
+            }
+            for (at, position) in piece.positions().enumerate() {
+                out.input[position] = of_part.input[at];
+                if let Some(&mask) = of_part.mask.get(at) {
+                    out.mask[position] = mask;
+                }
+            }
         }
         Ok(out)
     }
 
-    /// The parts in `blocks`, by their numbers, with the blocks' numbers in each part.
-    fn pieces(&self, blocks: Range<u64>) -> impl Iterator<Item = (usize, Range<u64>)> {
-        self.parts_of(blocks.clone()).filter_map(move |number| {
+    /// The parts in `blocks`, by their numbers, with the blocks' numbers in each part; under many AES keys, where
+    /// `blocks` are whole batches, with their positions in the first one.
+    fn pieces(
+        &self,
+        blocks: Range<u64>,
+    ) -> Box<dyn Iterator<Item = (usize, Range<u64>, Option<Piece>)> + '_> {
+        if let Some(places) = &self.places {
+            let pieces = places.pieces(places.batches(&blocks));
+            return Box::new(pieces.map(|piece| (piece.part, piece.own.clone(), Some(piece))));
+        }
+        Box::new(self.parts_of(blocks.clone()).filter_map(move |number| {
             let part = &self.parts[number];
             let start = part.meta.first_block;
             let end = blocks.end.min(start + part.blocks());
             let first = blocks.start.max(start);
-            (first < end).then(|| (number, first - start..end - start))
-        })
+            (first < end).then(|| (number, first - start..end - start, None))
+        }))
     }
 
     /// Passes on the ciphertext needed for `blocks`, part by part with its offset there; returns BLAKE3 of all of it.
@@ -425,7 +523,7 @@ impl AesInput {
         mut each: impl FnMut(usize, u64, Vec<u8>),
     ) -> Result<[u8; 32]> {
         let mut hasher = blake3::Hasher::new();
-        for (number, own) in self.pieces(blocks) {
+        for (number, own, _) in self.pieces(blocks) {
             let part = &self.parts[number];
             let window = part.window(own);
             let mut bytes = vec![0; (window.end - window.start) as usize];
@@ -456,8 +554,8 @@ impl AesInput {
 
     /// Checks that the sources of `blocks` are unchanged, as far as they can tell.
     pub(crate) fn check(&self, blocks: Range<u64>) -> Result<()> {
-        let parts = &self.parts[self.parts_of(blocks)];
-        parts.iter().try_for_each(AesFile::finish)
+        let mut parts = self.pieces(blocks);
+        parts.try_for_each(|(number, ..)| self.parts[number].finish())
     }
 
     /// Checks that the sources in use still end in the same way.
@@ -505,6 +603,22 @@ fn refuse_foreign(source: &dyn Source) -> Result<()> {
             Err(error.with(format.to_string(), expected).at(source.name()))
         }
     }
+}
+
+fn no_key_name(part: &AesFile) -> Error {
+    let message = "names no AES key, and the wrapped key holds many: put the part into a folder with the name of its \
+                   key, or name the key in the list of files";
+    Error::refused(ErrorKind::KeyName, message).at(part.path())
+}
+
+fn other_key_name(part: &AesFile, found: &str, names: &[String]) -> Error {
+    let (found, many) = (quoted(found), names.len());
+    let first = names.first().map_or_else(String::new, |name| quoted(name));
+    let expected = format!("one of the {many} names in the wrapped key, such as {first}");
+    let message = format!("the AES key of this part: found {found}, expected {expected}");
+    Error::refused(ErrorKind::KeyName, message)
+        .with(found, expected)
+        .at(part.path())
 }
 
 fn changed() -> io::Error {

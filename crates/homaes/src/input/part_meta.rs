@@ -1,6 +1,7 @@
 //! Public properties of a part of a message: name, mode, tag, associated data and length.
 
 use crate::error::printable;
+use crate::input::places::PartKey;
 use crate::output::is_unfinished_name;
 use homaes_aes::{Block, Mode};
 use sha2::{Digest, Sha256};
@@ -29,6 +30,8 @@ pub struct PartMeta {
     pub bytes: u64,
     /// Number of its first block in the message.
     pub first_block: u64,
+    /// Its AES key, in a message under many.
+    pub key: Option<PartKey>,
 }
 
 impl PartMeta {
@@ -42,6 +45,7 @@ impl PartMeta {
             aad: Vec::new(),
             bytes,
             first_block: 0,
+            key: None,
         }
     }
 

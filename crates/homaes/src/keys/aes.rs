@@ -60,6 +60,13 @@ impl AesKey {
         }
     }
 
+    /// The key in 32, 48 or 64 hex digits.
+    pub(super) fn of_hex(digits: &[u8]) -> Option<Self> {
+        let mut key = Zeroizing::new([0; MAX_KEY_BYTES]);
+        let bytes = from_hex(digits, &mut key)?;
+        Self::from_bytes(&key[..bytes]).ok()
+    }
+
     /// Its size.
     #[must_use]
     pub fn size(&self) -> KeySize {

@@ -1,6 +1,6 @@
 use super::{
-    AesKey, EvalKey, Origin, SecretKey, WRAPPED_KEY, in_memory, last_checksum, open, reader,
-    set_of, write, write_watched,
+    AesKey, AesKeyList, EvalKey, Origin, SecretKey, WRAPPED_KEY, in_memory, last_checksum, open,
+    reader, set_of, write, write_watched,
 };
 use crate::error::At;
 use crate::keys::random;
@@ -76,13 +76,31 @@ impl WrappedKey {
     /// `ErrorKind::KeySize`; [`Error::Keys`] if the set lacks a layout, has too few levels, or cannot expand the key as
     /// requested; [`Error::Random`], [`Error::Memory`].
     pub fn encrypt(secret: &SecretKey, aes_key: &AesKey, wrapping: &WrapOptions) -> Result<Self> {
-        let file = wrapped(secret, aes_key, wrapping)?;
+        Self::of_records(secret, &*wrapped(secret, aes_key, wrapping)?)
+    }
+
+    fn of_records(secret: &SecretKey, file: &dyn WrappedFile) -> Result<Self> {
         let header = file.header().map_err(Error::keys)?;
         memory::check_read(&secret.set, &header)?;
         // needed even for schemes whose opened keys stay in their files
         memory::check(header.file_bytes())?;
-        let file = in_memory(&*file, &Cancel::new()).map_err(Error::keys)?;
+        let file = in_memory(file, &Cancel::new()).map_err(Error::keys)?;
         Self::of_slice(&file, secret.set.clone(), secret.id())
+    }
+
+    /// Encrypts all keys of `list`, in memory only: a batch then has blocks under each of them, and every part of a
+    /// message names its key ([`AesFile::under`](crate::AesFile::under)). For BGV sets with enough levels, AES-128, the
+    /// layout sliced, and modes that encrypt. Of K keys, each has a K-th of the blocks of a batch.
+    ///
+    /// # Errors
+    /// As [`encrypt`](Self::encrypt); [`Error::Keys`] if the scheme takes one key, the set has too few levels, or a
+    /// batch has fewer blocks than there are keys.
+    pub fn encrypt_many(
+        secret: &SecretKey,
+        list: &AesKeyList,
+        levels_left: Option<usize>,
+    ) -> Result<Self> {
+        Self::of_records(secret, &*wrapped_many(secret, list, levels_left)?)
     }
 
     /// Encrypts `aes_key` into a file without holding the result in memory; calls `tick` with the records written and
@@ -98,6 +116,22 @@ impl WrappedKey {
         tick: &mut dyn FnMut(u64, u64),
     ) -> Result<WrappedKeyInfo> {
         let file = wrapped(secret, aes_key, wrapping)?;
+        write_watched(output, &*file, tick)?.commit()?;
+        Ok(file.describe())
+    }
+
+    /// As [`encrypt_many`](Self::encrypt_many), into a file, without holding the result in memory.
+    ///
+    /// # Errors
+    /// As there; `ErrorKind::AlreadyExists` or [`Error::Io`].
+    pub fn write_many(
+        secret: &SecretKey,
+        list: &AesKeyList,
+        levels_left: Option<usize>,
+        output: Output,
+        tick: &mut dyn FnMut(u64, u64),
+    ) -> Result<WrappedKeyInfo> {
+        let file = wrapped_many(secret, list, levels_left)?;
         write_watched(output, &*file, tick)?.commit()?;
         Ok(file.describe())
     }
@@ -202,6 +236,12 @@ impl WrappedKey {
         self.key.describe().compact
     }
 
+    /// Names of the AES keys, if it holds many; empty if it holds one.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.key.describe().names
+    }
+
     /// The layouts that it has round keys for.
     #[must_use]
     pub fn layouts(&self) -> Vec<Layout> {
@@ -271,6 +311,23 @@ fn wrapped<'s>(
         return Err(Error::keys(SchemeError::OneDirection { set }));
     }
     Ok(file)
+}
+
+fn wrapped_many<'s>(
+    secret: &'s SecretKey,
+    list: &AesKeyList,
+    levels_left: Option<usize>,
+) -> Result<Box<dyn WrappedFile + 's>> {
+    for (_, key) in list.keys() {
+        check_size(&secret.set, key.size())?;
+    }
+    let keys = list.keys().iter();
+    let keys: Vec<_> = keys
+        .map(|(name, key)| (name.clone(), key.round_keys()))
+        .collect();
+    let mut rng = random::generator()?;
+    let file = secret.key.wrap_many(&keys, levels_left, &mut rng);
+    file.map_err(Error::keys)
 }
 
 fn check_size(set: &Set, size: KeySize) -> Result<()> {

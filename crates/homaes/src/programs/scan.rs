@@ -14,6 +14,7 @@ use homaes_bgv::{Aes, Error as Bgv, Params, State};
 use homaes_scheme::{Mismatch, RunOptions};
 use homaes_wire::hex;
 use rand_core::Rng;
+use std::num::NonZeroUsize;
 
 /// Random combinations per window; another text passes each with probability 2^-8.
 const ROWS: usize = 6;
@@ -220,6 +221,12 @@ impl Scan {
         let mode = part.mode();
         if !wrapped.directions().contains(&mode.direction()) {
             return Err(other_direction(mode));
+        }
+        // blocks of one part are in every slot
+        if let Some(keys) = NonZeroUsize::new(wrapped.names().len()) {
+            let message =
+                format!("a search under a wrapped key with {keys} AES keys, expected one");
+            return Err(Error::refused(ErrorKind::Argument, message).with(keys.get() as u64, 1_u64));
         }
         let level = wrapped.checked_level(Layout::Sliced)?;
         let (set, most) = (self.set.name(), key.params().rotation_level());

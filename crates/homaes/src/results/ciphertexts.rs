@@ -96,13 +96,15 @@ impl<'r> Ciphertexts<'r> {
     pub(crate) fn framed(mut reader: Input<'r>, set: Set, others: u64) -> Result<Self> {
         let path: Arc<Path> = reader.path().into();
         let records = reader.header().records().saturating_sub(others);
-        let parts = reader.header().version() > 1;
+        let version = reader.header().version();
+        let parts = version > 1;
         let meta = reader
             .next_record(TAG_META, MAX_META_BYTES)
             .and_then(|body| Meta::decode(&body, records, parts))
             .and_then(|mut meta| {
                 if parts {
-                    meta.decode_parts(&reader.next_record(TAG_PARTS, MAX_PARTS_BYTES)?)?;
+                    let table = reader.next_record(TAG_PARTS, MAX_PARTS_BYTES)?;
+                    meta.decode_parts(&table, version > 2)?;
                 }
                 Ok(meta)
             });

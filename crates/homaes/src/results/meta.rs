@@ -3,7 +3,7 @@
 //! ```text
 //! tag 1, index 0   mode (text) ‖ layout (text) ‖ AES key bits (2) ‖ level (2) ‖ message bytes (8) ‖ AES blocks (8)
 //!                  ‖ blocks per batch (8) ‖ iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized)
-//! tag 5, index 0   in files of version 2 only: the parts of the message, see [`Meta::encode_parts`]
+//! tag 5, index 0   in files of version 2 and 3: the parts of the message, see [`Meta::encode_parts`]
 //! tag 4, index 0   in an `.hlw` file only: the end of the bridge, as in the bridge key
 //! tag 2, index i   the ciphertexts of batch i, in the scheme's encoding
 //! tag 3, index 0   per step of AES: level (2) ‖ noise bits (8) ‖ capacity bits (8) ‖ seconds (8)
@@ -12,11 +12,13 @@
 
 use crate::error::malformed;
 use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
+use crate::input::places::{MAX_KEY_NAME_BYTES, PartKey, Piece, Places};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
 use homaes_scheme::traits::Shape;
 use homaes_wire::{Decoder, Encoder, WireError};
+use std::ops::Range;
 use std::path::Path;
 
 pub(crate) const TAG_META: u16 = 1;
@@ -58,6 +60,8 @@ pub struct Meta {
     pub level: usize,
     /// Length and batches of the message; the last block of every part but the last counts as full.
     pub split: Split,
+    /// The places of blocks under many AES keys; otherwise they follow each other.
+    pub(crate) places: Option<Places>,
 }
 
 impl Meta {
@@ -73,7 +77,43 @@ impl Meta {
             layout,
             level,
             split,
+            places: None,
         }
+    }
+
+    /// Number of AES keys, if every part names its own.
+    #[must_use]
+    pub fn aes_keys(&self) -> Option<u64> {
+        self.places.as_ref().map(Places::keys)
+    }
+
+    /// Version of the file.
+    pub(crate) fn version(&self) -> u16 {
+        match (self.has_parts(), &self.places) {
+            (_, Some(_)) => 3,
+            (true, None) => 2,
+            (false, None) => 1,
+        }
+    }
+
+    /// The bytes of batch `index`, block by block: each run of blocks with the place of its bytes in the message, whose
+    /// parts are filled up to whole blocks, and its positions in the batch.
+    pub(crate) fn pieces(&self, index: u64) -> Vec<(Range<u64>, Piece)> {
+        let Some(places) = &self.places else {
+            let first = 16 * self.split.first_block(index);
+            let piece = Piece {
+                part: 0,
+                own: 0..self.split.batch_blocks(index),
+                positions: [0, 1],
+            };
+            return vec![(first..first + self.split.batch_bytes(index), piece)];
+        };
+        let pieces = places.pieces(index..index + 1).map(|piece| {
+            let part = &self.parts[piece.part];
+            let (first, end) = (16 * part.first_block, part.bytes.min(16 * piece.own.end));
+            (first + 16 * piece.own.start..first + end, piece)
+        });
+        pieces.collect()
     }
 
     /// Whether the message has parts with names.
@@ -143,15 +183,24 @@ impl Meta {
     }
 
     /// The table of parts, `None` without parts: their number (8); for each its name (text) ‖ mode (text) ‖ bytes (8) ‖
-    /// iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized).
+    /// iv or nonce (sized) ‖ GCM tag (sized) ‖ associated data (sized). In version 3 the number of AES keys (8) follows
+    /// that of parts, and each part ends with the number (8) and the name (text) of its key.
     pub(crate) fn encode_parts(&self) -> Option<Vec<u8>> {
         if !self.has_parts() {
             return None;
         }
         let out = Encoder::new().u64(self.parts.len() as u64);
+        let out = match self.aes_keys() {
+            Some(keys) => out.u64(keys),
+            None => out,
+        };
         let add = |out: Encoder, part: &PartMeta| {
             let name = part.name.as_deref().unwrap_or_default();
-            part.put(out.str(name).str(part.mode.name()).u64(part.bytes))
+            let out = part.put(out.str(name).str(part.mode.name()).u64(part.bytes));
+            match &part.key {
+                Some(key) => out.u64(key.number).str(&key.name),
+                None => out,
+            }
         };
         Some(self.parts.iter().fold(out, add).finish())
     }
@@ -182,15 +231,26 @@ impl Meta {
         Ok(Self::new(parts, key_size, (layout, level), split))
     }
 
-    pub(crate) fn decode_parts(&mut self, body: &[u8]) -> Result<(), WireError> {
+    /// Reads the table of parts, of version 3 if there are many AES keys.
+    pub(crate) fn decode_parts(&mut self, body: &[u8], many: bool) -> Result<(), WireError> {
         let mut decoder = Decoder::new(body);
         let count = decoder.u64("number of parts")?;
+        let keys = many
+            .then(|| decoder.u64("number of AES keys"))
+            .transpose()?;
         let mut first_block = 0_u64;
         for _ in 0..count {
             let name = decoder.str("name of a part", MAX_NAME_BYTES)?.to_owned();
             let mode = decoder.str("mode of a part", MAX_TEXT_BYTES)?;
             let bytes = decoder.u64("bytes of a part")?;
-            let read = part(Some(name), mode, bytes, first_block, &mut decoder)?;
+            let mut read = part(Some(name), mode, bytes, first_block, &mut decoder)?;
+            if many {
+                let number = decoder.u64("number of an AES key")?;
+                let name = decoder
+                    .str("name of an AES key", MAX_KEY_NAME_BYTES)?
+                    .to_owned();
+                read.key = Some(PartKey { name, number });
+            }
             let next = first_block.checked_add(read.blocks());
             first_block = next.ok_or_else(|| malformed("bytes of a part", "as the message has"))?;
             self.parts.push(read);
@@ -198,6 +258,14 @@ impl Meta {
         decoder.finish("table of parts")?;
         let names = self.parts.iter().filter_map(|part| part.name.as_deref());
         check_names(names).map_err(|(_, expected)| malformed("name of a part", expected))?;
+        if let Some(keys) = keys {
+            let places = Places::of(keys, self.split.blocks_per_batch, &self.parts);
+            self.places = places.filter(|places| places.split() == self.split);
+            return match self.places {
+                Some(_) => Ok(()),
+                None => Err(malformed("AES keys of the parts", "as the message has")),
+            };
+        }
         let last = self.parts.last().map_or(0, |part| part.bytes);
         // the missing bytes of the last block
         let missing = last.wrapping_neg() % 16;
@@ -356,6 +424,7 @@ fn part(
         aad,
         bytes,
         first_block,
+        key: None,
     })
 }
 
@@ -401,9 +470,21 @@ mod tests {
         Meta::new(parts, KeySize::Aes128, (Layout::Bits, 1), split)
     }
 
-    fn read_parts(body: &[u8], table: &[u8]) -> Result<Meta, WireError> {
-        let mut meta = Meta::decode(body, 5, true)?;
-        meta.decode_parts(table)?;
+    /// The same parts under the second, first, first and third of three AES keys.
+    fn under_many() -> Meta {
+        let mut meta = with_parts();
+        for (part, number) in meta.parts.iter_mut().zip([1, 0, 0, 2]) {
+            let name = format!("key {number}");
+            part.key = Some(PartKey { name, number });
+        }
+        meta.places = Places::of(3, 4, &meta.parts);
+        meta.split = meta.places.as_ref().unwrap().split();
+        meta
+    }
+
+    fn read_parts(body: &[u8], table: &[u8], many: bool) -> Result<Meta, WireError> {
+        let mut meta = Meta::decode(body, if many { 6 } else { 5 }, true)?;
+        meta.decode_parts(table, many)?;
         Ok(meta)
     }
 
@@ -425,18 +506,44 @@ mod tests {
     fn parts_round_trip_and_every_byte_counts() {
         let parts = with_parts();
         let (body, table) = (parts.encode(), parts.encode_parts().unwrap());
-        assert_eq!(read_parts(&body, &table).unwrap(), parts);
+        assert_eq!(read_parts(&body, &table, false).unwrap(), parts);
+        assert!(read_parts(&body, &table, true).is_err());
         assert!(Meta::decode(&body, 5, false).is_err() && Meta::decode(&body, 4, true).is_err());
         every_byte_counts(&table, |table| {
-            Ok(read_parts(&body, table)?.encode_parts().unwrap())
+            Ok(read_parts(&body, table, false)?.encode_parts().unwrap())
         });
         // the message must be as long as its parts together
         for bytes in [16, 18, 32, 33, u64::MAX] {
             let mut other = with_parts();
             other.parts[3].bytes = bytes;
-            assert!(read_parts(&body, &other.encode_parts().unwrap()).is_err());
+            assert!(read_parts(&body, &other.encode_parts().unwrap(), false).is_err());
         }
         assert_eq!(meta(modes()[0], 16, 4).encode_parts(), None);
+    }
+
+    #[test]
+    fn parts_under_many_keys_round_trip_and_lie_where_the_table_says() {
+        let meta = under_many();
+        assert_eq!((meta.version(), meta.split.batches()), (3, 3));
+        let (body, table) = (meta.encode(), meta.encode_parts().unwrap());
+        assert_eq!(read_parts(&body, &table, true).unwrap(), meta);
+        every_byte_counts(&table, |table| {
+            Ok(read_parts(&body, table, true)?.encode_parts().unwrap())
+        });
+        // positions 0 and 3 are those of the first key
+        let found = [0, 1, 2].map(|batch| {
+            let pieces = meta.pieces(batch).into_iter();
+            let pieces = pieces.map(|(bytes, piece)| (bytes, piece.positions().collect()));
+            pieces.collect::<Vec<(Range<u64>, Vec<usize>)>>()
+        });
+        assert_eq!(
+            found,
+            [
+                vec![(48..64, vec![0]), (0..16, vec![1]), (64..80, vec![2])],
+                vec![(16..32, vec![1]), (80..81, vec![2])],
+                vec![(32..33, vec![1])],
+            ]
+        );
     }
 
     #[test]

@@ -43,11 +43,7 @@ impl Ciphertexts<'_> {
         front.extend(meta.encode_parts().map(|body| (TAG_PARTS, body)));
         let contents = contents(&front, &meta, [length; 2]);
         let header = Header::new(Kind::Ciphertext, set.name(), *set.digest(), id, contents);
-        let header = match meta.has_parts() {
-            true => header.map(|header| header.of_version(2)),
-            false => header,
-        };
-        let header = header.map_err(in_memory)?;
+        let header = header.map_err(in_memory)?.of_version(meta.version());
         let bytes = header.file_bytes();
         let mut file = output.container(header)?;
         for (tag, body) in &front {

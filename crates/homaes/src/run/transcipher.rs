@@ -1,6 +1,6 @@
 //! Runs from file to file: keys and message in, `.hct` file and report out.
 
-use crate::error::other_direction;
+use crate::error::{other_direction, quoted};
 use crate::input::aes_input::AesInput;
 use crate::input::batch::Batches;
 use crate::input::split::Split;
@@ -13,8 +13,8 @@ use crate::results::meta::{Meta, TAG_META, TAG_PARTS, TAG_TARGET};
 use crate::run::evaluate::{Evaluated, on_gpus, transcipher};
 use crate::run::plan::{Plan, contents, front_bytes, in_memory};
 use crate::{
-    AesFile, BridgeKey, Cancel, Devices, Error, EvalKey, Measured, Output, Progress, Report,
-    Result, SchemeError, SecretKey, Set, WrappedKey,
+    AesFile, BridgeKey, Cancel, Devices, Error, ErrorKind, EvalKey, Measured, Output, Progress,
+    Report, Result, SchemeError, SecretKey, Set, WrappedKey,
 };
 use homaes_aes::{Block, Direction, Layout};
 use homaes_scheme::Warn;
@@ -215,11 +215,26 @@ impl<'k> Transcipher<'k> {
         if let Some(bridge) = self.bridge {
             bridge.check_level(level)?;
         }
-        let split = message.split(self.set().blocks_per_batch(layout));
+        let blocks_per_batch = self.set().blocks_per_batch(layout);
+        let names = self.wrapped.names();
+        let message = match (&names[..], message.named_key(), self.bridge) {
+            ([], None, _) => message,
+            ([], Some(name), _) => return Err(one_key(name)),
+            (_, _, None) => message.under(&names, blocks_per_batch)?,
+            (_, _, Some(_)) => {
+                let message = "--bridge: a wrapped key with many AES keys, expected one";
+                return Err(Error::refused(ErrorKind::Argument, message));
+            }
+        };
+        let split = message.split(blocks_per_batch);
         // results have this layout and level unless they cross
         let (size, parts) = (self.wrapped.key_size(), message.meta());
         let (meta, user) = match self.bridge {
-            None => (Meta::new(parts, size, (layout, level), split), None),
+            None => {
+                let meta = Meta::new(parts, size, (layout, level), split);
+                let places = message.places().cloned();
+                (Meta { places, ..meta }, None)
+            }
             Some(bridge) => {
                 let blocks_per_batch = bridge.blocks_per_record();
                 let split = Split {
@@ -244,11 +259,7 @@ impl<'k> Transcipher<'k> {
         };
         let contents = contents(&front, &meta, batch_bytes);
         let header = Header::new(kind, set.name(), *set.digest(), id, contents);
-        let header = match meta.has_parts() {
-            true => header.map(|header| header.of_version(2)),
-            false => header,
-        };
-        let header = header.map_err(in_memory)?;
+        let header = header.map_err(in_memory)?.of_version(meta.version());
         let front_digest = blake3::hash(&front_bytes(&header, &front)?).into();
         Ok(Plan {
             message,
@@ -277,7 +288,7 @@ impl<'k> Transcipher<'k> {
     pub(crate) fn report(&self, plan: &Plan) -> Report {
         let mut report = Report::new(self.set().scheme(), plan.layout);
         report.threads = self.pool.threads();
-        (report.bytes, report.blocks) = (plan.message.bytes(), plan.split.blocks());
+        (report.bytes, report.blocks) = (plan.message.bytes(), plan.message.blocks());
         report.batch_log2_p_fail = match self.bridge {
             None => self.set().card().log2_p_fail,
             Some(bridge) => bridge.log2_p_fail(),
@@ -426,6 +437,15 @@ impl<'k> Transcipher<'k> {
 }
 
 homaes_wire::debug_fields!(Transcipher<'_>, eval, layout, pool);
+
+/// The error if a part names an AES key and the wrapped key holds one without a name.
+fn one_key(name: &str) -> Error {
+    let found = quoted(name);
+    let message = format!(
+        "the AES key of a part: found {found}, expected none: the wrapped key holds one AES key, without a name"
+    );
+    Error::refused(ErrorKind::KeyName, message)
+}
 
 /// The cheapest layout for a message of `blocks`, of equal ones that with larger batches. `layouts` holds the blocks
 /// per batch.
