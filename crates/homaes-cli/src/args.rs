@@ -123,8 +123,12 @@ pub(crate) struct WrapKey {
     pub(crate) passphrase_file: Option<PathBuf>,
     /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input. A file of 32 hex digits
     /// is read as hex
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "keys")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// BGV: list of AES-128 keys for one wrapped key, each line a name and 32 hex digits; a batch of 2048 blocks is shared
+    /// among the keys, and every part of a message names its own. For modes that encrypt, in layout sliced
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["key_file", "layout", "direction", "expand", "full"])]
+    pub(crate) keys: Option<PathBuf>,
     /// Layout of blocks in ciphertexts; auto: sliced and packed if the set offers them, so that the server can choose,
     /// otherwise bits
     #[arg(long, value_parser = layouts(), default_value = "auto")]
@@ -169,8 +173,9 @@ pub(crate) struct Message {
     /// temporary file. Folders are read recursively; several inputs share batches, as parts of one message
     #[arg(value_name = "IN", required_unless_present = "files_from")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// List of more files, one JSON object per line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …}; only path is
-    /// required, iv and aad are hex
+    /// List of more files, one JSON object per line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …, "key": …}; only
+    /// path is required, iv and aad are hex. If the wrapped key holds many AES keys, key names that of the part, by
+    /// default the first folder in its name
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
     /// Take the input as bare AES ciphertext even if it starts like output of 'openssl enc' with a password, CMS,
@@ -277,13 +282,16 @@ pub(crate) struct Decrypt {
     pub(crate) out: Option<PathBuf>,
     /// Decrypt computed values (.hcv) to JSON with labels and numbers [default output: standard output]
     #[arg(long, conflicts_with_all = [
-        "key_file", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect",
+        "key_file", "keys", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes", "expect",
         "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
     /// AES key, as in wrap-key, to check GCM tags; nothing is written unless every part has a valid tag
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "aes_key")]
     pub(crate) key_file: Option<PathBuf>,
+    /// The same for results under many AES keys: the list of wrap-key --keys
+    #[arg(long, value_name = "LIST", group = "aes_key")]
+    pub(crate) keys: Option<PathBuf>,
     /// Accept bytes that anybody may have changed: GCM without --key-file, or other modes with --key-file
     #[arg(long)]
     pub(crate) unauthenticated: bool,
@@ -305,7 +313,7 @@ pub(crate) struct Decrypt {
     pub(crate) expect: Option<PathBuf>,
     /// Replay log, created if missing: refuse a GCM message that it contains, and record each accepted one. Only
     /// messages decrypted with this log are detected; runs lock FILE.lock to take turns
-    #[arg(long, value_name = "FILE", requires = "key_file", value_parser = file_path())]
+    #[arg(long, value_name = "FILE", requires = "aes_key", value_parser = file_path())]
     pub(crate) seen: Option<PathBuf>,
     /// Decrypt this part of a message with parts
     #[arg(long, value_name = "NAME")]

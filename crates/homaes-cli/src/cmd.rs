@@ -27,8 +27,8 @@ use crate::progress::spin;
 use crate::remedy::remedy;
 use crate::{table, terminal};
 use homaes::{
-    AesKey, BridgeKey, Error, ErrorKind, EvalKey, Layout, MAX_AAD_BYTES, Output, Passphrase,
-    Scheme, SecretKey, Set, Transcipher, Variant, WrappedKey,
+    AesKey, AesKeyList, BridgeKey, Error, ErrorKind, EvalKey, Layout, MAX_AAD_BYTES, Output,
+    Passphrase, Scheme, SecretKey, Set, Transcipher, Variant, WrappedKey,
 };
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -181,6 +181,14 @@ fn read_aes_key(path: &Path) -> Result<AesKey, Failure> {
         );
     }
     Ok(key)
+}
+
+fn read_aes_keys(path: &Path) -> Result<AesKeyList, Failure> {
+    if is_stream(path) {
+        return Ok(AesKeyList::read(io::stdin().lock(), STANDARD_INPUT)?);
+    }
+    warn_if_exposed(homaes::is_exposed(path), path, "list of AES keys");
+    Ok(AesKeyList::read(open_file(path)?, path)?)
 }
 
 /// A key in place of the name of its file would appear in the error about that file, and so in logs.

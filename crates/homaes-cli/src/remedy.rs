@@ -123,6 +123,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::WrongPassphrase => {
             "check the passphrase; if it is right, the file is damaged: use a copy"
         }
+        ErrorKind::KeyName => {
+            "'homaes inspect' shows the names in a wrapped key and those of the parts of results"
+        }
         ErrorKind::PartNames => "rename them, or give names with --files-from",
         ErrorKind::ManyParts => {
             "choose one with --part, or give a folder such as 'parts/' as output, without options for one message"

@@ -77,6 +77,9 @@ pub(crate) struct PartEntry {
     #[serde(default, skip_serializing_if = "Bytes::is_empty")]
     pub(crate) aad: Bytes,
     pub(crate) first_block: u64,
+    /// The name of its AES key, if the wrapped key holds many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
 }
 
 impl PartEntry {
@@ -92,6 +95,7 @@ impl PartEntry {
             tag: meta.tag.map(Hex),
             aad: Bytes(meta.aad.clone()),
             first_block: meta.first_block,
+            key: meta.key.as_ref().map(|key| key.name.clone()),
         }
     }
 

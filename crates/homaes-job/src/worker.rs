@@ -129,7 +129,11 @@ impl Job {
             let bytes = entry.offset.checked_add(meta.bytes);
             let bytes = bytes.and_then(|bytes| bytes.checked_add(tag));
             let object = Object::new(&self.resolve(&entry.uri)?, bytes.ok_or_else(damaged)?)?;
-            Ok::<_, JobError>(AesFile::described(object, entry.offset, &meta)?)
+            let part = AesFile::described(object, entry.offset, &meta)?;
+            Ok::<_, JobError>(match &entry.key {
+                Some(key) => part.under(key),
+                None => part,
+            })
         };
         let entries = &self.manifest.parts;
         if let [entry] = &entries[..]

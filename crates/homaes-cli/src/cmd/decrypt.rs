@@ -1,6 +1,6 @@
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, print_done,
-    read_aad, read_aes_key, refuse_own_input, write,
+    read_aad, read_aes_key, read_aes_keys, refuse_own_input, write,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
@@ -37,10 +37,12 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
 /// Refuses impossible inputs; returns the files that will be read.
 fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
     let passphrase = args.passphrase_file.as_deref();
-    one_standard_input(&[Some(&args.input), args.key_file.as_deref(), passphrase])?;
+    let keys = args.key_file.as_deref().or(args.keys.as_deref());
+    one_standard_input(&[Some(&args.input), keys, passphrase])?;
     let mut inputs = vec![args.secret.as_path(), &args.input];
     let others = [
         &args.key_file,
+        &args.keys,
         &args.passphrase_file,
         &args.expect_aad,
         &args.expect,
@@ -91,10 +93,12 @@ fn message(args: &Decrypt) -> Result<(Option<String>, String), Failure> {
     });
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let aes_key = args.key_file.as_deref().map(read_aes_key).transpose()?;
+    let aes_keys = args.keys.as_deref().map(read_aes_keys).transpose()?;
     // first: a later value could carry copies of the keys off the stack
     homaes::overwrite_stack();
     let options = DecryptOptions {
         aes_key: aes_key.as_ref(),
+        aes_keys: aes_keys.as_ref(),
         unauthenticated: args.unauthenticated,
         unpad: args.unpad,
         expect: Expect {

@@ -112,15 +112,18 @@ pub(crate) fn message(args: &args::Message, own: &[PathBuf]) -> Result<AesInput,
     if let Some(list) = &args.files_from {
         listed(list, args, aad, &mut parts)?;
     }
-    let message = AesInput::of_parts(parts)?;
-    // for example files of a folder under one --iv
-    if message.shares_counters() {
+    Ok(AesInput::of_parts(parts)?)
+}
+
+/// Warns if two parts under one AES key share a counter block, for example files of a folder under one --iv. `own_keys`:
+/// each part is under the key it names.
+pub(crate) fn warn_of_shared_counters(message: &AesInput, own_keys: bool) {
+    if message.shares_counters(own_keys) {
         console::warn(
             "several parts share a counter block, so their AES ciphertexts show how the messages differ; encrypt each \
              file with its own IV",
         );
     }
-    Ok(message)
 }
 
 fn is_own(path: &Path, own: &[PathBuf]) -> bool {
@@ -184,6 +187,10 @@ fn listed(
             how.part(path)?,
             own.as_deref().or(aad.filter(|_| mode == "gcm")),
         )?;
+        let part = match entry.key {
+            Some(key) => part.under(key),
+            None => part,
+        };
         let name = entry.name.unwrap_or_else(|| file_name(path));
         parts.push((name, part));
         Ok(())
@@ -205,6 +212,8 @@ struct Listed {
     iv: Option<String>,
     #[serde(default, deserialize_with = "not_null")]
     aad: Option<String>,
+    #[serde(default, deserialize_with = "not_null")]
+    key: Option<String>,
 }
 
 fn bucket(path: &Path) -> Result<Option<Location>, Failure> {

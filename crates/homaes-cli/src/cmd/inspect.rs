@@ -4,7 +4,7 @@ use crate::progress::{spin, steps_json};
 use crate::table::{self, Rows, hex};
 use homaes::{
     Inspection, KdfCost, KeySize, Kind, Layout, Messages, PartMeta, Scheme, Set, WrappedKeyInfo,
-    inspect,
+    inspect, printable,
 };
 use homaes_job::Location;
 use serde_json::{Map, Value, json};
@@ -120,7 +120,14 @@ fn add_wrapped(rows: &mut Rows, scheme: Scheme, wrapped: &WrappedKeyInfo) {
     let bits = bits(wrapped.key_size);
     let direction = table::to_directions(&wrapped.directions);
     let expansion = table::expansion(wrapped);
-    rows.add("AES key", format!("AES-{bits}, to {direction}{expansion}"));
+    let aes = format!("AES-{bits}, to {direction}{expansion}");
+    match (&wrapped.names[..], wrapped.names.len()) {
+        ([first, .., last], keys) => {
+            let names = format!("{keys}, {} to {}", printable(first), printable(last));
+            rows.add("AES keys", format!("{names}: {aes}"));
+        }
+        _ => rows.add("AES key", aes),
+    }
     rows.add("layouts", table::layouts(scheme, &wrapped.layouts));
 }
 
@@ -144,12 +151,16 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
                     let iv = hex(part.mode.iv());
                     what += &format!(", {} {iv}", table::iv_name(part.mode));
                 }
+                if let Some(key) = &part.key {
+                    what += &format!(", key {}", printable(&key.name));
+                }
                 rows.add(&format!("  {name}"), what);
             }
         }
     }
     let bytes = table::count(meta.bytes(), "byte");
-    let blocks = table::count(split.blocks(), "block");
+    let blocks = meta.parts.iter().map(PartMeta::blocks).sum();
+    let blocks = table::count(blocks, "block");
     rows.add("message", format!("{bytes}, {blocks}"));
     let batches = match kind {
         Kind::Values => "records",
@@ -244,7 +255,7 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
         "layout": meta.layout.name(),
         "aes_key_bits": bits(meta.key_size),
         "bytes": meta.bytes(),
-        "blocks": split.blocks(),
+        "blocks": meta.parts.iter().map(PartMeta::blocks).sum::<u64>(),
         "batches": split.batches(),
         "blocks_per_batch": split.blocks_per_batch,
         "level": meta.level,
@@ -261,6 +272,9 @@ fn messages_json(messages: &Messages, left: impl Fn(usize) -> Option<usize>) -> 
             let mut about = part_json(part);
             about["name"] = json!(part.name);
             about["bytes"] = json!(part.bytes);
+            if let Some(key) = &part.key {
+                about["key"] = json!(key.name);
+            }
             about
         }).collect::<Vec<_>>() }),
     };
@@ -294,6 +308,7 @@ fn wrapped_json(wrapped: &WrappedKeyInfo, left: impl Fn(usize) -> Option<usize>)
         "direction": table::directions(&wrapped.directions),
         "expansion": wrapped.expansion.name(),
         "compact": wrapped.compact,
+        "names": wrapped.names,
         "layouts": layouts.collect::<Vec<_>>(),
     })
 }

@@ -51,6 +51,7 @@ fn plan(args: &JobPlan) -> Result<(), Failure> {
         own.push(folder.clone());
     }
     let message = input::message(&args.message, &own)?;
+    input::warn_of_shared_counters(&message, false);
     let planning = Planning {
         layout: args.layout,
         shard_batches: args.shard_batches,

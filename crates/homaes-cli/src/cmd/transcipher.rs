@@ -96,6 +96,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let threads = args.workers.threads.unwrap_or_else(cores);
     let transcipher = transcipher(&eval, &wrapped, bridge.as_ref(), threads, args.layout)?;
     let plan = transcipher.plan(message)?;
+    input::warn_of_shared_counters(plan.message(), plan.meta().aes_keys().is_some());
     let transcipher = transcipher.on(devices).warn(console::warn);
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {

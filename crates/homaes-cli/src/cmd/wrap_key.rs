@@ -1,20 +1,23 @@
 use super::{
-    FOR_THE_SERVER, of_size, one_standard_input, open_secret, read_aes_key, refuse_own_input,
+    FOR_THE_SERVER, of_size, one_standard_input, open_secret, read_aes_key, read_aes_keys,
+    refuse_own_input,
 };
 use crate::args::WrapKey;
 use crate::console::{self, Failure};
 use crate::progress::Bar;
 use crate::table;
 use homaes::{Direction, Output, Scheme, SecretKey, WrapOptions, WrappedKey, WrappedKeyInfo};
+use std::path::Path;
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
-    one_standard_input(&[Some(&args.key_file), passphrase])?;
-    let others = passphrase.unwrap_or(&args.key_file);
-    refuse_own_input(&args.out, &[&args.secret, &args.key_file, others])?;
+    let keys = args.key_file.as_deref().or(args.keys.as_deref());
+    one_standard_input(&[keys, passphrase])?;
+    let mut inputs = vec![&*args.secret];
+    inputs.extend(keys.into_iter().chain(passphrase));
+    refuse_own_input(&args.out, &inputs)?;
     let output = Output::create(&args.out, args.force)?;
     let secret = open_secret(&args.secret, passphrase)?;
-    let aes_key = read_aes_key(&args.key_file)?;
     let wrapping = WrapOptions {
         direction: args.direction.unwrap_or(Direction::Encrypt),
         both: args.direction.is_none(),
@@ -24,12 +27,25 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
         full: args.full,
     };
     let bar = Bar::counter("wrapping the AES key");
-    let wrapped = WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut |done, all| {
-        bar.set(done, all);
-    })?;
+    let mut tick = |done, all| bar.set(done, all);
+    let wrapped = match (&args.key_file, &args.keys) {
+        (Some(file), _) => {
+            let aes_key = read_aes_key(file)?;
+            WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut tick)?
+        }
+        (None, list) => {
+            let list = read_aes_keys(list.as_deref().unwrap_or(Path::new("-")))?;
+            let levels = wrapping.levels_left;
+            WrappedKey::write_many(&secret, &list, levels, output, &mut tick)?
+        }
+    };
     drop(bar);
+    let keys = match wrapped.names.len() {
+        0 => "key".to_owned(),
+        _ => format!("keys ({})", wrapped.names.len()),
+    };
     console::print_done(&format!(
-        "{}: AES-{} key wrapped for set {}, to {}{}; layouts: {}{}",
+        "{}: AES-{} {keys} wrapped for set {}, to {}{}; layouts: {}{}",
         of_size(&args.out, FOR_THE_SERVER),
         8 * wrapped.key_size.key_bytes(),
         secret.set().name(),
