@@ -100,7 +100,7 @@ class SecretKey:
     def to_bytes(self, *, passphrase: str | Buffer | None = None) -> bytes: ...
     def wrap(
         self,
-        aes_key: Buffer,
+        aes_key: Buffer | Mapping[str, Buffer],
         /,
         *,
         direction: str = "encrypt",
@@ -114,7 +114,7 @@ class SecretKey:
         ciphertexts: object,
         /,
         *,
-        aes_key: Buffer | None = None,
+        aes_key: Buffer | Mapping[str, Buffer] | None = None,
         unpad: bool = False,
         part: str | None = None,
         unauthenticated: bool = False,
@@ -128,7 +128,7 @@ class SecretKey:
         path: _Path,
         /,
         *,
-        aes_key: Buffer | None = None,
+        aes_key: Buffer | Mapping[str, Buffer] | None = None,
         unpad: bool = False,
         part: str | None = None,
         unauthenticated: bool = False,
@@ -143,7 +143,7 @@ class SecretKey:
         folder: _Path,
         /,
         *,
-        aes_key: Buffer | None = None,
+        aes_key: Buffer | Mapping[str, Buffer] | None = None,
         unpad: bool = False,
         unauthenticated: bool = False,
         expect: Mapping[str, Mode] | None = None,
@@ -206,6 +206,8 @@ class WrappedKey:
     def layouts(self) -> list[str]: ...
     @property
     def compact(self) -> bool: ...
+    @property
+    def names(self) -> list[str]: ...
     @property
     def expansion(self) -> str: ...
     def __copy__(self) -> Self: ...

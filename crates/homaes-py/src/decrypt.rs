@@ -6,7 +6,9 @@ use crate::errors::{raise, refuse, refuse_with};
 use crate::input::Public;
 use crate::origin::{Origin, Place};
 use crate::wait::{self, lock};
-use homaes::{AesKey, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode, Numbers};
+use homaes::{
+    AesKey, AesKeyList, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Mode, Numbers,
+};
 use homaes_job::JobError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,7 +22,7 @@ use zeroize::Zeroizing;
 /// Options of a decryption.
 #[derive(Default)]
 pub(crate) struct How {
-    pub(crate) aes_key: Option<AesKey>,
+    pub(crate) aes_key: Option<Keys>,
     pub(crate) unpad: bool,
     pub(crate) part: Option<String>,
     pub(crate) unauthenticated: bool,
@@ -41,8 +43,14 @@ impl How {
                 .map(|(name, part)| (name.clone(), part.borrow()))
                 .collect()
         });
+        let (aes_key, aes_keys) = match &self.aes_key {
+            None => (None, None),
+            Some(Keys::One(key)) => (Some(key), None),
+            Some(Keys::Many(list)) => (None, Some(list)),
+        };
         decrypt(DecryptOptions {
-            aes_key: self.aes_key.as_ref(),
+            aes_key,
+            aes_keys,
             unauthenticated: self.unauthenticated,
             unpad: self.unpad,
             expect: self.expect.borrow(),
@@ -223,10 +231,29 @@ pub(crate) fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizi
 }
 
 /// An AES key, unless it is None.
-pub(crate) fn optional_key(object: &Bound<'_, PyAny>) -> PyResult<Option<AesKey>> {
+/// AES keys from Python.
+pub(crate) enum Keys {
+    One(AesKey),
+    Many(AesKeyList),
+}
+
+/// An AES key, or a mapping of names to AES keys.
+pub(crate) fn keys_of(object: &Bound<'_, PyAny>) -> PyResult<Keys> {
+    let Ok(mapping) = object.cast::<PyMapping>() else {
+        return aes_key_of(object).map(Keys::One);
+    };
+    let mut keys = Vec::new();
+    for item in mapping.items()? {
+        let (name, key): (String, Bound<'_, PyAny>) = item.extract()?;
+        keys.push((name, aes_key_of(&key)?));
+    }
+    AesKeyList::new(keys).map(Keys::Many).map_err(raise)
+}
+
+pub(crate) fn optional_key(object: &Bound<'_, PyAny>) -> PyResult<Option<Keys>> {
     match object.is_none() {
         true => Ok(None),
-        false => aes_key_of(object).map(Some),
+        false => keys_of(object).map(Some),
     }
 }
 

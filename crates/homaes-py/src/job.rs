@@ -92,7 +92,7 @@ impl Job {
         let (job, shared) = wait::write(py, move |cancel| {
             planning.cancel = cancel.clone();
             let message = message(cancel)?;
-            let shared = message.shares_counters();
+            let shared = message.shares_counters(false);
             homaes_job::Job::plan(place, message, &planning).map(|job| (job, shared))
         })?;
         if shared {

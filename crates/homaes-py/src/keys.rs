@@ -98,6 +98,8 @@ getters! { WrappedKey as key:
     layouts: Vec<&'static str> = key.key.layouts().iter().map(|l| l.name()).collect();
     /// Whether the server expands its round keys from a compact form.
     compact: bool = key.key.is_compact();
+    /// Names of the AES keys, if it holds many; empty if it holds one.
+    names: Vec<String> = key.key.names();
     /// The side that expands the AES key: "client" or "server".
     expansion: &'static str = match key.key.expansion() {
         Expansion::Client => "client",

@@ -3,7 +3,7 @@
 use crate::arguments::{FilePath, Number, choice, layout_of, path_or_bytes};
 use crate::ciphertexts::origin_of;
 use crate::decrypt::{
-    Expected, How, Plain, aes_key_of, decrypt_report, opened, optional_key, secret_bytes,
+    Expected, How, Keys, Plain, decrypt_report, keys_of, opened, optional_key, secret_bytes,
 };
 use crate::errors::raise;
 use crate::keys::{EvalKey, WrappedKey};
@@ -11,8 +11,8 @@ use crate::methods::{getters, pickled};
 use crate::origin::Place;
 use crate::wait;
 use homaes::{
-    AesKey, Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout,
-    Output, Passphrase, Set, WrapOptions,
+    Cancel, DecryptReport, Direction, Error, Expansion, KdfCost, KeyFolder, KeySet, Layout, Output,
+    Passphrase, Set, WrapOptions,
 };
 use homaes_job::JobError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -124,7 +124,7 @@ impl SecretKey {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Encrypt an AES key under FHE.
+    /// Encrypt an AES key under FHE, or many, given as a mapping of names to keys.
     #[pyo3(signature = (aes_key, /, *, direction="encrypt", layouts=None, levels_left=None, expand=None, full=false))]
     fn wrap(
         &self,
@@ -135,7 +135,7 @@ impl SecretKey {
         expand: Option<&str>,
         full: bool,
     ) -> PyResult<WrappedKey> {
-        let (py, aes_key) = (aes_key.py(), aes_key_of(aes_key)?);
+        let (py, aes_key) = (aes_key.py(), keys_of(aes_key)?);
         let (direction, both) = match direction {
             "encrypt" => (Direction::Encrypt, false),
             "decrypt" => (Direction::Decrypt, false),
@@ -157,8 +157,20 @@ impl SecretKey {
             expansion,
             full,
         };
+        let levels_left = wrapping.levels_left;
+        let plain = WrapOptions {
+            levels_left,
+            ..WrapOptions::default()
+        };
+        if matches!(aes_key, Keys::Many(_)) && wrapping != plain {
+            let message = "found direction, layouts, expand or full, expected only levels_left for many AES keys";
+            return Err(PyValueError::new_err(message));
+        }
         let secret = self.0.clone();
-        let encrypt = move |_: &Cancel| homaes::WrappedKey::encrypt(&secret, &aes_key, &wrapping);
+        let encrypt = move |_: &Cancel| match &aes_key {
+            Keys::One(key) => homaes::WrappedKey::encrypt(&secret, key, &wrapping),
+            Keys::Many(list) => homaes::WrappedKey::encrypt_many(&secret, list, levels_left),
+        };
         let key = wait::read(py, encrypt)?.into();
         Ok(WrappedKey { key, file: None })
     }
@@ -168,7 +180,7 @@ impl SecretKey {
     fn decrypt<'py>(
         &self,
         ciphertexts: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<Keys>,
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
@@ -198,7 +210,7 @@ impl SecretKey {
         &self,
         ciphertexts: &Bound<'py, PyAny>,
         path: FilePath,
-        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<Keys>,
         unpad: bool,
         part: Option<String>,
         unauthenticated: bool,
@@ -227,7 +239,7 @@ impl SecretKey {
         &self,
         ciphertexts: &Bound<'py, PyAny>,
         folder: FilePath,
-        #[pyo3(from_py_with = optional_key)] aes_key: Option<AesKey>,
+        #[pyo3(from_py_with = optional_key)] aes_key: Option<Keys>,
         unpad: bool,
         unauthenticated: bool,
         expect: Option<&Bound<'py, PyAny>>,

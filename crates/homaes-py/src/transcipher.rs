@@ -33,6 +33,8 @@ pub(crate) struct Transcipher {
     service: Service<Task>,
     set: &'static str,
     device: Devices,
+    /// Whether each part is under the AES key it names.
+    own_keys: bool,
 }
 
 getters! { Transcipher as made:
@@ -60,6 +62,7 @@ impl Transcipher {
         let layout = layout.map(layout_of).transpose()?;
         let (eval, wrapped) = (eval_key.key.clone(), wrapped_key.key.clone());
         let (set, devices) = (eval.set().name(), device.clone());
+        let own_keys = !wrapped.names().is_empty();
         let service = Service::start(py, "Transcipher", move |tasks, warnings| {
             let mut made = homaes::Transcipher::with_threads(&eval, &wrapped, threads)?;
             if let Some(layout) = layout {
@@ -75,6 +78,7 @@ impl Transcipher {
             service,
             set,
             device,
+            own_keys,
         })
     }
 
@@ -108,7 +112,7 @@ impl Transcipher {
             return Err(PyValueError::new_err(message));
         }
         let message = message(parts_of(data, mode)?, raw)?;
-        if message.shares_counters() {
+        if message.shares_counters(self.own_keys) {
             warn_of_shared_counters(py)?;
         }
         if let Some(out) = out.as_deref().filter(|_| !resume) {
