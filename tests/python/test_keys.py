@@ -48,6 +48,25 @@ def test_files_and_bytes(world: World, tmp_path: Path) -> None:
     assert not (tmp_path / "mixed").exists()
 
 
+def test_an_evaluation_key_for_one_layout(world: World) -> None:
+    keys = homaes.keygen("bgv/toy-21845", layouts=["sliced"], accept_insecure=True)
+    assert (keys.eval.layouts, world.keys.eval.layouts) == (["sliced"], ["sliced", "bits"])
+    data, wrapped = bytes(40), keys.secret.wrap(AES_KEY)
+    with homaes.Transcipher(keys.eval, wrapped) as transcipher:
+        ct = transcipher.run(data, CTR)
+        assert ct.layout == "sliced" and wrapped.layouts == ["sliced", "packed"]
+        assert keys.secret.decrypt(ct) == world.keys.secret.decrypt(world.run(data))
+    packed = keys.secret.wrap(AES_KEY, layouts=["packed"])
+    make = partial(homaes.keygen, world.set, accept_insecure=True)
+    with homaes.Transcipher(keys.eval, packed) as transcipher:
+        run = partial(transcipher.run, data, CTR)
+        refused(
+            (homaes.ParametersError, "no layout packed, expected sliced; .* new keys", run),
+            (homaes.ParametersError, "as large as one for all its layouts", lambda: make(layouts=["sliced"])),
+            (ValueError, "layouts: found none", lambda: make(layouts=[])),
+        )
+
+
 def test_passphrases(world: World, tmp_path: Path) -> None:
     secret, path = world.keys.secret, tmp_path / "s"
     secret.save(path, passphrase="correct horse")

@@ -38,6 +38,13 @@ impl Layout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
+    /// The names of some layouts with commas, as the command takes and prints them.
+    #[must_use]
+    pub fn list(layouts: &[Self]) -> String {
+        let names: Vec<&str> = layouts.iter().map(|layout| layout.name()).collect();
+        names.join(",")
+    }
+
     /// Ciphertexts per batch of blocks: 1, 16 or 128.
     pub const fn ciphertexts(self) -> usize {
         match self {

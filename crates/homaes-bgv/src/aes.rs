@@ -96,8 +96,8 @@ impl<'k> Aes<'k> {
     /// decrypting) and 176 MiB packed (335). Expands the round keys if `wrapped` is compact, 30 key switches each.
     ///
     /// # Errors
-    /// If the two keys belong to different sets or secrets, `wrapped` has no round keys for `layout`, or `key` is of an
-    /// older version and cannot expand them ([`Error::NoExpansion`]).
+    /// If the two keys belong to different sets or secrets, `wrapped` has no round keys for `layout`, `key` has no keys
+    /// for it, or `key` is of an older version and cannot expand round keys ([`Error::NoExpansion`]).
     pub fn new(key: &'k EvalKey, wrapped: &'k WrappedKey, layout: Layout) -> Result<Self> {
         Self::new_until(key, wrapped, layout, &Cancel::new())
     }
@@ -113,6 +113,7 @@ impl<'k> Aes<'k> {
         cancel: &Cancel,
     ) -> Result<Self> {
         wrapped.check_of(key)?;
+        key.check_layout(layout)?;
         let part = wrapped.part(key, layout, cancel)?;
         let direction = wrapped.direction;
         Ok(Self {

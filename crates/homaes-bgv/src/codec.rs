@@ -15,8 +15,8 @@
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length.
-//! Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns, rotations and s³ if the set has
-//! them (`Target::all`).
+//! Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns, rotations and s³ if the file
+//! has them (`Target::all`), which its length tells (`eval_key_kinds`).
 //!
 //! Second halves are expanded from seeds by ChaCha20; i is the prime's number in the order last, low, middle, base,
 //! special, special primes of parts in one digit. In the evaluation key, the stream is the prime p, under the seed that
@@ -43,7 +43,7 @@ use crate::params::{KeyPart, Params};
 use homaes_aes::Layout;
 use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
-use homaes_scheme::{Owner, Record, Records};
+use homaes_scheme::{FieldError, Owner, Record, Records};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
 pub(crate) use rounded::noise_in_record;
 use rounded::{form_at_level_1, rounded_bytes};
@@ -128,14 +128,14 @@ impl EvalKey {
         read::check_set(params.id(), &r)?;
         let id = r.header().key_id();
         let named = r.header().version() > 1;
-        let mut targets = Target::all(params);
-        if r.header().records() < Self::contents(params, &targets).records {
-            targets = Target::without_expansion(params);
-        }
+        let (kinds, bytes) = (eval_key_kinds(params), r.header().file_bytes());
+        let expected = kinds[0].bytes;
+        let kind = kinds.into_iter().find(|kind| kind.bytes == bytes);
+        let kind = kind.ok_or(FieldError::new("bytes in all", bytes, expected))?;
         let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
         let mut keys = Vec::new();
         let mut index = 0;
-        for (key, target) in targets.into_iter().enumerate() {
+        for (key, target) in kind.targets.into_iter().enumerate() {
             let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
             for part in KeyPart::ALL {
                 let pairs = KeyDigit::all(params, target, part).map(|digit| {
@@ -165,7 +165,7 @@ impl EvalKey {
 
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let contents = EvalKey::contents(self.params(), &Target::all(self.params()));
+        let contents = EvalKey::contents(self.params(), &self.targets);
         self.params()
             .id()
             .header(Kind::EvalKey, self.id(), contents)
@@ -427,13 +427,36 @@ fn bounded(bits: f64) -> Result<f64> {
     Err(Error::NoiseBits { found: bits })
 }
 
-/// Lengths of evaluation keys: with the keys that expand wrapped keys, and of older versions without.
-pub(crate) fn eval_key_lengths(params: &Params) -> [u64; 2] {
-    [Target::all(params), Target::without_expansion(params)].map(|targets| {
+/// A kind of evaluation keys of a set.
+pub(crate) struct EvalKeyKind {
+    pub(crate) layouts: Vec<Layout>,
+    targets: Vec<Target>,
+    /// length of the file
+    pub(crate) bytes: u64,
+}
+
+/// All kinds: those of [`EvalKey::choices`], then that of older versions, without the keys that expand wrapped keys.
+///
+/// The length of a file tells its kind, since the header has it before any record and checksums cover it. No set has
+/// two kinds of one length (`tests::lengths_tell_the_kinds_of_evaluation_keys`).
+pub(crate) fn eval_key_kinds(params: &Params) -> Vec<EvalKeyKind> {
+    let kind = |layouts: Vec<Layout>, targets: Vec<Target>| {
         let contents = EvalKey::contents(params, &targets);
         let header = params.id().header(Kind::EvalKey, KeyId([0; 16]), contents);
-        header.map_or(0, |h| h.file_bytes())
-    })
+        EvalKeyKind {
+            layouts,
+            targets,
+            bytes: header.map_or(0, |h| h.file_bytes()),
+        }
+    };
+    let choices = EvalKey::choices(params).into_iter();
+    let made = choices.map(|layouts| {
+        let targets = Target::all(params, &layouts);
+        kind(layouts, targets)
+    });
+    let layouts = params.set().layouts.to_vec();
+    let older = kind(layouts, Target::without_expansion(params));
+    made.chain([older]).collect()
 }
 
 /// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key,
@@ -452,7 +475,7 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     });
     [
         size(Kind::SecretKey, secret),
-        eval_key_lengths(params)[0],
+        eval_key_kinds(params)[0].bytes,
         wrapped.map_or(0, |contents| size(Kind::WrappedKey, contents)),
     ]
 }

@@ -18,11 +18,13 @@
 //! rounds.
 //!
 //! A set for bits alone has one key, that for s². Keys that expand compact wrapped keys have a single part with special
-//! primes of its own (`params::expansion`); evaluation keys of older versions lack them.
+//! primes of its own (`params::expansion`); evaluation keys of older versions lack them. An evaluation key can leave
+//! out packed columns, two fifths of its length ([`EvalKey::choices`]).
 //!
 //! Users' circuits rotate after AES, at low levels. Their keys hold the primes of those levels only
 //! ([`Target::primes`]), and exist only for steps that are powers of two; [`Evaluator::rotate`] composes the others
-//! (GHS12, appendix: generators of the group instead of all elements).
+//! (GHS12, appendix: generators of the group instead of all elements). Keys of packed columns serve for those among
+//! their steps.
 //!
 //! [`Evaluator::rotate`]: crate::Evaluator::rotate
 //!
@@ -38,6 +40,7 @@ use homaes_math::sample::{self, Seed};
 use homaes_math::{GaloisMap, Words};
 use homaes_rns::secret::{self, lots, lots_mut};
 use homaes_rns::{Poly, SecretPoly, SwitchPlan};
+use homaes_scheme::Mismatch;
 use homaes_scheme::file::{error_seed, stream_seed};
 use homaes_wire::{Encoder, KeyId};
 use rand_chacha::ChaCha20Rng;
@@ -69,14 +72,15 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// All sources of a set's keys, in the order of files.
-    pub(crate) fn all(params: &Params) -> Vec<Self> {
+    /// The sources of the keys for some layouts of a set, in the order of files. Every layout of bytes needs those of
+    /// sliced AES.
+    pub(crate) fn all(params: &Params, layouts: &[Layout]) -> Vec<Self> {
         if !params.has_bytes() {
             return vec![Self::Product(0)];
         }
         let mut out: Vec<Self> = (1..=FROBENIUS_KEYS).map(Self::Frobenius).collect();
         out.extend((0..PRODUCT_KEYS).map(Self::Product));
-        if params.offers(Layout::Packed) {
+        if layouts.contains(&Layout::Packed) {
             for slope in 0..4 {
                 for j in 1..4 {
                     let target = Self::Translate(params.column_step(slope, j));
@@ -99,9 +103,9 @@ impl Target {
         out
     }
 
-    /// Those in keys of older versions.
+    /// Those in keys of older versions, which are for all layouts.
     pub(crate) fn without_expansion(params: &Params) -> Vec<Self> {
-        let mut out = Self::all(params);
+        let mut out = Self::all(params, params.set().layouts);
         out.retain(|target| !Self::EXPAND.contains(target));
         out
     }
@@ -314,7 +318,7 @@ pub struct EvalKey {
 }
 
 impl EvalKey {
-    /// All key-switching keys of `secret`.
+    /// All key-switching keys of `secret`, for every layout of its set.
     ///
     /// Cost: a transform per limb and a Gaussian polynomial per digit of every key, about a second on two cores for
     /// `bgv/aes128`.
@@ -330,7 +334,8 @@ impl EvalKey {
             })
             .collect();
         let mut pairs = pairs.drain(..);
-        let keys = Target::all(params).into_iter().map(|target| {
+        let targets = Target::all(params, params.set().layouts).into_iter();
+        let keys = targets.map(|target| {
             let parts = KeyPart::ALL.map(|part| {
                 let digits = target.digits(params, part);
                 pairs.by_ref().take(digits).collect()
@@ -352,6 +357,37 @@ impl EvalKey {
     /// The secret key this belongs to.
     pub fn key_id(&self) -> KeyId {
         self.id
+    }
+
+    /// The layouts that an evaluation key of the set can be for: all of them, or all but packed. Packed AES needs every
+    /// key, and in sets with bytes bits need none but those of sliced AES.
+    pub fn choices(params: &Params) -> Vec<Vec<Layout>> {
+        let all = params.set().layouts.to_vec();
+        let mut smaller = all.clone();
+        smaller.retain(|&layout| layout != Layout::Packed);
+        match smaller.is_empty() || smaller == all {
+            true => vec![all],
+            false => vec![all, smaller],
+        }
+    }
+
+    /// The layouts that it has keys for.
+    pub fn layouts(&self) -> Vec<Layout> {
+        let packed = |(target, _): &(Target, _)| matches!(target, Target::Translate(_));
+        let packed = self.keys.iter().any(packed);
+        let offered = self.params.set().layouts.iter().copied();
+        offered
+            .filter(|&layout| packed || layout != Layout::Packed)
+            .collect()
+    }
+
+    /// Checks that it has keys for `layout`.
+    pub(crate) fn check_layout(&self, layout: Layout) -> Result<()> {
+        let held = self.layouts();
+        match held.contains(&layout) {
+            true => Ok(()),
+            false => Err(Mismatch::NotInEvalKey { layout, held }.into()),
+        }
     }
 
     /// The key for `target`, if there is one.
@@ -387,6 +423,7 @@ pub struct EvalKeyFile<'s> {
     /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
+    pub(crate) targets: Vec<Target>,
     /// in the order of the file
     pub(crate) digits: Vec<KeyDigit>,
 }
@@ -435,24 +472,27 @@ impl KeyDigit {
 }
 
 impl<'s> EvalKeyFile<'s> {
-    /// An evaluation key with a random seed.
+    /// An evaluation key with a random seed, for every layout of its set.
     pub fn generate(secret: &'s SecretKey, rng: &mut impl CryptoRng) -> Self {
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
-        Self::of_seed(secret, seed)
+        Self::of_seed(secret, seed, secret.params().set().layouts)
     }
 
-    /// The evaluation key with this seed.
-    pub fn of_seed(secret: &'s SecretKey, seed: Seed) -> Self {
+    /// The evaluation key with this seed, for these layouts of its set: one of [`EvalKey::choices`].
+    pub fn of_seed(secret: &'s SecretKey, seed: Seed, layouts: &[Layout]) -> Self {
         let params = secret.params();
-        let targets = Target::all(params).into_iter();
-        let parts = targets.flat_map(|target| KeyPart::ALL.map(|part| (target, part)));
+        let targets = Target::all(params, layouts);
+        let parts = targets
+            .iter()
+            .flat_map(|&target| KeyPart::ALL.map(|part| (target, part)));
         let digits = parts.flat_map(|(target, part)| KeyDigit::all(params, target, part));
         Self {
             secret,
             seed,
             errors: error_seed(&secret.bytes(), &seed),
             digits: digits.collect(),
+            targets,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::aes::state::Form;
 use crate::codec::{
-    bytes_in_form, decode_value, eval_key_lengths, forms, noise_in_record, value_bytes,
+    bytes_in_form, decode_value, eval_key_kinds, forms, noise_in_record, value_bytes,
 };
 use crate::device::Device;
 use crate::{
@@ -89,8 +89,15 @@ impl traits::Params for Params {
         self.digest()
     }
 
-    fn eval_key_lengths(&self, _: u16) -> Vec<u64> {
-        eval_key_lengths(self).to_vec()
+    fn eval_keys(&self) -> Vec<(Vec<Layout>, u64)> {
+        let mut keys = self.eval_keys_of(0);
+        keys.truncate(EvalKey::choices(self).len());
+        keys
+    }
+
+    fn eval_keys_of(&self, _: u16) -> Vec<(Vec<Layout>, u64)> {
+        let kinds = eval_key_kinds(self).into_iter();
+        kinds.map(|kind| (kind.layouts, kind.bytes)).collect()
     }
 
     fn layouts(&self) -> &'static [Layout] {
@@ -232,8 +239,8 @@ impl traits::SecretKey for SecretKey {
         Ok(all.reduce(|| f64::NEG_INFINITY, f64::max))
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
-        Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
+    fn eval_file(&self, seed: [u8; 32], layouts: &[Layout]) -> Result<Box<dyn Records + '_>> {
+        Ok(Box::new(EvalKeyFile::of_seed(self, seed, layouts)))
     }
 
     fn wrap_file(
@@ -277,6 +284,10 @@ impl traits::SecretKey for SecretKey {
 }
 
 impl traits::EvalKey for EvalKey {
+    fn check_layout(&self, layout: Layout) -> Result<()> {
+        Ok(self.check_layout(layout)?)
+    }
+
     fn circuit<'k>(
         &'k self,
         wrapped: &'k dyn traits::WrappedKey,

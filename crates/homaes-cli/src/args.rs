@@ -3,7 +3,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use homaes::{Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant};
 use parse::{
     Auto, directions_or_both, expansions, file_path, layouts, modes, parse_blocks, parse_device,
-    parse_range, parse_threads, schemes, variants,
+    parse_layouts, parse_range, parse_threads, schemes, variants,
 };
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -82,6 +82,10 @@ pub(crate) struct Keygen {
     /// Parameter set; 'homaes params' lists the sets and the AES key sizes that they take
     #[arg(long, value_name = "NAME", required_unless_present = "bridge")]
     pub(crate) set: Option<String>,
+    /// Layouts that the evaluation key is for: 'all', or names with commas. In BGV, 'sliced' leaves out the keys of
+    /// packed columns, two fifths of the file; a short message then costs a whole sliced batch
+    #[arg(long, value_name = "LIST", value_parser = parse_layouts, default_value = "all")]
+    pub(crate) layouts: Auto<Vec<Layout>>,
     /// Folder for secret.hsk, eval.hek and bridge.hbk; created if missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
@@ -230,8 +234,8 @@ pub(crate) struct Transcipher {
     /// Bridge key (.hbk)
     #[arg(long, value_name = "FILE", value_parser = file_path(), requires = "to")]
     pub(crate) bridge: Option<PathBuf>,
-    /// Layout of blocks in ciphertexts, one of the wrapped key's; auto: the fastest for the length of the input (packed
-    /// for short files, sliced for long ones)
+    /// Layout of blocks in ciphertexts, one that both keys have; auto: the fastest of these for the length of the input
+    /// (packed for short files, sliced for long ones)
     #[arg(long, value_parser = layouts(), default_value = "auto")]
     pub(crate) layout: Auto<Layout>,
     /// Keep the round keys, in the layout of this run, in a wrapped key (.hwk) that later runs need not expand; in

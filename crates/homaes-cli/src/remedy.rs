@@ -34,7 +34,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "check that the secret key belongs to the file, or transcipher again"
         }
         ErrorKind::Noise => "do not trust the result: make it again, with new keys if it stays so",
-        ErrorKind::UnfinishedKeys => "name that set, or remove the unfinished files",
+        ErrorKind::UnfinishedKeys => {
+            "give the set and the layouts of that run, or remove the unfinished files"
+        }
         ErrorKind::OtherRun => "choose another output, or discard that run with --force",
         ErrorKind::Shard => "remove it and run 'homaes job run'",
         ErrorKind::UnknownDevice => "'homaes devices' lists GPUs",
@@ -47,6 +49,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::KeySize => "choose a set for this size of AES key; see 'homaes params'",
         ErrorKind::NoLayout => "choose a layout that the set offers; see 'homaes params'",
         ErrorKind::NotWrapped => "wrap the AES key for this layout, or choose another one",
+        ErrorKind::NotInEvalKey => {
+            "choose a layout that it has, or make new keys with 'keygen --layouts all' and wrap the AES key again"
+        }
         ErrorKind::Levels => {
             "choose a set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
         }

@@ -167,6 +167,47 @@ fn the_failure_of_a_message_is_that_of_its_batches() {
     );
 }
 
+/// Two fifths of an evaluation key serve packed AES alone.
+#[test]
+fn an_evaluation_key_for_one_layout() {
+    let world = World::new();
+    let keygen = "keygen --set bgv/toy-21845 --accept-insecure --out s --resume --layouts";
+    let run = "transcipher --eval s/eval.hek --wrapped-key s.hwk --mode ctr --iv $iv c -o s.hct";
+    let plan = "job plan --eval s/eval.hek --wrapped-key s.hwk --mode ctr --iv $iv c -o job";
+    world.table(&format!(
+        "{keygen} sliced => s/eval.hek: … goes to the server, for layout sliced
+        {keygen} sliced => both keys of set bgv/toy-21845 are complete
+        {keygen} all =1 s/secret.hsk: already exists
+        inspect s/eval.hek => layouts     sliced
+        inspect keys/eval.hek => layouts     sliced,bits
+        wrap-key --secret s/secret.hsk --key-file k --out s.hwk => sliced (0 … packed (0
+        {run} => 19 blocks in 1 batch (sliced)
+        decrypt --secret s/secret.hsk s.hct -o q
+        same q p
+        {plan} => sliced
+        {run} --layout packed --force =1 the evaluation key has no layout packed, expected sliced; choose a layout
+        {plan} --layout packed =1 the evaluation key has no layout packed, expected sliced; choose a layout
+        $keygen x --layouts packed =2 set bgv/toy-255 has no layout packed, expected sliced or bits
+        $keygen x --layouts sliced =2 for sliced alone would be as large as one for all its layouts, expected
+        {keygen} packed =2 expected sliced,packed or sliced
+        {keygen} sliced,, =2 found layout \"\", expected 'all' or some of packed,sliced,bits
+        keygen --set tfhe/toy --accept-insecure --out t --layouts bits
+        keygen --set tfhe/toy --accept-insecure --out u --layouts sliced =2 set tfhe/toy has no layout sliced
+        cp s/eval.hek whole
+        mv s/secret.hsk s/secret.hsk.unfinished
+        rm s/eval.hek"
+    ));
+    let layouts = &world.json("inspect whole --json")["eval_key"]["layouts"];
+    assert_eq!(*layouts, json!(["sliced"]));
+    let whole = world.read("whole");
+    world.write("s/eval.hek.unfinished", &whole[..whole.len() / 2]);
+    world.table(&format!(
+        "{keygen} all =1 is an unfinished evaluation key for sliced, expected sliced,packed; give the set and
+        {keygen} sliced
+        same s/eval.hek whole"
+    ));
+}
+
 /// With size and place, security, assumptions of the set, and the AES keys that it takes.
 #[test]
 fn what_is_made_is_shown() {

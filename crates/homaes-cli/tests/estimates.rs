@@ -323,14 +323,19 @@ fn the_page_of_parameters_is_up_to_date() {
     let sizes = sets.iter().map(|set| {
         let fields = "secret_key_bytes eval_key_bytes wrapped_key_bytes ciphertext_bytes_per_batch";
         let sizes = fields.split(' ').map(|field| grouped(&set[field]));
-        [quoted_name(set)].into_iter().chain(sizes).collect()
+        let mut row: Vec<_> = [quoted_name(set)].into_iter().chain(sizes).collect();
+        let layouts = set["layouts"].as_array().unwrap().iter();
+        let mut keys = layouts.map(|layout| &layout["eval_key_bytes"]);
+        let smaller = keys.find(|bytes| **bytes != set["eval_key_bytes"]);
+        row.insert(3, smaller.map_or_else(|| "–".to_owned(), grouped));
+        row
     });
     let security_head =
         "set | purpose | claimed | estimated | with rotations | quantum | p_fail | of 10^6";
     let estimates_head = "set | what | size | bits | no tables | rotations | rotations, no tables \
         | core-SVP | quantum core-SVP | quantum";
     let layouts_head = "set | layout | blocks per batch | AES-128 | AES-192 | AES-256";
-    let sizes_head = "set | `.hsk` | `.hek` | `.hwk` | `.hct`, per batch";
+    let sizes_head = "set | `.hsk` | `.hek` | `.hek`, sliced | `.hwk` | `.hct`, per batch";
     let regions = [
         ("security", table(security_head, security)),
         ("assumptions", sets.iter().map(assumptions).collect()),

@@ -67,6 +67,9 @@ pub(crate) fn inspect<'py>(path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
         details.set_item("log2_p_fail", messages.log2_p_fail)?;
         (all_parts, all_steps) = (parts(py, &messages.meta)?, &messages.steps[..]);
     }
+    if let Some(layouts) = &found.eval_layouts {
+        details.set_item("layouts", names(layouts))?;
+    }
     if let Some(wrapped) = &found.wrapped {
         details.set_item("key_bits", 8 * wrapped.key_size.key_bytes())?;
         details.set_item("layouts", names(&wrapped.layouts()))?;

@@ -229,6 +229,9 @@ fn remedy(kind: ErrorKind) -> &'static str {
         Is::UnknownSet => "homaes.sets() lists the sets",
         Is::KeySize => "choose a set for this size of AES key; homaes.sets() lists the sets",
         Is::NoLayout => "choose a layout that the set offers; homaes.sets() lists the sets",
+        Is::NotInEvalKey => {
+            "choose a layout that it has, or make new keys for all layouts and wrap the AES key again"
+        }
         Is::Levels => "choose a set with more levels, a shorter AES key, or fewer levels_left",
         Is::NoLevels => "leave levels_left out",
         Is::NoExpansion => "wrap the AES key with full=True, or make new keys",

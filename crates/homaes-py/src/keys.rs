@@ -28,6 +28,8 @@ getters! { EvalKey as key:
     key_id: String = key.key.key_id().to_string();
     /// Size of its file in bytes.
     file_bytes: u64 = key.key.file_bytes();
+    /// The layouts that it has keys for.
+    layouts: Vec<&'static str> = key.key.layouts().iter().map(|l| l.name()).collect();
 }
 
 pickled!(EvalKey);

@@ -24,10 +24,16 @@ use zeroize::Zeroizing;
 
 /// Make keys of the parameter set `set`, in memory.
 #[pyfunction]
-pub(crate) fn keygen(py: Python<'_>, set: &str) -> PyResult<(SecretKey, EvalKey)> {
+#[pyo3(signature = (set, layouts=None))]
+pub(crate) fn keygen(
+    py: Python<'_>,
+    set: &str,
+    layouts: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(SecretKey, EvalKey)> {
     let set = Set::named(set).map_err(raise)?;
+    let layouts = layouts.map_or_else(|| Ok(Vec::new()), layouts_of)?;
     let (secret, eval) = wait::read(py, move |cancel| {
-        let (secret, bytes) = KeySet::generate_bytes(&set, cancel)?;
+        let (secret, bytes) = KeySet::generate_bytes(&set, &layouts, cancel)?;
         let key = homaes::EvalKey::from_bytes(&bytes)?.into();
         let place = Place::memory(bytes);
         Ok::<_, Error>((secret, EvalKey { key, place }))

@@ -71,6 +71,8 @@ pub enum ErrorKind {
     NoLayout,
     /// The wrapped key does not have the layout.
     NotWrapped,
+    /// The evaluation key does not have the layout.
+    NotInEvalKey,
     /// The set has too few levels.
     Levels,
     /// The set has no levels.

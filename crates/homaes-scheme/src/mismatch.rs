@@ -47,6 +47,14 @@ pub enum Mismatch {
         /// The layouts it holds.
         held: Vec<Layout>,
     },
+    /// An evaluation key was made without the keys for a layout.
+    #[error("the evaluation key has no layout {layout}, expected {}", names(held))]
+    NotInEvalKey {
+        /// Layout asked for.
+        layout: Layout,
+        /// The layouts it has keys for.
+        held: Vec<Layout>,
+    },
     /// A set has too few levels.
     #[error(
         "AES-{}, layout {layout}, with {wanted} multiplications left: set {set} {}",
@@ -86,6 +94,7 @@ impl Mismatch {
             Self::OtherKey { .. } => ErrorKind::OtherKey,
             Self::NoLayout { .. } => ErrorKind::NoLayout,
             Self::NotWrapped { .. } => ErrorKind::NotWrapped,
+            Self::NotInEvalKey { .. } => ErrorKind::NotInEvalKey,
             Self::Levels { most: None, .. } => ErrorKind::KeySize,
             Self::Levels { .. } => ErrorKind::Levels,
             Self::TooMany { .. } => ErrorKind::Argument,
@@ -204,6 +213,10 @@ mod tests {
             layout: Layout::Sliced,
             held: vec![Layout::Bits],
         };
+        let not_in_eval_key = Mismatch::NotInEvalKey {
+            layout: Layout::Packed,
+            held: vec![Layout::Sliced],
+        };
         assert_eq!(check_count("blocks", 16, 16), Ok(()));
         let many = check_count("blocks", 17, 16).unwrap_err();
         let begin = "AES-256, layout bits, with 2 multiplications left: set ntru/toy-255";
@@ -215,6 +228,10 @@ mod tests {
             (
                 not_wrapped,
                 "the wrapped key has no layout sliced, expected bits",
+            ),
+            (
+                not_in_eval_key,
+                "the evaluation key has no layout packed, expected sliced",
             ),
             (levels(None), &format!("{begin} has too few levels for it")),
             (levels(Some(1)), &format!("{begin} leaves at most 1")),

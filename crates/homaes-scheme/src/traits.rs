@@ -15,10 +15,10 @@
 //!
 //! | call | by | before |
 //! |---|---|---|
-//! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | nothing: the file is written record by record |
+//! | [`Params::generate`], [`SecretKey::eval_file`] | `keygen` | an evaluation key can be for these layouts |
 //! | `read_…` and `open_…` of [`Params`] | all commands that open keys | kind, set and digest, and for wrapped keys the key id |
 //! | [`SecretKey::wrap_file`] | `wrap-key` | layouts are offered; levels and expansion are not checked |
-//! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; the wrapped key holds the layout |
+//! | [`EvalKey::circuit`] | `transcipher`, once | set and key id; both keys hold the layout |
 //! | [`Circuit::run`] | `transcipher`, for every batch | direction, and at most a full batch |
 //! | [`Params::read_batch`] | programs that compute, `decrypt` | set, layout, level; afterwards the length of the record |
 //! | [`SecretKey::decrypt`] | `decrypt`, after that | set, key id |
@@ -123,14 +123,20 @@ pub trait Params: Any + Send + Sync {
     /// Digest of the numbers that define the set.
     fn digest(&self) -> &[u8; 32];
 
-    /// All lengths of evaluation keys in files of `version`, that of new keys first.
-    fn eval_key_lengths(&self, _: u16) -> Vec<u64> {
-        vec![self.card().eval_key_bytes]
-    }
-
     /// The layouts it offers, the fastest for full batches first.
     fn layouts(&self) -> &'static [Layout] {
         &[Layout::Sliced]
+    }
+
+    /// The evaluation keys that can be made: the layouts of each, in the order of [`layouts`](Self::layouts), and the
+    /// length of its file. That for all layouts comes first.
+    fn eval_keys(&self) -> Vec<(Vec<Layout>, u64)> {
+        vec![(self.layouts().to_vec(), self.card().eval_key_bytes)]
+    }
+
+    /// The evaluation keys that files of `version` hold: the same, or others in older ones.
+    fn eval_keys_of(&self, _version: u16) -> Vec<(Vec<Layout>, u64)> {
+        self.eval_keys()
     }
 
     /// Most AES blocks evaluated together.
@@ -248,9 +254,9 @@ pub trait SecretKey: Records + Any + Send + Sync {
     /// If it is of another scheme.
     fn measure_noise(&self, state: &dyn Any) -> Result<f64>;
 
-    /// The file of the evaluation key that `seed` and this key determine. Its first record is `seed` itself, 32 bytes:
-    /// key generation that goes on reads it there.
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>>;
+    /// The file of the evaluation key that `seed` and this key determine, for the layouts of one of
+    /// [`Params::eval_keys`]. Its first record is `seed` itself, 32 bytes: key generation that goes on reads it there.
+    fn eval_file(&self, seed: [u8; 32], layouts: &[Layout]) -> Result<Box<dyn Records + '_>>;
 
     /// The file of an AES key under this one; the layouts of `wrapping` are those of the set that are wanted, each
     /// once.
@@ -284,6 +290,14 @@ pub trait SecretKey: Records + Any + Send + Sync {
 
 /// The server's key.
 pub trait EvalKey: Any + Send + Sync {
+    /// Checks that it has the keys for a layout that its set offers.
+    ///
+    /// # Errors
+    /// [`Mismatch::NotInEvalKey`](crate::Mismatch::NotInEvalKey).
+    fn check_layout(&self, _layout: Layout) -> Result<()> {
+        Ok(())
+    }
+
     /// AES under both keys, with the current thread pool and these GPUs; `None` if the wrapped key is of another
     /// scheme, an error if it is of another set or secret key ([`mismatch::check`](crate::mismatch::check)).
     fn circuit<'k>(

@@ -68,8 +68,8 @@ impl traits::Params for Params {
         self.id().digest
     }
 
-    fn eval_key_lengths(&self, version: u16) -> Vec<u64> {
-        vec![eval_key_bytes(self, version)]
+    fn eval_keys_of(&self, version: u16) -> Vec<(Vec<Layout>, u64)> {
+        vec![(self.layouts().to_vec(), eval_key_bytes(self, version))]
     }
 
     fn layouts(&self) -> &'static [Layout] {
@@ -179,7 +179,7 @@ impl traits::SecretKey for SecretKey {
         Ok(SecretKey::measure_noise(self, state)?)
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+    fn eval_file(&self, seed: [u8; 32], _: &[Layout]) -> Result<Box<dyn Records + '_>> {
         Ok(Box::new(EvalKeyFile::of_seed(self, seed)))
     }
 

@@ -4,11 +4,12 @@ use crate::ShardName;
 use crate::bridge::lwe_file::LweFile;
 use crate::bridge::{have_crossed, log2_p_fail, no_bridge, values_log2_p_fail};
 use crate::error::At;
-use crate::keys::Protection;
+use crate::keys::{Protection, layouts_of};
 use crate::programs::computed::{ValueMeta, describe_values};
 use crate::results::ciphertexts::Ciphertexts;
 use crate::results::meta::Meta;
 use crate::{Error, ErrorKind, KdfCost, Quality, Result, Scheme, Set, Step, WrappedKeyInfo};
+use homaes_aes::Layout;
 use homaes_bridge::{BridgeKey, Other};
 use homaes_scheme::FieldError;
 use homaes_wire::{Header, KeyId, Kind, Reader};
@@ -36,6 +37,8 @@ pub struct Inspection {
     pub records: BTreeMap<u16, u64>,
     /// The content of an `.hct` or `.hlw` file; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
+    /// The layouts of an `.hek` file; `None` for other files and unknown sets.
+    pub eval_layouts: Option<Vec<Layout>>,
     /// The content of an `.hwk` file; `None` for other files and unknown sets.
     pub wrapped: Option<WrappedKeyInfo>,
     /// The key that an `.hbk` file leads to, or that an `.hlw` file is under; `None` for other files and unknown sets.
@@ -118,6 +121,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
         file_bytes: header.file_bytes(),
         records,
         messages: None,
+        eval_layouts: None,
         wrapped: None,
         end: None,
         protection: None,
@@ -140,8 +144,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 inspection.wrapped = Some(described.at(path)?);
             }
             Kind::EvalKey => {
-                let lengths = set.params().eval_key_lengths(header.version());
-                check_length(path, &header, &lengths)?;
+                inspection.eval_layouts = Some(layouts_of(path, set, &header)?);
             }
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
             Kind::Values => {
@@ -151,20 +154,19 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
             }
             // a protected key is longer, and encrypted
             Kind::SecretKey if inspection.protection.is_some() => {}
-            Kind::SecretKey => check_length(path, &header, &[set.card().secret_key_bytes])?,
+            Kind::SecretKey => check_length(path, &header, set.card().secret_key_bytes)?,
         }
     }
     Ok(inspection)
 }
 
-/// All keys of a set and a version have one of these lengths; more or fewer whole records would be useless.
-fn check_length(path: &Path, header: &Header, lengths: &[u64]) -> Result<()> {
+/// More or fewer whole records would be useless.
+fn check_length(path: &Path, header: &Header, expected: u64) -> Result<()> {
     let found = header.file_bytes();
-    if lengths.contains(&found) {
+    if found == expected {
         return Ok(());
     }
-    let what = "bytes in all";
-    let error = FieldError::new(what, found, lengths[0]);
+    let error = FieldError::new("bytes in all", found, expected);
     Err(Error::content(path, error.into()))
 }
 

@@ -14,6 +14,7 @@ mod wrapped;
 
 pub use aes::{AesKey, MAX_AES_KEY_FILE_BYTES};
 pub use eval::EvalKey;
+pub(crate) use eval::layouts_of;
 pub use folder::{FolderInspection, KeyFile, KeyFolder, KeyStep, KeyTick, Pair, inspect_folder};
 pub use list::AesKeyList;
 pub(crate) use protect::Protection;
@@ -25,6 +26,7 @@ use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::output::Container;
 use crate::{Cancel, Error, ErrorKind, Output, Result, SchemeError, Set};
+use homaes_aes::Layout;
 use homaes_scheme::{Record, Records, traits};
 use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind, Reader, WireError, Writer};
 use protect::protected;
@@ -206,17 +208,23 @@ impl KeySet {
     /// # Errors
     /// As [`generate`](Self::generate), and those of `fits`.
     pub fn generate_fit(set: &Set, fits: Fits<'_>) -> Result<Self> {
-        let (secret, eval) = Self::generate_files(set, fits, &Cancel::new())?;
+        let (secret, eval) = Self::generate_files(set, &[], fits, &Cancel::new())?;
         let eval = EvalKey::from_bytes(&eval)?;
         Ok(Self { secret, eval })
     }
 
-    /// The secret key, and the file of the evaluation key.
-    fn generate_files(set: &Set, fits: Fits<'_>, cancel: &Cancel) -> Result<(SecretKey, Vec<u8>)> {
+    /// The secret key, and the file of the evaluation key for `layouts`.
+    fn generate_files(
+        set: &Set,
+        layouts: &[Layout],
+        fits: Fits<'_>,
+        cancel: &Cancel,
+    ) -> Result<(SecretKey, Vec<u8>)> {
+        let (layouts, bytes) = set.eval_key(layouts)?;
         let mut rng = random::generator()?;
-        Self::check_memory(set)?;
+        Self::check_memory(set, bytes)?;
         let secret = SecretKey::generate_fit(set, &mut rng, &mut |_, _| (), fits)?;
-        let file = secret.key.eval_file(random::seed(&mut rng));
+        let file = secret.key.eval_file(random::seed(&mut rng), &layouts);
         let file = file.map_err(Error::keys)?;
         let mut eval = in_memory(&*file, cancel).map_err(Error::keys)?;
         drop(file);
@@ -232,14 +240,13 @@ impl KeySet {
     /// As [`KeyFolder::open`] and [`KeyFolder::create`].
     pub fn create(set: &Set, folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
-        Self::check_memory(set)?;
+        Self::check_memory(set, set.card().eval_key_bytes)?;
         let secret = KeyFolder::open(folder)?.create(set, None, &mut |_, _, _| ())?;
         let eval = EvalKey::open(folder.join(EVAL_KEY_FILE))?;
         Ok(Self { secret, eval })
     }
 
-    fn check_memory(set: &Set) -> Result<()> {
-        let eval_bytes = set.card().eval_key_bytes;
+    fn check_memory(set: &Set, eval_bytes: u64) -> Result<()> {
         memory::check(set.scheme().memory_of_key(Kind::EvalKey, eval_bytes))
     }
 }

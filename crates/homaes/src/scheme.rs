@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, ParamsError, Result};
 use core::fmt;
 use homaes_aes::{KeySize, Layout};
 use homaes_scheme::traits::{Params, SchemeEntry};
-use homaes_scheme::{NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
+use homaes_scheme::{Mismatch, NoiseTerms, Purpose, ReferenceOp, SetCard, SetId, Variant};
 use homaes_wire::{KeyId, Reader};
 use std::any::Any;
 use std::io::Read;
@@ -223,6 +223,46 @@ impl Set {
         self.params.layouts()
     }
 
+    /// The evaluation keys that can be made: the layouts of each, and the length of its file. That for all layouts
+    /// comes first. In BGV one for sliced alone leaves out the keys of packed, two fifths of the file; a short message
+    /// then takes a whole sliced batch.
+    #[must_use]
+    pub fn eval_keys(&self) -> Vec<(Vec<Layout>, u64)> {
+        self.params.eval_keys()
+    }
+
+    /// The one of [`eval_keys`](Self::eval_keys) for `layouts`, in any order; for all if there are none.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] if the set lacks one of them; `ErrorKind::Argument` if there is no key for these alone, because
+    /// it would be as large as that for all.
+    pub fn eval_key(&self, layouts: &[Layout]) -> Result<(Vec<Layout>, u64)> {
+        let layouts = match layouts {
+            [] => self.layouts(),
+            some => some,
+        };
+        self.check_layouts(layouts)?;
+        let keys = self.eval_keys();
+        let expected: Vec<String> = keys
+            .iter()
+            .map(|(choice, _)| Layout::list(choice))
+            .collect();
+        let same = |choice: &[Layout]| {
+            let within = layouts.iter().all(|layout| choice.contains(layout));
+            within && choice.iter().all(|layout| layouts.contains(layout))
+        };
+        let found = keys.into_iter().find(|(choice, _)| same(choice));
+        found.ok_or_else(|| {
+            let (found, expected) = (Layout::list(layouts), expected.join(" or "));
+            let set = self.name();
+            let message = format!(
+                "an evaluation key of set {set} for {found} alone would be as large as one for all its layouts, \
+                 expected {expected}"
+            );
+            Error::refused(ErrorKind::Argument, message).with(found, expected)
+        })
+    }
+
     /// Most AES blocks evaluated together in `layout`. In BGV a smaller batch costs as much as a full one, in TFHE it
     /// takes less time and space.
     #[must_use]
@@ -270,6 +310,19 @@ impl Set {
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
         self.params.digest()
+    }
+
+    /// Refuses layouts that it does not offer.
+    pub(crate) fn check_layouts(&self, layouts: &[Layout]) -> Result<()> {
+        let (set, offered) = (self.name(), self.layouts());
+        match layouts.iter().find(|layout| !offered.contains(layout)) {
+            None => Ok(()),
+            Some(&layout) => Err(Error::keys(Mismatch::NoLayout {
+                layout,
+                set,
+                offered,
+            })),
+        }
     }
 
     /// Refuses a file of another set or another secret key.

@@ -75,13 +75,39 @@ fn an_evaluation_key_cut_or_changed() {
     }
 }
 
+/// A file with the length of no kind is refused before its records are read.
+#[test]
+fn lengths_tell_the_kinds_of_evaluation_keys() {
+    for set in sets::ALL {
+        let params = Params::new(set).unwrap();
+        let kinds = eval_key_kinds(&params);
+        for (i, kind) in kinds.iter().enumerate() {
+            let others = kinds[..i].iter().filter(|other| other.bytes == kind.bytes);
+            let mut others = others.map(|other| (&other.layouts, &other.targets));
+            let same = others.all(|other| other == (&kind.layouts, &kind.targets));
+            assert!(same, "{}: {:?}", set.name, kind.layouts);
+        }
+    }
+    let f = toy(41);
+    let targets = Target::all(&f.params, f.params.set().layouts);
+    let contents = EvalKey::contents(&f.params, &targets[1..]);
+    let header = f.params.id().header(Kind::EvalKey, f.secret.id(), contents);
+    let bytes = header.as_ref().unwrap().file_bytes();
+    let mut front = Writer::new(Vec::new(), header.unwrap()).unwrap();
+    let (front, name) = (front.output().clone(), std::path::Path::new("x"));
+    let reader = Reader::of_read(&front[..], Some(bytes), Kind::EvalKey, name).unwrap();
+    let expected = eval_key_kinds(&f.params)[0].bytes;
+    let found = field_error(EvalKey::read(&f.params, reader));
+    assert_eq!(found, ("bytes in all", bytes, expected));
+}
+
 /// The streams of keys have distinct names within a set.
 #[test]
 fn streams_of_keys_have_names() {
     for set in sets::ALL {
         let params = Params::new(set).unwrap();
         let mut names = std::collections::HashSet::new();
-        for target in Target::all(&params) {
+        for target in Target::all(&params, set.layouts) {
             for part in KeyPart::ALL {
                 let mut digits = KeyDigit::all(&params, target, part);
                 assert!(digits.all(|digit| names.insert(digit.name())), "{target:?}");
@@ -97,7 +123,8 @@ fn streams_of_keys_have_names() {
     let other = Params::new(&set).unwrap();
     let coefficients = f.secret.coefficients().to_vec();
     let same = SecretKey::from_coefficients(&other, f.secret.id(), coefficients);
-    let [file, renamed] = [&*f.secret, &same].map(|secret| EvalKeyFile::of_seed(secret, [7; 32]));
+    let file = |secret| EvalKeyFile::of_seed(secret, [7; 32], sets::TOY_255.layouts);
+    let [file, renamed] = [&*f.secret, &same].map(file);
     // by `docs/FORMAT.md`, computed with OpenSSL and Python's package `blake3`
     let words = &file.pair(&file.digits[0])[1].limbs[0];
     assert_eq!(words[..2], [0xdb1_80b3, 0x2f7_f504]);

@@ -1,13 +1,15 @@
 //! Compact wrapped keys: expanded round keys, and AES with them, against full ones.
 
 use super::aes::{Case, expected};
+use super::circuit::moved;
 use super::*;
 use crate::aes::compact::Compact;
 use crate::aes::expand::Expansion;
 use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::from_slots;
 use crate::aes::wrapped::{Form, wrapped_schedule};
-use crate::codec::eval_key_lengths;
+use crate::circuit::Axis;
+use crate::codec::eval_key_kinds;
 use crate::keys::Target;
 use homaes_aes::KeySize;
 use homaes_scheme::{Cancel, RunOptions};
@@ -260,8 +262,9 @@ fn older_evaluation_keys() {
             .unwrap();
     }
     let older = w.finish().unwrap();
-    // `inspect` knows both lengths
-    assert_eq!(eval_key_lengths(&f.params)[1], older.len() as u64);
+    // `inspect` knows the length
+    let kinds = eval_key_kinds(&f.params);
+    assert_eq!(kinds.last().unwrap().bytes, older.len() as u64);
     let older = Reader::from_slice(&older, Kind::EvalKey).unwrap();
     let older = EvalKey::read(&f.params, older).unwrap();
     let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
@@ -386,4 +389,47 @@ fn both_directions_in_one_file() {
         assert_eq!(Some(&found), clear::trace(dir, [6; 16], &keys).last());
     }
     assert!(written(&Pair { encrypt, decrypt }) == file);
+}
+
+/// An evaluation key without packed columns, from its file: AES, rotations along every axis, and no packed AES.
+#[test]
+fn an_evaluation_key_for_sliced_alone() {
+    let params = Params::new(&sets::TOY_21845).unwrap();
+    let mut rng = ChaCha20Rng::from_seed([72; 32]);
+    let secret = SecretKey::generate(&params, &mut rng).unwrap();
+    let file = EvalKeyFile::of_seed(&secret, [5; 32], &[Layout::Sliced]);
+    let file = written(&file);
+    let [all, sliced, ..] = &eval_key_kinds(&params)[..] else {
+        panic!("one kind");
+    };
+    assert_eq!(sliced.bytes, file.len() as u64);
+    assert!(4 * sliced.bytes < 3 * all.bytes);
+    let eval = EvalKey::read(&params, Reader::from_slice(&file, Kind::EvalKey).unwrap());
+    let mut f = Fixture {
+        params,
+        secret: secret.into(),
+        eval: eval.unwrap().into(),
+        rng,
+    };
+    assert_eq!(f.eval.layouts(), [Layout::Sliced]);
+    let keys = RoundKeys::expand(&[5; 16]).unwrap();
+    let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
+    let (_, small) = compact(&mut f, case, &keys);
+    let packed = Aes::new(&f.eval, &small, Layout::Packed).map(drop);
+    let words = "the evaluation key has no layout packed, expected sliced";
+    assert_eq!(packed.unwrap_err().to_string(), words);
+    let state = f.aes(&small, Layout::Sliced).evaluate(&[[6; 16]]).unwrap();
+    let want = clear::encrypt_block([6; 16], &keys);
+    assert_eq!(f.secret.decrypt_blocks(&state).unwrap().blocks[0], want);
+    let (x, level) = (f.bytes(), f.params.rotation_level());
+    let a = f.at_level(&x, level);
+    let eval = Evaluator::new(&f.eval);
+    for axis in Axis::ALL {
+        for steps in [1, 2, 3] {
+            let out = eval.rotate(&a, axis, steps).unwrap();
+            sound(&f, &out, &moved(&f, &x, axis, steps), "rotation");
+        }
+    }
+    let above = eval.rotate(&f.at_level(&x, level + 1), Axis::E5, 1);
+    assert!(matches!(above, Err(Error::NoKey { .. })), "{above:?}");
 }

@@ -73,6 +73,20 @@ pub(super) fn layouts() -> impl TypedValueParser<Value = Auto<Layout>> {
     ])
 }
 
+/// Names of layouts with commas, or `all`.
+pub(super) fn parse_layouts(text: &str) -> Result<Auto<Vec<Layout>>, String> {
+    if text == "all" {
+        return Ok(None);
+    }
+    let one = |name: &str| {
+        Layout::from_name(name).ok_or_else(|| {
+            let all = Layout::list(&Layout::ALL);
+            format!("found layout {name:?}, expected 'all' or some of {all}")
+        })
+    };
+    text.split(',').map(one).collect::<Result<_, _>>().map(Some)
+}
+
 pub(super) fn directions() -> impl TypedValueParser<Value = Direction> {
     let (encrypt, decrypt) = (Direction::Encrypt, Direction::Decrypt);
     one_of(vec![("encrypt", "", encrypt), ("decrypt", "", decrypt)])

@@ -47,6 +47,9 @@ fn text(found: &Inspection) -> String {
     if found.kind == Kind::SecretKey {
         rows.add("passphrase", passphrase(found.protection));
     }
+    if let Some(layouts) = &found.eval_layouts {
+        rows.add("layouts", Layout::list(layouts));
+    }
     // the content is read for known sets only
     let scheme = found.set.as_ref().map(Set::scheme);
     if let (Some(scheme), Some(wrapped)) = (scheme, &found.wrapped) {
@@ -98,8 +101,8 @@ fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     let Some(set) = found.set.as_ref() else {
         return Vec::new();
     };
-    let layouts: Vec<Layout> = match (found.kind, &found.wrapped) {
-        (Kind::EvalKey, _) => set.layouts().to_vec(),
+    let layouts: Vec<Layout> = match (&found.eval_layouts, &found.wrapped) {
+        (Some(layouts), _) => layouts.clone(),
         (_, Some(wrapped)) => wrapped.layouts.iter().map(|&(layout, _)| layout).collect(),
         _ => Vec::new(),
     };
@@ -243,6 +246,9 @@ fn inspection_json(found: &Inspection) -> Value {
                 "passes": cost.passes,
                 "lanes": cost.lanes,
             })),
+        })),
+        "eval_key": found.eval_layouts.as_ref().map(|layouts| json!({
+            "layouts": layouts.iter().map(|layout| layout.name()).collect::<Vec<_>>(),
         })),
         "wrapped_key": found.wrapped.as_ref().map(|wrapped| wrapped_json(wrapped, left)),
     })

@@ -5,9 +5,11 @@ use super::{
 use crate::args::Keygen;
 use crate::console::{self, Failure, fail, refuse};
 use crate::progress::Bar;
+use crate::remedy::remedy;
 use homaes::{
-    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, KdfCost, KeyFolder, KeySize,
-    KeyStep, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect, inspect_folder,
+    BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, EvalKey, KdfCost, KeyFolder,
+    KeySize, KeyStep, Layout, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect,
+    inspect_folder,
 };
 use std::path::Path;
 
@@ -51,10 +53,11 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             "{insecure}; pass --accept-insecure to make keys for tests"
         ));
     }
+    let layouts = layouts_of(args, &set)?;
     console::warn_insecure(&set);
     let secret = args.out.join(SECRET_KEY_FILE);
     let protected = args.passphrase || args.passphrase_file.is_some();
-    if args.resume && end.is_none() && is_made(&args.out, &set, protected) {
+    if args.resume && end.is_none() && is_made(&args.out, &set, &layouts, protected) {
         let (folder, name) = (args.out.display(), set.name());
         console::print_done(&format!("{folder}: both keys of set {name} are complete"));
         return Ok(());
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             "--passphrase-file",
         )?),
     };
-    let folder = KeyFolder::open(&args.out)?;
+    let folder = KeyFolder::open(&args.out)?.for_layouts(layouts.clone());
     if !folder.unfinished().is_empty() {
         let path = args.out.display();
         let what = match args.resume {
@@ -91,7 +94,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     console::print_done(&format!(
         "{}\n{}\nset {}, key {}, for AES keys of {}",
         of_size(&secret, stays),
-        of_size(&args.out.join(EVAL_KEY_FILE), FOR_THE_SERVER),
+        eval_line(&args.out, &set, &layouts),
         set.name(),
         key.id(),
         key_sizes(&set),
@@ -111,12 +114,32 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     }
 }
 
+/// The layouts of the evaluation key, in the order of the set.
+fn layouts_of(args: &Keygen, set: &Set) -> Result<Vec<Layout>, Failure> {
+    let found = set.eval_key(args.layouts.as_deref().unwrap_or_default());
+    let found = found.map_err(|error| {
+        let message = format!("--layouts: {error}; {}", remedy(error.kind()));
+        Failure::Usage(message)
+    });
+    found.map(|(layouts, _)| layouts)
+}
+
+fn eval_line(folder: &Path, set: &Set, layouts: &[Layout]) -> String {
+    let line = of_size(&folder.join(EVAL_KEY_FILE), FOR_THE_SERVER);
+    match layouts == set.layouts() {
+        true => line,
+        false => format!("{line}, for layout {}", Layout::list(layouts)),
+    }
+}
+
 /// Whether an earlier run of the same command completed the keys of `folder`.
-fn is_made(folder: &Path, set: &Set, protected: bool) -> bool {
+fn is_made(folder: &Path, set: &Set, layouts: &[Layout], protected: bool) -> bool {
     let fits = inspect_folder(folder).is_ok_and(|keys| keys.pair == Pair::Fits);
-    fits && inspect(folder.join(SECRET_KEY_FILE)).is_ok_and(|secret| {
-        secret.set_name == set.name() && secret.protection.is_some() == protected
-    })
+    let held = EvalKey::layouts_in(folder.join(EVAL_KEY_FILE));
+    fits && held.is_ok_and(|held| held == layouts)
+        && inspect(folder.join(SECRET_KEY_FILE)).is_ok_and(|secret| {
+            secret.set_name == set.name() && secret.protection.is_some() == protected
+        })
 }
 
 /// Lists the AES key sizes of a set, and sets for the other sizes.

@@ -22,11 +22,13 @@ pub(crate) fn run(args: &Params) -> Result<(), Failure> {
              magnitude. Only sets of purpose 'secure' protect data.\n\n";
     text.extend(sets.iter().map(assumptions));
     let rows: Vec<_> = shown.iter().flat_map(|set| layout_rows(set)).collect();
-    let head = "set|layout|blocks|GPU|AES-128|AES-192|AES-256";
+    let head = "set|layout|blocks|eval key|GPU|AES-128|AES-192|AES-256";
     text += &table::columns(head, &rows);
-    text += "\nblocks: per batch. GPU: memory of a run on a GPU, - if it needs the processor. AES-128 to AES-256: most \
-             multiplications that the results can still allow, - if the set does not\n\
-             take this key size, 'no levels' if results are bootstrapped instead.\n";
+    text += "\nblocks: per batch. eval key: the smallest with this layout. GPU: memory of a run on a GPU, - if it \
+             needs the processor.\n\
+             AES-128 to AES-256: most multiplications that the results can still allow, - if the set does not take \
+             this key size,\n\
+             'no levels' if results are bootstrapped instead.\n";
     if !args.all {
         text += "\n'homaes params --all' also lists the papers' sets and toy sets, which protect nothing.\n";
     }
@@ -59,7 +61,7 @@ fn assumptions(set: &Set) -> String {
         .collect()
 }
 
-fn layout_rows(set: &Set) -> Vec<[String; 7]> {
+fn layout_rows(set: &Set) -> Vec<[String; 8]> {
     let row = |&layout: &Layout| {
         let [a, b, c] = KeySize::ALL.map(|size| {
             let left = set.levels_left(layout, size);
@@ -69,9 +71,18 @@ fn layout_rows(set: &Set) -> Vec<[String; 7]> {
         let gpu = set
             .gpu_memory(layout)
             .map_or_else(|| "-".into(), table::bytes);
-        [set.name().into(), layout.to_string(), blocks, gpu, a, b, c]
+        let eval = table::bytes(eval_key_bytes(set, layout));
+        let name = set.name().into();
+        [name, layout.to_string(), blocks, eval, gpu, a, b, c]
     };
     set.layouts().iter().map(row).collect()
+}
+
+/// The smallest evaluation key with a layout.
+fn eval_key_bytes(set: &Set, layout: Layout) -> u64 {
+    let keys = set.eval_keys().into_iter();
+    let with = keys.filter(|(layouts, _)| layouts.contains(&layout));
+    with.map(|(_, bytes)| bytes).min().unwrap_or_default()
 }
 
 fn levels(scheme: Scheme, left: usize) -> String {
@@ -92,6 +103,7 @@ fn layout_json(set: &Set, layout: Layout) -> Value {
     json!({
         "layout": layout.name(),
         "blocks_per_batch": set.blocks_per_batch(layout),
+        "eval_key_bytes": eval_key_bytes(set, layout),
         "gpu_bytes": set.gpu_memory(layout),
         "levels_left_by_key_bits": Map::from_iter(left),
     })

@@ -121,7 +121,7 @@ impl<S: BitSecret> SecretKey for S {
         Ok(state.measure_noise(self))
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+    fn eval_file(&self, seed: [u8; 32], _: &[Layout]) -> Result<Box<dyn Records + '_>> {
         Ok(BitSecret::eval_file(self, seed))
     }
 

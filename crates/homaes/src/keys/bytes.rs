@@ -6,17 +6,23 @@ use super::{
 use crate::error::At;
 use crate::keys::protect::protected;
 use crate::{Cancel, Output, Result, Set};
+use homaes_aes::Layout;
 use homaes_wire::Kind;
 use std::path::Path;
 use zeroize::Zeroizing;
 
 impl KeySet {
-    /// New keys in memory: the secret key, and the file of the evaluation key, which [`EvalKey`] could not write again.
+    /// New keys in memory: the secret key, and the file of the evaluation key for `layouts`, which [`EvalKey`] could
+    /// not write again.
     ///
     /// # Errors
-    /// As [`generate`](Self::generate); [`crate::Error::Cancelled`].
-    pub fn generate_bytes(set: &Set, cancel: &Cancel) -> Result<(SecretKey, Vec<u8>)> {
-        Self::generate_files(set, &mut |_| Ok(()), cancel)
+    /// As [`generate`](Self::generate) and [`Set::eval_key`]; [`crate::Error::Cancelled`].
+    pub fn generate_bytes(
+        set: &Set,
+        layouts: &[Layout],
+        cancel: &Cancel,
+    ) -> Result<(SecretKey, Vec<u8>)> {
+        Self::generate_files(set, layouts, &mut |_| Ok(()), cancel)
     }
 }
 
@@ -83,7 +89,7 @@ mod tests {
     use std::fs;
 
     fn keys(set: &Set) -> (SecretKey, Vec<u8>, WrappedKey) {
-        let (secret, eval) = KeySet::generate_bytes(set, &Cancel::new()).unwrap();
+        let (secret, eval) = KeySet::generate_bytes(set, &[], &Cancel::new()).unwrap();
         let aes = AesKey::from_bytes(&[7; 16]).unwrap();
         let wrapped = WrappedKey::encrypt(&secret, &aes, &WrapOptions::default()).unwrap();
         (secret, eval, wrapped)
@@ -141,7 +147,7 @@ mod tests {
         assert!(SecretKey::from_bytes(&plain[1..]).is_err());
         let cancel = Cancel::new();
         cancel.cancel();
-        let error = KeySet::generate_bytes(&set, &cancel).unwrap_err();
+        let error = KeySet::generate_bytes(&set, &[], &cancel).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{error}");
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{Origin, last_checksum, open, reader, set_of};
 use crate::error::At;
-use crate::{Result, Set};
-use homaes_scheme::traits;
-use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind};
+use crate::{Error, Result, Set};
+use homaes_aes::Layout;
+use homaes_scheme::{FieldError, traits};
+use homaes_wire::{CHECKSUM_BYTES, Header, KeyId, Kind};
 use std::any::Any;
 use std::path::Path;
 
@@ -48,6 +49,16 @@ impl EvalKey {
         set_of(&open(path.as_ref(), Kind::EvalKey)?)
     }
 
+    /// The layouts that a `.hek` file has keys for, by its header.
+    ///
+    /// # Errors
+    /// As [`set_in`](Self::set_in); [`Error::Content`](crate::Error::Content) if no key of the set has its length.
+    pub fn layouts_in(path: impl AsRef<Path>) -> Result<Vec<Layout>> {
+        let path = path.as_ref();
+        let file = open(path, Kind::EvalKey)?;
+        layouts_of(path, &set_of(&file)?, file.header())
+    }
+
     /// No output may replace this file.
     pub(crate) fn path(&self) -> &Path {
         &self.origin.path
@@ -57,6 +68,19 @@ impl EvalKey {
     #[must_use]
     pub fn set(&self) -> &Set {
         &self.origin.set
+    }
+
+    /// The layouts that it has keys for.
+    #[must_use]
+    pub fn layouts(&self) -> Vec<Layout> {
+        let mut layouts = self.set().layouts().to_vec();
+        layouts.retain(|&layout| self.key.check_layout(layout).is_ok());
+        layouts
+    }
+
+    /// Checks that it has keys for a layout.
+    pub(crate) fn check_layout(&self, layout: Layout) -> Result<()> {
+        self.key.check_layout(layout).map_err(Error::keys)
     }
 
     /// Identifies the secret key it was made with.
@@ -87,3 +111,14 @@ impl EvalKey {
 }
 
 homaes_wire::debug_fields!(EvalKey, origin);
+
+/// The layouts of the evaluation key with this header: all keys of a set and a version have one of a few lengths; more
+/// or fewer whole records would be useless.
+pub(crate) fn layouts_of(path: &Path, set: &Set, header: &Header) -> Result<Vec<Layout>> {
+    let keys = set.params().eval_keys_of(header.version());
+    let (found, expected) = (header.file_bytes(), keys.first().map_or(0, |key| key.1));
+    let key = keys.into_iter().find(|&(_, bytes)| bytes == found);
+    let error = || FieldError::new("bytes in all", found, expected);
+    let key = key.ok_or_else(|| Error::content(path, error().into()))?;
+    Ok(key.0)
+}

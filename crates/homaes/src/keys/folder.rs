@@ -15,6 +15,7 @@ use crate::keys::random;
 use crate::machine::disk;
 use crate::output::{Folder, completing};
 use crate::{Error, ErrorKind, Output, Result, Set};
+use homaes_aes::Layout;
 use homaes_wire::{
     AtomicFile, Front, KeyId, Kind, Reader, WireError, is_temporary_name, unfinished_path,
 };
@@ -25,6 +26,8 @@ use std::path::{Path, PathBuf};
 /// A folder for a key pair.
 pub struct KeyFolder {
     path: PathBuf,
+    /// of the evaluation key; none for all of the set's
+    layouts: Vec<Layout>,
     _folder: Folder,
 }
 
@@ -50,8 +53,15 @@ impl KeyFolder {
         let path = path.as_ref();
         Ok(Self {
             path: path.to_owned(),
+            layouts: Vec::new(),
             _folder: Folder::create(path)?,
         })
+    }
+
+    /// The same for an evaluation key of these layouts, as [`Set::eval_key`] takes them, instead of all of the set's.
+    #[must_use]
+    pub fn for_layouts(self, layouts: Vec<Layout>) -> Self {
+        Self { layouts, ..self }
     }
 
     /// Files of a stopped key generation for [`resume`](Self::resume), possibly with a new secret key.
@@ -66,8 +76,8 @@ impl KeyFolder {
     /// alone.
     ///
     /// # Errors
-    /// As [`KeySet::generate`](crate::KeySet::generate); `ErrorKind::KeysExist` or [`Error::Io`]; with a passphrase
-    /// `ErrorKind::Memory`.
+    /// As [`KeySet::generate`](crate::KeySet::generate) and [`Set::eval_key`]; `ErrorKind::KeysExist` or [`Error::Io`];
+    /// with a passphrase `ErrorKind::Memory`.
     pub fn create(
         self,
         set: &Set,
@@ -86,8 +96,9 @@ impl KeyFolder {
         tick: KeyTick<'_>,
         fits: Fits<'_>,
     ) -> Result<SecretKey> {
+        let (layouts, eval_bytes) = set.eval_key(&self.layouts)?;
         let [secret, eval] = self.files()?;
-        self.check_disk(set, 0)?;
+        disk::check(&self.path, eval_bytes + set.card().secret_key_bytes)?;
         let secret = Output::private(&secret, false)?;
         let eval = Output::create(eval, false)?;
         let mut rng = random::generator()?;
@@ -95,7 +106,7 @@ impl KeyFolder {
         let key = SecretKey::generate_fit(set, &mut rng, &mut watch, fits)?;
         let seed = random::seed(&mut rng);
         let secret = key.write(secret, lock)?.synced()?;
-        finish(key, secret, eval, (seed, None), tick)
+        finish(key, secret, eval, (seed, &layouts, None), tick)
     }
 
     /// As [`create`](Self::create), with existing keys: `key`, and the file `eval` of an evaluation key.
@@ -118,13 +129,6 @@ impl KeyFolder {
         let secret = key.write(secret, lock)?;
         output.write_all(eval).at(&path)?;
         commit(secret.synced()?, output.synced()?)
-    }
-
-    /// Refuses keys that do not fit on the disk, before the work; `there` bytes of them are already written.
-    fn check_disk(&self, set: &Set, there: u64) -> Result<()> {
-        let card = set.card();
-        let bytes = card.eval_key_bytes.saturating_add(card.secret_key_bytes);
-        disk::check(&self.path, bytes.saturating_sub(there))
     }
 
     /// The paths of the secret key and the evaluation key, which must be free.
@@ -155,10 +159,10 @@ fn finish(
     key: SecretKey,
     secret: AtomicFile,
     eval: Output,
-    (seed, front): ([u8; 32], Option<&Front>),
+    (seed, layouts, front): ([u8; 32], &[Layout], Option<&Front>),
     tick: KeyTick<'_>,
 ) -> Result<SecretKey> {
-    let file = key.key.eval_file(seed).map_err(Error::keys)?;
+    let file = key.key.eval_file(seed, layouts).map_err(Error::keys)?;
     let header = file.header().at(eval.path())?;
     let eval = eval.rest_of(header, front)?;
     let mut tick = |done, all| tick(KeyStep::Eval, done, all);

@@ -288,14 +288,7 @@ fn wrapped<'s>(
     }
     let mut once = HashSet::new();
     layouts.retain(|&layout| once.insert(layout));
-    if let Some(&layout) = layouts.iter().find(|layout| !offered.contains(layout)) {
-        let set = set.name();
-        return Err(Error::keys(Mismatch::NoLayout {
-            layout,
-            set,
-            offered,
-        }));
-    }
+    set.check_layouts(&layouts)?;
     check_size(set, aes_key.size())?;
     let wrapping = WrapOptions {
         layouts,

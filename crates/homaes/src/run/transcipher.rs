@@ -84,9 +84,9 @@ impl<'k> Transcipher<'k> {
     /// Evaluates in `layout`, instead of the choice of [`layout_for`](Self::layout_for).
     ///
     /// # Errors
-    /// [`Error::Keys`] if the wrapped key has no round keys for it.
+    /// [`Error::Keys`] if the wrapped key has no round keys for it, or the evaluation key no keys.
     pub fn layout(self, layout: Layout) -> Result<Self> {
-        self.wrapped.checked_level(layout)?;
+        self.checked_level(layout)?;
         let layout = Some(layout);
         Ok(Self { layout, ..self })
     }
@@ -166,36 +166,44 @@ impl<'k> Transcipher<'k> {
         self.eval.set()
     }
 
-    /// The layout for a message of `blocks` AES blocks: the requested one, otherwise the cheapest of the wrapped key's.
+    /// The level of the output of AES in `layout`, which both keys must have.
+    fn checked_level(&self, layout: Layout) -> Result<usize> {
+        let level = self.wrapped.checked_level(layout)?;
+        self.eval.check_layout(layout)?;
+        Ok(level)
+    }
+
+    /// The layout for a message of `blocks` AES blocks: the requested one, otherwise the cheapest that both keys have.
     ///
     /// The cost of a layout is its number of batches times the cost of a batch, 10 sliced for 1 packed: a short message
     /// does not fill the slots of a sliced batch.
     ///
     /// # Errors
-    /// [`Error::Keys`] if the wrapped key has no round keys at all.
+    /// [`Error::Keys`] if the two keys have no layout in common.
     pub fn layout_for(&self, blocks: u64) -> Result<Layout> {
         if let Some(layout) = self.layout {
             return Ok(layout);
         }
-        let layouts = self.wrapped.layouts();
-        let sized = layouts.iter().map(|&layout| {
+        let (wrapped, held) = (self.wrapped.layouts(), self.eval.layouts());
+        let common = wrapped.iter().filter(|layout| held.contains(layout));
+        let sized = common.map(|&layout| {
             let blocks_per_batch = self.set().blocks_per_batch(layout);
             (layout, blocks_per_batch)
         });
         match cheapest(blocks, sized) {
             Some(layout) => Ok(layout),
-            None => self
-                .wrapped
-                .checked_level(Layout::Sliced)
-                .map(|_| Layout::Sliced),
+            None => {
+                let layout = wrapped.first().copied().unwrap_or(Layout::Sliced);
+                self.checked_level(layout).map(|_| layout)
+            }
         }
     }
 
     /// The work and the output of a run on `message`, an [`AesFile`] or many.
     ///
     /// # Errors
-    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if it has no round
-    /// keys.
+    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if the two keys
+    /// have no layout in common.
     pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
         // one direction, also of a key for both

@@ -105,7 +105,7 @@ impl World {
     fn new(set: Set, seed: u64) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let secret = set.params().generate(&mut rng, &mut |_, _| ()).unwrap();
-        let eval_file = bytes_of(&*secret.eval_file([9; 32]).unwrap());
+        let eval_file = bytes_of(&*secret.eval_file([9; 32], set.layouts()).unwrap());
         let eval = set.params().read_eval(open(&eval_file, Kind::EvalKey));
         Self {
             eval: eval.unwrap(),

@@ -135,7 +135,7 @@ impl SecretKey for Key {
         Ok(QUALITY.noise_bits)
     }
 
-    fn eval_file(&self, seed: [u8; 32]) -> Result<Box<dyn Records + '_>> {
+    fn eval_file(&self, seed: [u8; 32], _: &[Layout]) -> Result<Box<dyn Records + '_>> {
         Ok(Key::new(Kind::EvalKey, self.0.key_id(), seed.to_vec())?)
     }
 

@@ -11,7 +11,9 @@ use crate::keys::random;
 use crate::keys::{
     EVAL_KEY_FILE, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey, readable_by_others,
 };
+use crate::machine::disk;
 use crate::{Error, ErrorKind, Output, Result, Set};
+use homaes_aes::Layout;
 use homaes_wire::{Front, Kind, Reader, WireError, unfinished_path};
 use std::fs::{self, File};
 use std::path::Path;
@@ -22,7 +24,7 @@ impl KeyFolder {
     /// `eval.hek.unfinished`. A stop does not change the keys, even while the files get their names.
     ///
     /// # Errors
-    /// As [`create`](Self::create); `ErrorKind::UnfinishedKeys` if the unfinished keys are of another set;
+    /// As [`create`](Self::create); `ErrorKind::UnfinishedKeys` if the unfinished keys are of another set or layouts;
     /// `ErrorKind::WrongPassphrase` or `ErrorKind::Protected` if they are under another passphrase.
     pub fn resume(
         self,
@@ -30,11 +32,13 @@ impl KeyFolder {
         lock: Option<(&Passphrase, KdfCost)>,
         tick: KeyTick<'_>,
     ) -> Result<SecretKey> {
+        let (layouts, eval_bytes) = set.eval_key(&self.layouts)?;
         go_back(&self.path)?;
         let [secret_path, eval_path] = self.files()?;
         let there = self.unfinished().into_iter().map(fs::metadata);
-        let there = there.filter_map(|found| Some(found.ok()?.len())).sum();
-        self.check_disk(set, there)?;
+        let there: u64 = there.filter_map(|found| Some(found.ok()?.len())).sum();
+        let bytes = eval_bytes + set.card().secret_key_bytes;
+        disk::check(&self.path, bytes.saturating_sub(there))?;
         let secret = Output::resumed(&secret_path, true)?;
         let eval = Output::resumed(&eval_path, false)?;
         let found = unfinished_secret(&secret, &unfinished_path(&secret_path), set, lock)?;
@@ -52,15 +56,30 @@ impl KeyFolder {
             }
         };
         let path = unfinished_path(&eval_path);
-        let header = key.key.eval_file(seed).map_err(Error::keys)?.header();
-        let header = header.at(&path)?;
-        let front = Front::of(eval.written()?, &header);
         // the records depend on the seed in the first one
-        let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
-        let first: Option<[u8; 32]> = first.and_then(|body| body.try_into().ok());
-        let front = first.and(front);
-        let seed = first.unwrap_or(seed);
-        finish(key, secret, eval, (seed, front.as_ref()), tick)
+        let first = |layouts: &[Layout]| {
+            let file = key.key.eval_file(seed, layouts).map_err(Error::keys)?;
+            let header = file.header().at(&path)?;
+            let first = Front::first_body(eval.written()?, &header, seed.len() as u64);
+            let first: Option<[u8; 32]> = first.and_then(|body| body.try_into().ok());
+            Ok::<_, Error>(first.map(|first| (first, header)))
+        };
+        for (other, _) in set.eval_keys() {
+            if other != layouts && first(&other)?.is_some() {
+                let [found, expected] = [&other, &layouts].map(|layouts| Layout::list(layouts));
+                let message =
+                    format!("is an unfinished evaluation key for {found}, expected {expected}");
+                let error = Error::refused(ErrorKind::UnfinishedKeys, message);
+                return Err(error.with(found, expected).at(path));
+            }
+        }
+        let found = first(&layouts)?;
+        let front = match &found {
+            Some((_, header)) => Front::of(eval.written()?, header),
+            None => None,
+        };
+        let seed = found.map_or(seed, |(first, _)| first);
+        finish(key, secret, eval, (seed, &layouts, front.as_ref()), tick)
     }
 }
 

@@ -41,7 +41,8 @@ fn written(folder: &Path) -> (AtomicFile, AtomicFile) {
     let secret = Output::private(secret, false).unwrap();
     let secret = key.write(secret, None).unwrap();
     let eval = Output::create(eval, false).unwrap();
-    let eval = super::super::write(eval, &*key.key.eval_file([7; 32]).unwrap()).unwrap();
+    let eval =
+        super::super::write(eval, &*key.key.eval_file([7; 32], set().layouts()).unwrap()).unwrap();
     (secret.synced().unwrap(), eval.synced().unwrap())
 }
 
@@ -95,7 +96,7 @@ fn keys_that_there_are_are_saved_together_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("a/b");
     let save = |key: &SecretKey, eval: &[u8]| KeyFolder::open(&at)?.save(key, eval, None);
-    let keys = || KeySet::generate_bytes(&set(), &Cancel::new()).unwrap();
+    let keys = || KeySet::generate_bytes(&set(), &[], &Cancel::new()).unwrap();
     let (old, old_eval) = keys();
     let (new, new_eval) = keys();
     for eval in [&old_eval[..], b"no key"] {

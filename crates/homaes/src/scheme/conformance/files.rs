@@ -103,9 +103,17 @@ fn records_are_the_file() {
         let secret = secret.unwrap();
         assert!(bytes_of(&*secret) == secret_file, "{name}: secret key");
         // the secret key read back gives the same evaluation key
-        let eval = secret.eval_file([9; 32]).unwrap();
+        let layouts = world.set.layouts();
+        let eval = secret.eval_file([9; 32], layouts).unwrap();
         assert!(bytes_of(&*eval) == world.eval_file, "{name}: eval key");
-        let other = bytes_of(&*secret.eval_file([8; 32]).unwrap());
+        for (layouts, bytes) in world.set.eval_keys() {
+            let file = secret.eval_file([9; 32], &layouts).unwrap();
+            let header = file.header().unwrap();
+            assert_eq!(header.file_bytes(), bytes, "{name}: {layouts:?}");
+            let known = params().eval_keys_of(header.version());
+            assert!(known.contains(&(layouts, bytes)), "{name}: {known:?}");
+        }
+        let other = bytes_of(&*secret.eval_file([8; 32], layouts).unwrap());
         let first = eval.record(0).unwrap().body.to_vec();
         assert_eq!(first, [9; 32], "{name}: the first record is not the seed");
         assert!(other != world.eval_file, "{name}: no key of the seed");
