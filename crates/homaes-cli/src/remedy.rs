@@ -48,7 +48,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::UnknownSet => "'homaes params --all' lists all sets",
         ErrorKind::KeySize => "choose a set for this size of AES key; see 'homaes params'",
         ErrorKind::NoLayout => "choose a layout that the set offers; see 'homaes params'",
-        ErrorKind::NotWrapped => "wrap the AES key for this layout, or choose another one",
+        ErrorKind::NotWrapped => {
+            "choose another layout, or give a wrapped key that holds this one: the compact key, if this was kept from a run"
+        }
         ErrorKind::NotInEvalKey => {
             "choose a layout that it has, or make new keys with 'keygen --layouts all' and wrap the AES key again"
         }
