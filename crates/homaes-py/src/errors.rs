@@ -172,6 +172,7 @@ fn class(kind: ErrorKind) -> &'static str {
         | Is::UnfinishedKeys
         | Is::Direction(_)
         | Is::AesKeySize
+        | Is::KeyName
         | Is::UnfitKey
         | Is::Protected
         | Is::NotProtected
@@ -252,6 +253,9 @@ fn remedy(kind: ErrorKind) -> &'static str {
         }
         Is::Passphrase => "pass a passphrase of 1 to 1024 bytes without a line end",
         Is::Protected => "pass passphrase",
+        Is::KeyName => {
+            "WrappedKey.names and the part's name or key must agree; pass the mapping that was wrapped"
+        }
         Is::PartNames => "give the parts other names with Message.of_parts",
         Is::ManyParts => "choose one with part, or decrypt all with decrypt_parts",
         Is::NoParts => "decrypt it with decrypt or decrypt_to, without part",
