@@ -8,6 +8,7 @@ pub(crate) mod maps;
 pub(crate) mod packed;
 pub(crate) mod placement;
 pub(crate) mod reuse;
+pub(crate) mod schedule;
 pub(crate) mod sliced;
 pub(crate) mod state;
 pub(crate) mod wrapped;
@@ -34,6 +35,8 @@ use std::sync::Arc;
 pub struct Aes<'k> {
     part: Arc<Part>,
     direction: Direction,
+    /// whether blocks have AES keys of their own
+    many: bool,
     circuit: ByLayout<'k>,
 }
 
@@ -93,7 +96,8 @@ impl Rounds for ByLayout<'_> {
 
 impl<'k> Aes<'k> {
     /// Prepares the keys of the linear layer in a fraction of a second. In `bgv/aes128` they take 106 MiB sliced (123
-    /// decrypting) and 176 MiB packed (335). Expands the round keys if `wrapped` is compact, 30 key switches each.
+    /// decrypting) and 176 MiB packed (335). Computes the round keys if `wrapped` is compact, by 30 key switches each,
+    /// or holds many AES keys, by a fourth of the products and sums of a batch.
     ///
     /// # Errors
     /// If the two keys belong to different sets or secrets, `wrapped` has no round keys for `layout`, `key` has no keys
@@ -119,6 +123,7 @@ impl<'k> Aes<'k> {
         Ok(Self {
             part,
             direction,
+            many: matches!(wrapped.form, Form::Many(..)),
             circuit: match layout {
                 Layout::Sliced => ByLayout::Sliced(SlicedAes::new(key, direction, cancel)?),
                 Layout::Packed => ByLayout::Packed(PackedAes::new(key, direction, cancel)?),
@@ -128,16 +133,17 @@ impl<'k> Aes<'k> {
     }
 
     /// The round keys in use as a wrapped key in full form, for evaluations without another expansion. The file of
-    /// expanded ones has both halves of every ciphertext, because they have no seed.
-    pub fn round_keys(&self) -> WrappedKey {
+    /// expanded ones has both halves of every ciphertext, because they have no seed. `None` under many AES keys, whose
+    /// names the full form cannot hold.
+    pub fn round_keys(&self) -> Option<WrappedKey> {
         let key = self.evaluator().key();
-        WrappedKey {
+        (!self.many).then(|| WrappedKey {
             params: key.params.clone(),
             id: key.id,
             size: self.part.plan.size,
             direction: self.direction,
             form: Form::Full(vec![self.part.clone()]),
-        }
+        })
     }
 
     /// Moves the circuit to another device and drops cached first rounds, which lie on the old device.

@@ -96,15 +96,7 @@ impl Evaluator<'_> {
         let params = self.params();
         let exponents = params.slots().constant(c);
         let mut out = self.with_bound(a)?;
-        for (limb, &i) in out.parts[0].limbs.iter_mut().zip(params.basis(a.level)) {
-            let m = params.modulus(i);
-            let values = by_row(params.transform(i), &exponents);
-            let rows = limb.chunks_exact_mut(params.ring().row_len());
-            for (row, value) in rows.zip(values) {
-                row.iter_mut()
-                    .for_each(|x| *x = m.add(m.canonical(*x), value));
-            }
-        }
+        add_constant(params, &mut out, &exponents);
         let largest = row_powers(&exponents).into_iter().fold(0.0, f64::max);
         out.history = out.history.one(|b| b.with_public(0.5 * largest.log2()));
         self.checked("sum with a byte", out)
@@ -373,6 +365,19 @@ fn same(a: &Ciphertext, b: &Ciphertext) -> Result<bool> {
 fn limbs(c: &Ciphertext) -> impl Iterator<Item = &[u64]> {
     let parts = c.parts.iter();
     parts.flat_map(|part| part.limbs.iter().map(|limb| &**limb))
+}
+
+/// Adds Σ ζ_17^k over `exponents`, the same byte in every slot, of at most 2^3 at every embedding.
+pub(crate) fn add_constant(params: &Params, c: &mut Ciphertext, exponents: &[u8]) {
+    for (limb, &i) in c.parts[0].limbs.iter_mut().zip(params.basis(c.level)) {
+        let m = params.modulus(i);
+        let values = by_row(params.transform(i), exponents);
+        let rows = limb.chunks_exact_mut(params.ring().row_len());
+        for (row, value) in rows.zip(values) {
+            row.iter_mut()
+                .for_each(|x| *x = m.add(m.canonical(*x), value));
+        }
+    }
 }
 
 fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {

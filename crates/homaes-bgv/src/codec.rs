@@ -7,9 +7,11 @@
 //! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
-//! | version 2 | 1 | 0 | AES key bits (u16), direction (u8), form (u8), layouts (u8); layout (u8) of each; starting level (u16); if compact, seed |
+//! | version 2 | 1 | 0 | AES key bits (u16), direction (u8), form (u8), layouts (u8); layout (u8) of each; starting level (u16); if compact, seed; if many, seed, number of AES keys (u16) |
 //! | form 0 | 2 | 0, 1, 2, … | expanded: as in version 1, but both halves |
 //! | form 1 | 2 | 0, 1, 2, … | compact, direction 2 for both: for each round key Tr_H(c0) (`aes::compact`), n/16 words for each prime of its level |
+//! | form 2 | 3 | 0 | many AES keys: their names |
+//! | | 2 | 0 … 15 | first half c0 of byte i of every block's AES key, modulo the primes of its level (`aes::schedule`) |
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //! | final results | set by `homaes` | | at level 1, 16, 8 or 1 times: level (u8), noise rms and tail (f64), c1 and c0 rounded (`codec/rounded.rs`) |
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
@@ -55,6 +57,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 const META: u16 = 1;
 const LIMBS: u16 = 2;
+const NAMES: u16 = 3;
 const NOISE_BYTES: usize = 17;
 /// First byte of a value's record. It is no valid level, so a value is never read as a batch with the bound of AES.
 const VALUE: u8 = 0;

@@ -1,9 +1,12 @@
 //! Errors of files, keys and parameters.
 
-use homaes_aes::Layout;
+use homaes_aes::{KeySize, Layout};
 use homaes_rns::Fault;
 use homaes_scheme::{Cancelled, Detail, ErrorKind, Failure, FieldError, Mismatch};
 use homaes_wire::WireError;
+
+/// Longest name of one of many AES keys.
+pub(crate) const MOST_NAME_BYTES: usize = 255;
 
 /// Errors of the BGV scheme and of its files.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +129,50 @@ pub enum Error {
     /// A wrapped key was requested without any layout.
     #[error("no layout to wrap the key for, expected at least one")]
     NoLayouts,
+    /// A set has too few levels for the key schedule of many AES keys.
+    #[error(
+        "AES-128 under many keys, with {wanted} multiplications left: set {set} {}, expected {}",
+        most.map_or("has too few levels for it".to_owned(), |m| format!("leaves at most {m}")),
+        match &sets[..] {
+            [] => "fewer".to_owned(),
+            sets => sets.join(" or "),
+        }
+    )]
+    ManyKeyLevels {
+        /// multiplications to be left on the output
+        wanted: usize,
+        /// most that the set can leave; none if AES itself does not fit
+        most: Option<usize>,
+        /// the set
+        set: &'static str,
+        /// the secure sets that can leave so many
+        sets: Vec<&'static str>,
+    },
+    /// One of many AES keys has a size without a key schedule on the server.
+    #[error(
+        "AES key {number} has {} bits, expected 128: only such keys share a wrapped key",
+        8 * size.key_bytes()
+    )]
+    ManyKeySize {
+        /// its place in the list, from 1
+        number: usize,
+        /// its size
+        size: KeySize,
+    },
+    /// The name of one of many AES keys cannot be used.
+    #[error(
+        "the name of AES key {number} {found}, expected different names of 1 to {MOST_NAME_BYTES} bytes without \
+         control characters"
+    )]
+    KeyName {
+        /// place of the key in the list, from 1
+        number: usize,
+        /// what is wrong with its name
+        found: &'static str,
+    },
+    /// A wrapped key of many AES keys was requested without any.
+    #[error("no AES keys to wrap, expected at least one")]
+    NoAesKeys,
     /// The evaluation key cannot expand wrapped keys of the compact form.
     #[error(
         "the evaluation key is of an older version, expected one that expands compact wrapped keys"
@@ -165,7 +212,7 @@ impl Failure for Error {
             Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::Final => ErrorKind::TooDeep,
             Self::NoKey { .. } => ErrorKind::NoKey,
             Self::NoExpansion => ErrorKind::NoExpansion,
-            Self::Eval(_) => ErrorKind::Levels,
+            Self::Eval(_) | Self::ManyKeyLevels { .. } => ErrorKind::Levels,
             Self::KeyQuality { .. } => ErrorKind::Fault,
             Self::Field(_) | Self::NoiseBits { .. } | Self::OtherShape { .. } => ErrorKind::Damaged,
             _ => ErrorKind::Argument,

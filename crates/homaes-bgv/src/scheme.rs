@@ -275,11 +275,25 @@ impl traits::SecretKey for SecretKey {
                 false => Box::new(made),
             })
         });
-        match made {
-            Ok(file) => Ok(file),
-            Err(Error::Mismatch(mismatch)) => Err(mismatch.into()),
-            Err(error) => Err(error.into()),
-        }
+        made.map_err(common)
+    }
+
+    fn wrap_many(
+        &self,
+        keys: &[(String, &RoundKeys)],
+        levels_left: Option<usize>,
+        rng: &mut ChaCha20Rng,
+    ) -> Result<Box<dyn WrappedFile + '_>> {
+        let file = WrappedKeyFile::generate_many(self, keys, levels_left, rng);
+        Ok(Box::new(file.map_err(common)?))
+    }
+}
+
+/// An error in the words of all schemes, if they have them.
+fn common(error: Error) -> SchemeError {
+    match error {
+        Error::Mismatch(mismatch) => mismatch.into(),
+        error => error.into(),
     }
 }
 
@@ -417,7 +431,7 @@ impl Circuit for Running<'_> {
     }
 
     fn round_keys(&self) -> Option<Box<dyn traits::WrappedKey>> {
-        Some(Box::new(self.aes.round_keys()))
+        Some(Box::new(self.aes.round_keys()?))
     }
 
     fn meter(&self) -> Reading {

@@ -16,6 +16,7 @@ mod circuit;
 mod embeddings;
 mod expand;
 mod lift;
+mod many;
 mod memcheck;
 mod programs;
 mod reference;

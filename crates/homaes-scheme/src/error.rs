@@ -33,8 +33,8 @@ pub enum SchemeError {
         /// The set.
         set: &'static str,
     },
-    /// The set has no files of expanded round keys.
-    #[error("expanded round keys, expected none: wrapped keys of set {set} have one form")]
+    /// The scheme has no files of expanded round keys, or not of many AES keys.
+    #[error("expanded round keys, expected none: this wrapped key of set {set} has one form")]
     NoRoundKeys {
         /// The set.
         set: &'static str,

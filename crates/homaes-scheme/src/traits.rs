@@ -369,7 +369,7 @@ pub trait Circuit: Send + Sync {
         0
     }
 
-    /// The round keys in use as a wrapped key that needs no expansion, if the scheme has files of that form.
+    /// The round keys in use as a wrapped key that needs no expansion, if the scheme has files of that form for it.
     fn round_keys(&self) -> Option<Box<dyn WrappedKey>> {
         None
     }

@@ -17,7 +17,7 @@ pub struct WrapOptions {
     /// with levels only.
     pub levels_left: Option<usize>,
     /// Who expands the AES key; by default the server where the scheme has a circuit for it, which makes the file
-    /// small. In BGV it is always the client.
+    /// small. In BGV it is the client, except for many AES keys in one file.
     pub expansion: Option<Expansion>,
     /// BGV: every round key in full, a file 200 times as large, instead of a compact form that the server expands in
     /// seconds; always so in sets whose servers cannot do that.

@@ -1,9 +1,14 @@
 //! The levels that an AES evaluation runs through.
 
+use crate::chain::Steps;
 use crate::error::{Error, Result};
-use crate::params::Params;
+use crate::params::{ParamSet, Params};
+use crate::sets;
 use homaes_aes::{Direction, KeySize, Layout};
-use homaes_scheme::Mismatch;
+use homaes_scheme::{Mismatch, Purpose};
+
+/// Levels by which the key schedule of many AES keys runs ahead of the cipher: those of a round.
+const AHEAD: usize = 3;
 
 /// The path of one cipher through the chain of moduli.
 ///
@@ -30,18 +35,49 @@ impl LevelPlan {
         size: KeySize,
         spare: Option<usize>,
     ) -> Result<Self> {
-        let short = |most| Mismatch::Levels {
-            layout,
-            size,
-            wanted: spare.unwrap_or(0),
-            most,
-            set: params.set().name.as_str(),
-        };
         let most = Self::most_spare(params, layout, size)?;
-        let most = most.ok_or_else(|| short(None))?;
-        let wanted = spare.unwrap_or(params.set().spare.min(most));
-        if wanted > most {
-            return Err(short(Some(most)).into());
+        Self::leaving(params, (layout, size), spare, most).map_err(|wanted| {
+            Error::Mismatch(Mismatch::Levels {
+                layout,
+                size,
+                wanted,
+                most,
+                set: params.set().name.as_str(),
+            })
+        })
+    }
+
+    /// The plan of AES-128 under many keys, likewise: sliced, and with the levels above its start that the key schedule
+    /// takes ([`ahead`](Self::ahead)).
+    pub(crate) fn of_many(params: &Params, spare: Option<usize>) -> Result<Self> {
+        let (layout, size) = (Layout::Sliced, KeySize::Aes128);
+        offered(params, layout)?;
+        let most = most_of_many(params.set());
+        Self::leaving(params, (layout, size), spare, most).map_err(|wanted| {
+            let fits = |set: &&ParamSet| {
+                let most = most_of_many(set).filter(|_| set.purpose == Purpose::Secure);
+                most.is_some_and(|most| wanted <= most)
+            };
+            let sets = sets::ALL.into_iter().filter(fits);
+            Error::ManyKeyLevels {
+                wanted,
+                most,
+                set: params.set().name.as_str(),
+                sets: sets.map(|set| set.name.as_str()).collect(),
+            }
+        })
+    }
+
+    /// The plan of least start that leaves `spare` multiplications, at most `most`; the number wanted if that is more.
+    fn leaving(
+        params: &Params,
+        (layout, size): (Layout, KeySize),
+        spare: Option<usize>,
+        most: Option<usize>,
+    ) -> Result<Self, usize> {
+        let wanted = spare.unwrap_or(params.set().spare.min(most.unwrap_or(0)));
+        if most.is_none_or(|most| wanted > most) {
+            return Err(wanted);
         }
         let rounds = size.rounds();
         let start = match (layout, wanted) {
@@ -83,6 +119,12 @@ impl LevelPlan {
             Layout::Bits => room,
             _ => room.saturating_sub(1),
         }))
+    }
+
+    /// The plan of the key schedule of many AES keys, which runs a round ahead: they are sent at its starting level.
+    pub(crate) fn ahead(self) -> Self {
+        let start = self.start + AHEAD;
+        Self { start, ..self }
     }
 
     fn least_start(layout: Layout, size: KeySize) -> usize {
@@ -140,6 +182,17 @@ impl Params {
     }
 }
 
+/// The most multiplications that a set can leave after AES-128 under many keys.
+fn most_of_many(set: &ParamSet) -> Option<usize> {
+    let rounds = match set.chain.steps {
+        Steps::Three => set.chain.base.len() + 1,
+        Steps::Four => 0,
+    };
+    let least = LevelPlan::least_start(Layout::Sliced, KeySize::Aes128) + AHEAD;
+    let room = (3 * rounds).checked_sub(least);
+    room.map(|room| room.saturating_sub(1))
+}
+
 pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
     if params.offers(layout) {
         return Ok(());
@@ -191,6 +244,54 @@ mod tests {
                 assert_eq!(again, plan);
             }
         }
+    }
+
+    #[test]
+    fn levels_under_many_keys() {
+        for (set, most, declared) in [
+            (&sets::AES128, None, 0),
+            (&sets::AES128_P128, None, 0),
+            (&sets::AES192, Some(2), 0),
+            (&sets::BRIDGE128, Some(2), 2),
+            (&sets::AES128_8, Some(5), 5),
+            (&sets::AES256, Some(8), 0),
+            (&sets::AES256_2, Some(11), 2),
+        ] {
+            let params = Params::new(set).unwrap();
+            let plan = |spare| LevelPlan::of_many(&params, spare);
+            let name = set.name.as_str();
+            let found = plan(None).ok();
+            assert_eq!(
+                found.map(|plan| plan.output_level() - 1),
+                most.map(|_| declared),
+                "{name}"
+            );
+            let refused = match plan(Some(most.map_or(0, |most| most + 1))) {
+                Err(Error::ManyKeyLevels { most, sets, .. }) => (most, sets),
+                found => panic!("{name}: {found:?}"),
+            };
+            assert_eq!(refused.0, most, "{name}");
+            assert!(!refused.1.contains(&name), "{name}");
+            for spare in 0..most.map_or(0, |most| most + 1) {
+                let plan = plan(Some(spare)).unwrap();
+                assert!(plan.output_level() > spare && plan.ahead().start <= params.top_level());
+            }
+        }
+        let params = Params::new(&sets::AES128).unwrap();
+        let found = LevelPlan::of_many(&params, Some(9))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            found,
+            "AES-128 under many keys, with 9 multiplications left: set bgv/aes128 has too few levels for it, expected \
+             bgv/aes256+2"
+        );
+        let params = Params::new(&sets::BITS128).unwrap();
+        let bits = LevelPlan::of_many(&params, None);
+        assert!(matches!(
+            bits,
+            Err(Error::Mismatch(Mismatch::NoLayout { .. }))
+        ));
     }
 
     #[test]

@@ -107,6 +107,22 @@ impl<'k> SlicedAes<'k> {
         }
     }
 
+    /// SubBytes of bytes in the key schedule, from their x^127 and without its constant, plus `words`, at the same
+    /// level: only P is divided out.
+    pub(crate) fn substituted(
+        &self,
+        eval: &Evaluator<'_>,
+        c127: &[&Ciphertext],
+        words: &[&Ciphertext],
+    ) -> Result<Vec<Ciphertext>> {
+        let level = c127[0].level;
+        check_level(level, words)?;
+        let plan = eval.params().staying(level);
+        let words: Vec<_> = words.iter().map(|c| &c.parts).collect();
+        let [bytes, ..] = self.linear.mean_powers();
+        eval.sum_of_images(plan, &self.bytes, c127, bytes, Post::Keys(&words))
+    }
+
     /// Σ_j c'_j b_{r+j} for the four rows r of each column.
     fn mix_ciphertexts(&self, b: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         let level = b[0].level;

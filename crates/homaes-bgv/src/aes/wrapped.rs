@@ -1,5 +1,6 @@
 //! The AES key under FHE: every round key, in the layout of the state and at the level where it is added; or their
-//! compact form ([`crate::aes::compact`]).
+//! compact form ([`crate::aes::compact`]); or the AES keys of many blocks, whose key schedule the server computes
+//! ([`crate::aes::schedule`]).
 //!
 //! Round key 0 is added to the input. Round key r is added inside round r to the sums of the linear layer, before their
 //! modulus switch, which also divides the key's own noise ([`LevelPlan`]). The affine constant 0x63 of SubBytes is
@@ -13,8 +14,9 @@ use crate::aes::compact::{Compact, CompactFile, fresh_seeds, sent_level};
 use crate::aes::expand::Expansion;
 use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::slots_of;
+use crate::aes::schedule;
 use crate::ciphertext::Ciphertext;
-use crate::error::{Error, Result};
+use crate::error::{Error, MOST_NAME_BYTES, Result};
 use crate::keys::{EvalKey, SecretKey};
 use crate::params::Params;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
@@ -25,10 +27,11 @@ use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Encrypted round keys of one AES key and direction, for one or more layouts.
+/// Encrypted round keys of one AES key and direction, for one or more layouts; or many AES keys for the layout sliced.
 pub struct WrappedKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
@@ -43,6 +46,16 @@ pub(crate) enum Form {
     Full(Vec<Arc<Part>>),
     /// what makes the round keys of these layouts
     Compact(Vec<LevelPlan>, Compact),
+    /// many AES keys, block b under key b modulo their number
+    Many(LevelPlan, Many),
+}
+
+pub(crate) struct Many {
+    pub(crate) names: Vec<String>,
+    /// that of the second halves
+    pub(crate) seed: Seed,
+    /// byte i of every block's AES key, at the start of the key schedule ([`LevelPlan::ahead`])
+    pub(crate) bytes: Vec<Ciphertext>,
 }
 
 pub(crate) struct Part {
@@ -95,15 +108,34 @@ impl WrappedKey {
         Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
     }
 
+    /// Encrypts many AES keys of 128 bits with their names under `secret`, for the layout sliced: block b of a batch is
+    /// encrypted under key b modulo their number. The server computes the key schedule, once, for which the set has
+    /// three levels more than one key needs.
+    ///
+    /// Cost: 16 seeded encryptions, whatever the number of keys.
+    ///
+    /// # Errors
+    /// If there are no keys, or more than a batch has blocks; if a key is of another size, a name is empty, longer than
+    /// 255 bytes, has control characters or occurs twice, or the set has too few levels.
+    pub fn encrypt_many(
+        secret: &SecretKey,
+        keys: &[(String, &RoundKeys)],
+        levels_left: Option<usize>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        Ok(WrappedKeyFile::generate_many(secret, keys, levels_left, rng)?.all())
+    }
+
     /// The plan of each layout.
     pub(crate) fn plans(&self) -> Vec<LevelPlan> {
         match &self.form {
             Form::Full(parts) => parts.iter().map(|part| part.plan).collect(),
             Form::Compact(plans, _) => plans.clone(),
+            Form::Many(plan, _) => vec![*plan],
         }
     }
 
-    /// The round keys for `layout`, expanded under `key` if the form is compact.
+    /// The round keys for `layout`, expanded under `key` unless the form is full.
     pub(crate) fn part(&self, key: &EvalKey, layout: Layout, cancel: &Cancel) -> Result<Arc<Part>> {
         let plans = self.plans();
         let at = plans.iter().position(|plan| plan.layout == layout);
@@ -111,15 +143,16 @@ impl WrappedKey {
             let held = plans.iter().map(|plan| plan.layout).collect();
             Error::Mismatch(Mismatch::NotWrapped { layout, held })
         })?;
-        match &self.form {
-            Form::Full(parts) => Ok(parts[at].clone()),
-            Form::Compact(plans, sent) => {
-                let rounds =
-                    Expansion::new(key, plans[at], self.direction, cancel)?.round_keys(sent)?;
-                let (plan, seed) = (plans[at], None);
-                Ok(Arc::new(Part { plan, seed, rounds }))
+        let plan = plans[at];
+        let rounds = match &self.form {
+            Form::Full(parts) => return Ok(parts[at].clone()),
+            Form::Compact(_, sent) => {
+                Expansion::new(key, plan, self.direction, cancel)?.round_keys(sent)?
             }
-        }
+            Form::Many(_, many) => schedule::round_keys(key, plan, &many.bytes, cancel)?,
+        };
+        let seed = None;
+        Ok(Arc::new(Part { plan, seed, rounds }))
     }
 
     /// Checks that it is of the set and the secret key of `key`.
@@ -144,6 +177,8 @@ pub struct WrappedKeyFile<'s> {
 pub(crate) enum FormFile {
     Full(Vec<PartFile>),
     Compact(Vec<LevelPlan>, CompactFile),
+    /// plan, names, and round key 0 of each AES key at the start of the key schedule
+    Many(LevelPlan, Vec<String>, PartFile),
 }
 
 pub(crate) struct PartFile {
@@ -151,7 +186,7 @@ pub(crate) struct PartFile {
     /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
-    /// round keys; block b has those of `schedules[b % len]`
+    /// the round keys in the file, equally many; block b has those of `schedules[b % len]`
     schedules: Vec<Zeroizing<Vec<Block>>>,
 }
 
@@ -200,6 +235,40 @@ impl<'s> WrappedKeyFile<'s> {
         })
     }
 
+    /// The file of the key that [`WrappedKey::encrypt_many`] returns.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn generate_many(
+        secret: &'s SecretKey,
+        keys: &[(String, &RoundKeys)],
+        levels_left: Option<usize>,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self> {
+        let params = secret.params();
+        let plan = LevelPlan::of_many(params, levels_left)?;
+        if keys.is_empty() {
+            return Err(Error::NoAesKeys);
+        }
+        let most = params.blocks_per_batch(plan.layout);
+        mismatch::check_count("AES keys", keys.len(), most)?;
+        for (number, size) in (1..).zip(keys.iter().map(|(_, key)| key.size())) {
+            if size != plan.size {
+                return Err(Error::ManyKeySize { number, size });
+            }
+        }
+        let names: Vec<String> = keys.iter().map(|(name, _)| name.clone()).collect();
+        check_names(&names)?;
+        let first = |(_, key): &(String, &RoundKeys)| Zeroizing::new(key.as_slice()[..1].to_vec());
+        let part = PartFile::new(plan.ahead(), keys.iter().map(first).collect(), rng);
+        Ok(Self {
+            secret,
+            size: plan.size,
+            direction: Direction::Encrypt,
+            form: FormFile::Many(plan, names, part),
+        })
+    }
+
     pub(crate) fn params(&self) -> &Params {
         self.secret.params()
     }
@@ -212,7 +281,8 @@ impl<'s> WrappedKeyFile<'s> {
     pub(crate) fn poly(&self, mut index: usize) -> (&[usize], Poly) {
         let params = self.params();
         let parts = match &self.form {
-            FormFile::Full(parts) => parts,
+            FormFile::Full(parts) => &parts[..],
+            FormFile::Many(_, _, part) => core::slice::from_ref(part),
             FormFile::Compact(plans, file) => {
                 let basis = params.basis(sent_level(&plans[0], index));
                 return (basis, file.trace(self.secret, index));
@@ -237,6 +307,14 @@ impl<'s> WrappedKeyFile<'s> {
                 Form::Full(parts.collect())
             }
             FormFile::Compact(plans, file) => Form::Compact(plans.clone(), file.all(self.secret)),
+            FormFile::Many(plan, names, part) => Form::Many(
+                *plan,
+                Many {
+                    names: names.clone(),
+                    seed: part.seed,
+                    bytes: part.all(self.secret, self.direction).rounds.concat(),
+                },
+            ),
         };
         WrappedKey {
             params: self.secret.params().clone(),
@@ -264,7 +342,7 @@ impl PartFile {
     }
 
     fn len(&self) -> usize {
-        (self.plan.size.rounds() + 1) * self.plan.layout.ciphertexts()
+        self.schedules[0].len() * self.plan.layout.ciphertexts()
     }
 
     pub(crate) fn all(&self, secret: &SecretKey, direction: Direction) -> Part {
@@ -274,7 +352,7 @@ impl PartFile {
             .collect();
         let width = self.plan.layout.ciphertexts();
         let mut made = made.drain(..);
-        let rounds = 0..=self.plan.size.rounds();
+        let rounds = self.schedules[0].iter();
         Part {
             plan: self.plan,
             seed: Some(self.seed),
@@ -300,6 +378,22 @@ impl PartFile {
         let slots = slots_of(params, layout, &keys, slope, i);
         secret.encrypt_seeded(&slots, self.plan.key_level(r), stream, &mut rng)
     }
+}
+
+/// Checks the names of many AES keys.
+pub(crate) fn check_names(names: &[String]) -> Result<()> {
+    let mut seen = HashSet::new();
+    for (number, name) in (1..).zip(names) {
+        let found = match name {
+            name if name.is_empty() => "is empty",
+            name if name.len() > MOST_NAME_BYTES => "is too long",
+            name if name.contains(char::is_control) => "has control characters",
+            name if !seen.insert(name) => "occurs twice",
+            _ => continue,
+        };
+        return Err(Error::KeyName { number, found });
+    }
+    Ok(())
 }
 
 /// The round keys in the form that the circuit of `layout` adds; see the module's text.

@@ -1,11 +1,13 @@
 //! Wrapped keys as records; the parent module has the table.
 
-use super::{LIMBS, META};
+use super::{LIMBS, META, NAMES};
 use crate::aes::compact::{BYTES, Compact, sent_level};
 use crate::aes::level_plan::LevelPlan;
-use crate::aes::wrapped::{Form, FormFile, Part, WrappedKey, WrappedKeyFile, stream};
+use crate::aes::wrapped::{
+    Form, FormFile, Many, Part, WrappedKey, WrappedKeyFile, check_names, stream,
+};
 use crate::ciphertext::{Ciphertext, History};
-use crate::error::{Error, Result};
+use crate::error::{Error, MOST_NAME_BYTES, Result};
 use crate::keys::uniform_poly;
 use crate::noise::Noise;
 use crate::params::Params;
@@ -15,7 +17,7 @@ use homaes_math::sample::Seed;
 use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::traits::WrappedFile;
-use homaes_scheme::{Owner, Record, Records, WrappedKeyInfo};
+use homaes_scheme::{Expansion, Owner, Record, Records, WrappedKeyInfo};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use std::io::Read;
 use std::sync::Arc;
@@ -23,11 +25,13 @@ use std::sync::Arc;
 /// Bytes of a wrapped key's first record: a fixed part, and one per layout.
 const META_BYTES: u64 = 4;
 const PART_BYTES: u64 = 3 + SEED_BYTES;
-/// The same in files of version 2: AES key, form, number of layouts and starting level; in the compact form a seed.
+/// The same in files of version 2: AES key, form, number of layouts and starting level; a seed if it is compact; a seed
+/// and the number of AES keys if there are many.
 const META_BYTES_2: u64 = 3 + 1 + 1 + 2;
+const COUNT_BYTES: u64 = 2;
 
 impl WrappedKey {
-    /// Describes a file of `params` by its first record and its length.
+    /// Describes a file of `params` by its length and its first record, or the first two.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
         let head = read_head(params, &mut r)?;
         read::check_length::<Error>(params.id(), r.header(), head.contents(params))?;
@@ -72,6 +76,12 @@ impl WrappedKey {
                             Ok(Form::Compact(plans.clone(), Compact { seed, traces }))
                         });
                 (sent.next().transpose()?, sent.next().transpose()?)
+            }
+            HeadForm::Many(plan, seed, names) => {
+                let bytes =
+                    read_round_key(params, id, (&plan.ahead(), 0), Some(&seed), &mut 0, &mut r)?;
+                let many = Many { names, seed, bytes };
+                (Some(Form::Many(plan, many)), None)
             }
             HeadForm::Seeded(parts) => {
                 let parts = parts.into_iter().map(|(plan, seed)| (plan, Some(seed)));
@@ -189,12 +199,15 @@ enum HeadForm {
     Whole(Vec<LevelPlan>),
     /// plan of each layout, and the seed, or those of both directions
     Compact(Vec<LevelPlan>, Vec<Seed>),
+    /// many AES keys: plan, seed and names
+    Many(LevelPlan, Seed, Vec<String>),
 }
 
 impl HeadForm {
     fn plans(&self) -> Vec<LevelPlan> {
         match self {
             Self::Seeded(parts) => parts.iter().map(|part| part.0).collect(),
+            Self::Many(plan, ..) => vec![*plan],
             Self::Whole(plans) | Self::Compact(plans, _) => plans.clone(),
         }
     }
@@ -215,6 +228,13 @@ impl Head {
             HeadForm::Compact(_, seeds) => {
                 compact_contents(params, &plans[0], layouts, seeds.len() as u64)
             }
+            HeadForm::Many(plan, _, names) => {
+                let start = META_BYTES_2 + layouts + SEED_BYTES + COUNT_BYTES;
+                let c = Contents::default()
+                    .record(start)
+                    .record(put_names(names).len() as u64);
+                round_key_contents(params, (&plan.ahead(), 0), 1, c)
+            }
         }
     }
 
@@ -223,14 +243,18 @@ impl Head {
         let header = params.id().header(Kind::WrappedKey, id, contents);
         match self.form {
             HeadForm::Seeded(_) => header,
-            HeadForm::Whole(_) | HeadForm::Compact(..) => header.map(|header| header.of_version(2)),
+            _ => header.map(|header| header.of_version(2)),
         }
     }
 
     fn describe(&self) -> WrappedKeyInfo {
         let plans = self.form.plans().into_iter();
         let layouts = plans.map(|plan| (plan.layout, plan.output_level()));
-        let compact = matches!(self.form, HeadForm::Compact(..));
+        let compact = matches!(self.form, HeadForm::Compact(..) | HeadForm::Many(..));
+        let (expansion, names) = match &self.form {
+            HeadForm::Many(.., names) => (Expansion::Server, names.clone()),
+            _ => (Expansion::Client, Vec::new()),
+        };
         let directions = match self.is_pair() {
             true => Direction::ALL.to_vec(),
             false => vec![self.direction],
@@ -238,6 +262,8 @@ impl Head {
         WrappedKeyInfo {
             compact,
             directions,
+            expansion,
+            names,
             ..WrappedKeyInfo::expanded(self.size, self.direction, layouts.collect())
         }
     }
@@ -246,10 +272,13 @@ impl Head {
         matches!(&self.form, HeadForm::Compact(_, seeds) if seeds.len() > 1)
     }
 
-    /// Record `number` of the file; `round_key` makes all but the first.
+    /// Record `number` of the file; `round_key` makes those of round keys.
     fn record(&self, number: u64, round_key: impl FnOnce(u64) -> Record) -> Record {
-        if let Some(index) = number.checked_sub(1) {
-            return round_key(index);
+        match (&self.form, number) {
+            (_, 0) => {}
+            (HeadForm::Many(.., names), 1) => return Record::new(NAMES, 0, put_names(names)),
+            (HeadForm::Many(..), number) => return round_key(number - 2),
+            (_, number) => return round_key(number - 1),
         }
         let meta = match self.is_pair() {
             true => Encoder::new()
@@ -277,6 +306,10 @@ impl Head {
                 let meta = layouts(meta.u8(COMPACT), plans);
                 seeds.iter().fold(meta, |meta, seed| meta.bytes(seed))
             }
+            HeadForm::Many(plan, seed, names) => {
+                let meta = layouts(meta.u8(MANY), &[*plan]);
+                meta.bytes(seed).u16(names.len() as u16)
+            }
         };
         Record::new(META, 0, meta.finish())
     }
@@ -285,6 +318,7 @@ impl Head {
 /// Forms in files of version 2.
 const WHOLE: u8 = 0;
 const COMPACT: u8 = 1;
+const MANY: u8 = 2;
 /// Direction of a compact key for both.
 const BOTH: u8 = 2;
 
@@ -316,11 +350,38 @@ pub(super) fn compact_contents(
 
 /// Adds the round keys of a plan, with this number of halves of each ciphertext.
 fn round_keys(params: &Params, plan: LevelPlan, halves: u64, c: Contents) -> Contents {
-    (0..=plan.size.rounds()).fold(c, |c, r| {
-        let basis = params.basis(plan.key_level(r));
-        let count = plan.layout.ciphertexts() as u64;
-        c.records(count, halves * poly_bytes(params, basis))
-    })
+    (0..=plan.size.rounds()).fold(c, |c, r| round_key_contents(params, (&plan, r), halves, c))
+}
+
+fn round_key_contents(
+    params: &Params,
+    (plan, r): (&LevelPlan, usize),
+    halves: u64,
+    c: Contents,
+) -> Contents {
+    let basis = params.basis(plan.key_level(r));
+    let count = plan.layout.ciphertexts() as u64;
+    c.records(count, halves * poly_bytes(params, basis))
+}
+
+fn put_names(names: &[String]) -> Vec<u8> {
+    let out = names.iter().fold(Encoder::new(), |out, name| out.str(name));
+    out.finish()
+}
+
+/// Reads the record with the names of so many AES keys.
+fn read_names<R: Read>(count: usize, r: &mut Reader<R>) -> Result<Vec<String>> {
+    // a name comes after its length
+    let most = count as u64 * (4 + MOST_NAME_BYTES as u64);
+    let (index, body) = r.next_indexed(NAMES, most)?;
+    read::check_record(index, &body, 0, body.len() as u64)?;
+    let what = "name of an AES key";
+    let mut input = Decoder::new(&body);
+    let names = (0..count).map(|_| Ok(input.str(what, MOST_NAME_BYTES)?.to_owned()));
+    let names: Vec<String> = names.collect::<Result<_>>()?;
+    input.finish("names of AES keys")?;
+    check_names(&names)?;
+    Ok(names)
 }
 
 fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
@@ -337,11 +398,14 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     }
     let mut input = Decoder::new(&one);
     let (size, direction) = read::take_cipher::<Error>(&mut input)?;
-    let form = match second {
-        true => take_form(params, size, pair, &mut input)?,
+    let mut form = match second {
+        true => take_form(params, (size, direction), pair, &mut input)?,
         false => HeadForm::Seeded(take_parts(params, size, &mut input)?),
     };
     input.finish("wrapped key")?;
+    if let HeadForm::Many(.., names) = &mut form {
+        *names = read_names(names.len(), r)?;
+    }
     Ok(Head {
         size,
         direction,
@@ -349,15 +413,15 @@ fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
     })
 }
 
-/// The rest of the first record in files of version 2.
+/// The rest of the first record in files of version 2. Names of many AES keys are empty: they follow in a record.
 fn take_form(
     params: &Params,
-    size: KeySize,
+    (size, direction): (KeySize, Direction),
     pair: bool,
     input: &mut Decoder<'_>,
 ) -> Result<HeadForm> {
     let form = input.u8("form")?;
-    if form > COMPACT || pair && form != COMPACT {
+    if form > MANY || pair && form != COMPACT {
         return Err(Error::field("form", form.into(), COMPACT.into()));
     }
     let mut layouts = Vec::new();
@@ -365,6 +429,28 @@ fn take_form(
         layouts.push(take_layout(input, &layouts)?);
     }
     let start = usize::from(input.u16("starting level")?);
+    if form == MANY {
+        let code = usize::from(layout_code(layouts[0]));
+        for (what, found, expected) in [
+            ("AES key bits", 8 * size.key_bytes(), 128),
+            ("direction", usize::from(direction == Direction::Decrypt), 0),
+            ("layouts", layouts.len(), 1),
+            ("layout", code, layout_code(Layout::Sliced).into()),
+        ] {
+            if found != expected {
+                return Err(Error::field(what, found, expected));
+            }
+        }
+        let plan = LevelPlan::at(params, layouts[0], size, start)?;
+        LevelPlan::at(params, layouts[0], size, plan.ahead().start)?;
+        let seed = input.array::<32>("seed")?;
+        let count = usize::from(input.u16("number of AES keys")?);
+        let most = params.blocks_per_batch(plan.layout);
+        if !(1..=most).contains(&count) {
+            return Err(Error::field("number of AES keys", count, most));
+        }
+        return Ok(HeadForm::Many(plan, seed, vec![String::new(); count]));
+    }
     let plans = layouts.into_iter().map(|layout| {
         let compact = params.expands() && layout != Layout::Bits;
         if form == COMPACT && !compact {
@@ -429,6 +515,7 @@ impl WrappedKey {
     fn head(&self) -> Head {
         let form = match &self.form {
             Form::Compact(plans, sent) => HeadForm::Compact(plans.clone(), vec![sent.seed]),
+            Form::Many(plan, many) => HeadForm::Many(*plan, many.seed, many.names.clone()),
             Form::Full(parts) => {
                 let seeded = parts.iter().map(|part| Some((part.plan, part.seed?)));
                 match seeded.collect() {
@@ -460,6 +547,11 @@ impl Records for WrappedKey {
                 let basis = params.basis(sent_level(&plans[0], r));
                 round_key(params, index, basis, &[&sent.traces[r]])
             }
+            Form::Many(plan, many) => {
+                let basis = params.basis(plan.ahead().start);
+                let c = &many.bytes[index as usize];
+                round_key(params, index, basis, &[&c.parts[0]])
+            }
             Form::Full(parts) => {
                 let mut all = parts.iter().flat_map(|p| p.rounds.iter().flatten());
                 let c = all.nth(index as usize).expect("a record of the file");
@@ -486,6 +578,7 @@ impl WrappedKeyFile<'_> {
                 HeadForm::Seeded(parts.collect())
             }
             FormFile::Compact(plans, file) => HeadForm::Compact(plans.clone(), vec![file.seed]),
+            FormFile::Many(plan, names, part) => HeadForm::Many(*plan, part.seed, names.clone()),
         };
         let (size, direction) = (self.size, self.direction);
         Head {
@@ -547,41 +640,61 @@ fn read_parts<R: Read>(
     for (plan, seed) in plans {
         let mut rounds = Vec::with_capacity(plan.size.rounds() + 1);
         for round in 0..=plan.size.rounds() {
-            let level = plan.key_level(round);
-            let basis = params.basis(level);
-            let keys = (0..plan.layout.ciphertexts()).map(|i| {
-                let halves = if seed.is_some() { 1 } else { 2 };
-                let bytes = halves * poly_bytes(params, basis);
-                let body = read::record::<_, Error>(r, LIMBS, index, bytes)?;
-                index += 1;
-                let mut input = Decoder::new(&body);
-                let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
-                let model = params.noise();
-                let (c1, noise) = match &seed {
-                    Some(seed) => {
-                        let stream = stream(plan.layout, round, i);
-                        (uniform_poly(params, seed, stream, basis), model.fresh())
-                    }
-                    // expanded, and switched down to the noise of rounding
-                    None => {
-                        let c1 = take_poly(params, basis, "wrapped key", &mut input)?;
-                        (c1, Noise::gaussian(model.rho_log2))
-                    }
-                };
-                input.finish("wrapped key")?;
-                Ok(Ciphertext {
-                    owner: Owner::new(params.id(), Some(id)),
-                    level,
-                    parts: [c0, c1],
-                    noise,
-                    history: History::AES,
-                })
-            });
-            rounds.push(keys.collect::<Result<_>>()?);
+            let at = (&plan, round);
+            rounds.push(read_round_key(
+                params,
+                id,
+                at,
+                seed.as_ref(),
+                &mut index,
+                r,
+            )?);
         }
         parts.push(Arc::new(Part { plan, seed, rounds }));
     }
     Ok(Form::Full(parts))
+}
+
+/// The ciphertexts of a round key, in records from `index` on.
+fn read_round_key<R: Read>(
+    params: &Params,
+    id: KeyId,
+    (plan, round): (&LevelPlan, usize),
+    seed: Option<&Seed>,
+    index: &mut u64,
+    r: &mut Reader<R>,
+) -> Result<Vec<Ciphertext>> {
+    let level = plan.key_level(round);
+    let basis = params.basis(level);
+    let keys = (0..plan.layout.ciphertexts()).map(|i| {
+        let halves = if seed.is_some() { 1 } else { 2 };
+        let bytes = halves * poly_bytes(params, basis);
+        let body = read::record::<_, Error>(r, LIMBS, *index, bytes)?;
+        *index += 1;
+        let mut input = Decoder::new(&body);
+        let c0 = take_poly(params, basis, "wrapped key", &mut input)?;
+        let model = params.noise();
+        let (c1, noise) = match seed {
+            Some(seed) => {
+                let stream = stream(plan.layout, round, i);
+                (uniform_poly(params, seed, stream, basis), model.fresh())
+            }
+            // expanded, and switched down to the noise of rounding
+            None => {
+                let c1 = take_poly(params, basis, "wrapped key", &mut input)?;
+                (c1, Noise::gaussian(model.rho_log2))
+            }
+        };
+        input.finish("wrapped key")?;
+        Ok(Ciphertext {
+            owner: Owner::new(params.id(), Some(id)),
+            level,
+            parts: [c0, c1],
+            noise,
+            history: History::AES,
+        })
+    });
+    keys.collect()
 }
 
 fn layout_code(layout: Layout) -> u8 {

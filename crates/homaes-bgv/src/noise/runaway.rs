@@ -39,9 +39,9 @@
 //! 1. *Good event.* For rungs `a = 1..A` let `B_a(j)` be numbers with `P(|Z_j| > B_a(j), nothing has run away) ≤
 //!    e^{-Ya/A}` for every ciphertext, round and embedding. *Running away* means that some `|Z_j| > B_A(j)`. If the
 //!    `B_a` reproduce themselves over one round of any slope, induction gives `P(run away) ≤ events·e^{-Y}`, `events` =
-//!    rounds × ciphertexts × embeddings (one of each conjugate pair). First round: `Z = 0`, and `X` takes the larger of
-//!    `κ_j` and the fresh noise's variance. A round key that the server expands adds the variance `expanded` beyond its
-//!    rounding (`κ_j`); it is counted in all rounds.
+//!    outputs of the linear layer × embeddings (one of each conjugate pair). First round: `Z = 0`, and `X` takes the
+//!    larger of `κ_j` and the fresh noise's variance. A round key that the server expands adds the variance `expanded`
+//!    beyond its rounding (`κ_j`); it is counted in all rounds.
 //! 2. *Carried-in noise.* Suppose rung `c+1` holds for the at most 4·13 numbers `Z` that enter one output, and rung `c`
 //!    does not (probability at most `52 e^{-Yc/A}`). The rest is a function of independent normals whose moments grow
 //!    with `|Z|`, so it is enough to bound them for all `|Z| ≤ B_{c+1}`.
@@ -75,10 +75,17 @@
 //! 8. *Circuits on the output.* The last round hands on `Z'` of one byte, without MixColumns. Given the good event of
 //!    the round before, its moments are those of step 4 with the single byte's gains. Given also the worst errors of
 //!    the key, those of different ciphertexts are independent. `bound.rs` continues from these moments.
+//! 9. *Key schedule* of AES-128 under many keys ([`crate::aes::schedule`]). A step is a round of four bytes without
+//!    MixColumns: `V` is one of the four `S_l`, that of the constant 1, and its inputs carry noises of the same ladder,
+//!    so the rungs hold. Before the switch it adds up to four words with the noise of rounding, of variance `4κ_j` in
+//!    all, and one more rounding; those behind `ks_unswitched` that MixColumns would bring have more for every accepted
+//!    key. Only the last word of a round key enters another S-box, so a step has four events. The schedule runs once
+//!    and its batches rely on it: the events are those of both ([`RunawayModel::outputs`]). The switch to the level of
+//!    use divides what is left of a step by `2^27` and more, and leaves the noise of rounding in every round key.
 //!
 //! # What is proved and what is not
 //!
-//! Steps 1–8 are proofs within the recursion, up to the rounding of double precision (powers that underflow are rounded
+//! Steps 1–9 are proofs within the recursion, up to the rounding of double precision (powers that underflow are rounded
 //! up, orders that overflow are left out). All approximations are in the passage from the scheme to the recursion:
 //!
 //! - *Normality*: a rounding noise is `τ_0 + τ_1 s` at one embedding, a sum of about `n(1+h)` independent uniform
@@ -117,6 +124,9 @@ use std::f64::consts::LN_2;
 
 /// Frobenius conjugates of `x^127` that enter one output byte of the S-box.
 pub(crate) const TAPS: usize = 8;
+/// AES-128 under many keys: least rounds of a chain, because the key schedule runs a round ahead; and outputs of the
+/// linear layer, 16 in each of ten rounds and four in each of ten steps of the schedule.
+const MANY_KEYS: (u32, u32) = (11, 10 * 16 + 10 * 4);
 /// Components bounded in parallel before a check whether the key is already hopeless.
 const CHUNK: usize = 64;
 /// Largest norm of order `2m`, over `ρ`, of the noise that the last round may hand on under an accepted key. Random
@@ -233,16 +243,26 @@ impl RunawayModel {
             }
         }
         out.log2_p_runaway = f64::log2(total);
-        let nats = floor_bits * LN_2 + f64::from(self.rounds * self.ciphertexts()).ln();
+        let nats = floor_bits * LN_2 + f64::from(self.outputs()).ln();
         let variance = quantile(&sum_of_independent(&spread), nats);
         out.final_coefficient_std = key.dual * variance.sqrt() * key.unit().powi(2);
         out
     }
 
-    /// Number of outputs of the linear layer in one component over the whole evaluation.
+    /// Number of noises of the linear layer's outputs in one component over the whole evaluation.
     fn events(&self, key: &KeyProfile, component: usize) -> f64 {
         let positions = key.components[component].len() * key.orbit_len;
-        f64::from(self.rounds * self.ciphertexts()) * positions as f64
+        f64::from(self.outputs()) * positions as f64
+    }
+
+    /// Outputs of the linear layer over the whole evaluation, or over AES-128 under many keys if those are more.
+    fn outputs(&self) -> u32 {
+        let (rounds, most) = MANY_KEYS;
+        let own = self.rounds * self.ciphertexts();
+        match self.circuit == AesCircuit::ALL[0] && self.rounds >= rounds {
+            true => own.max(most),
+            false => own,
+        }
     }
 
     fn ciphertexts(&self) -> u32 {

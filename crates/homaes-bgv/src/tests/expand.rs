@@ -28,7 +28,7 @@ fn compact(f: &mut Fixture, case: Case, keys: &RoundKeys) -> (LevelPlan, Wrapped
     (plan, read(f, &written(&made)))
 }
 
-fn read(f: &Fixture, file: &[u8]) -> WrappedKey {
+pub(super) fn read(f: &Fixture, file: &[u8]) -> WrappedKey {
     let file = Reader::from_slice(file, Kind::WrappedKey).unwrap();
     WrappedKey::read(&f.params, file).unwrap()
 }
@@ -36,12 +36,12 @@ fn read(f: &Fixture, file: &[u8]) -> WrappedKey {
 fn sent(key: &WrappedKey) -> &Compact {
     match &key.form {
         Form::Compact(_, sent) => sent,
-        Form::Full(_) => panic!("not compact"),
+        Form::Full(_) | Form::Many(..) => panic!("not compact"),
     }
 }
 
 /// The blocks of the state after every round, with the largest noise and the noise bound of its first ciphertext.
-fn rounds(
+pub(super) fn rounds(
     f: &Fixture,
     wrapped: &WrappedKey,
     layout: Layout,
@@ -235,7 +235,7 @@ fn expanded_keys_are_kept_in_files() {
     let mut f = toy_4369(67);
     let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
     let (_, small) = compact(&mut f, case, &RoundKeys::expand(&[5; 16]).unwrap());
-    let expanded = f.aes(&small, Layout::Sliced).round_keys();
+    let expanded = f.aes(&small, Layout::Sliced).round_keys().unwrap();
     let kept = read(&f, &written(&expanded));
     let [small, kept] = [&small, &kept].map(|key| {
         let state = f.aes(key, Layout::Sliced).evaluate(&[[6; 16]]).unwrap();
@@ -307,7 +307,7 @@ fn a_compact_key_with_wrong_fields() {
     for (at, value, field) in [
         (0, 127, "AES key bits"),
         (2, 3, "direction"),
-        (3, 2, "form"),
+        (3, 3, "form"),
         (4, 0, "layouts"),
         (5, 3, "layout"),
         (6, 29, "starting level"),

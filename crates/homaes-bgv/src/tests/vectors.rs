@@ -68,9 +68,35 @@ fn bits() {
     vectors(&sets::TOY_255, Layout::Bits, 64);
 }
 
+/// Every `step`-th call under a key of 128 bits, with key schedules on the server.
+fn vectors_under_many_keys(step: usize) {
+    let mut f = toy(12);
+    let calls: Vec<Call> = block_calls(Direction::Encrypt, 16)
+        .into_iter()
+        .step_by(step)
+        .collect();
+    for calls in calls.chunks(f.params.blocks_per_batch(Layout::Sliced)) {
+        let keys = calls.iter().map(|c| RoundKeys::expand(&c.0).unwrap());
+        let wrapped = many::wrap(&mut f, &keys.collect::<Vec<_>>());
+        let inputs: Vec<Block> = calls.iter().map(|c| c.1).collect();
+        let state = f.aes(&wrapped, Layout::Sliced).evaluate(&inputs).unwrap();
+        let got = f.secret.decrypt_blocks(&state).unwrap().blocks;
+        for (call, got) in calls.iter().zip(got.iter()) {
+            assert_eq!(*got, call.2, "{call:?}");
+        }
+    }
+    assert!(calls.len() * step > 300, "{} calls", calls.len());
+}
+
+#[test]
+fn under_many_keys() {
+    vectors_under_many_keys(8);
+}
+
 #[test]
 #[ignore = "nightly: a minute"]
 fn nightly_every_vector() {
+    vectors_under_many_keys(1);
     vectors(&sets::TOY_255, Layout::Sliced, 1);
     vectors(&sets::TOY_255, Layout::Bits, 1);
     // the full ring is faster: the toy ring with this layout has no vector kernels

@@ -4,6 +4,7 @@ mod simulation;
 
 use super::moments::{Law, ORDERS, normal_of_variance, sum_of_independent};
 use super::*;
+use crate::noise::bound::KEY_PEAK;
 use crate::params::SECOND_CLASS;
 use homaes_math::Ring;
 use homaes_math::sample::fixed_weight;
@@ -69,6 +70,33 @@ fn gains_of_the_aes_layers() {
         let sum: f64 = classes.flatten().flatten().sum();
         assert!((sum / 16.0 - expected).abs() < 1e-9);
     }
+}
+
+/// Step 9: MixColumns brings more noise to a round than sums of words bring to a step of the key schedule.
+#[test]
+fn words_of_the_key_schedule_are_less_than_mix_columns() {
+    let gains = LinearGains::of(&slots());
+    for class in 1..17 {
+        let round = gains.at(false, class);
+        let step = gains.alone(false, class);
+        assert!(round.contains(&step), "one of the four");
+        let [round, step]: [f64; 2] = [round.iter().flatten().sum(), step.iter().sum()];
+        // over ρ⁴·ρ^-2: two roundings behind every gain, and four words
+        assert!(
+            2.0 * (round - step) > 4.0 * KEY_PEAK,
+            "{class}: {round} {step}"
+        );
+    }
+    let with = |rounds| {
+        let model = model(13.0, 17.0);
+        RunawayModel { rounds, ..model }
+    };
+    let outputs = [10, 12, 13, 14].map(|rounds| with(rounds).outputs());
+    assert_eq!(outputs, [160, 200, 208, 224]);
+    let other = AesCircuit::ALL.map(|circuit| with(12).with_circuit(circuit).outputs());
+    assert_eq!(other, [200, 192, 12, 12]);
+    // less than 0.1 bits of the bound
+    assert!((200f64 / 192.0).log2() < 0.1);
 }
 
 #[test]
@@ -250,6 +278,37 @@ fn one_round_bound_covers_simulation() {
                     assert!(covers, "{circuit:?} {nats}: {bound} {found}");
                 }
             }
+        }
+    }
+}
+
+/// The bound of a round covers a step of the key schedule, with the noise of four words.
+#[test]
+fn one_round_bound_covers_the_key_schedule() {
+    let (key, model) = tight(AesCircuit::ALL[0]);
+    let recursion = Recursion::new(&model, &key);
+    let component = recursion.component(0);
+    let (carried, states) = carried_in(component.kappa.len());
+    let shares = recursion.shares(&component, &carried);
+    let outputs = recursion.outputs(&component, &shares);
+    let orbit = Simulated::new(&model, &key, 0, false);
+    let mut rng = ChaCha20Rng::seed_from_u64(7);
+    let mut found: Vec<Vec<f64>> = vec![Vec::new(); carried.len()];
+    for _ in 0..2000 {
+        let b = orbit.power_127(&states, false, &mut rng);
+        let words: Vec<_> = (0..4).map(|_| orbit.rounding(&mut rng)).collect();
+        for (j, z) in orbit.last_round(false, &b).iter().enumerate() {
+            let sum = |part: fn(&Complex) -> f64| words.iter().map(|w| part(&w[j])).sum::<f64>();
+            let by = (-model.dl).exp2();
+            found[j].push((z.0 + by * sum(|w| w.0)).hypot(z.1 + by * sum(|w| w.1)));
+        }
+    }
+    for (values, moments) in found.iter_mut().zip(&outputs) {
+        values.sort_by(f64::total_cmp);
+        for nats in [2.0f64, 4.0] {
+            let found = values[(values.len() as f64 * (1.0 - (-nats).exp())) as usize];
+            let bound = recursion.last * quantile(moments, nats).sqrt();
+            assert!(bound > found && found > 0.0, "{nats}: {bound} {found}");
         }
     }
 }

@@ -95,6 +95,14 @@ impl Simulated {
         (0..raw.len()).map(at).collect()
     }
 
+    /// A rounding noise at every position.
+    pub(super) fn rounding(&self, rng: &mut ChaCha20Rng) -> Vec<Complex> {
+        let noises = self.noise(rng).into_iter().zip(&self.sigma);
+        noises
+            .map(|(z, sigma)| (z.0 * sigma, z.1 * sigma))
+            .collect()
+    }
+
     /// `x^127` of one ciphertext from its carried-in noise.
     pub(super) fn power_127(
         &self,
