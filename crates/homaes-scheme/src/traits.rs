@@ -273,7 +273,7 @@ pub trait SecretKey: Records + Any + Send + Sync {
     ) -> Result<Box<dyn WrappedFile + '_>>;
 
     /// The file of many AES keys with different names: block b of a batch is encrypted under key b modulo their number.
-    /// For the layout sliced and the direction that encrypts.
+    /// For the layout sliced and the direction that encrypts. The names are not secret.
     ///
     /// # Errors
     /// [`SchemeError::OneKey`] if the scheme has no such files; if there are more keys than a batch has blocks, a key is

@@ -19,8 +19,8 @@
 //! | 0 | s + 3, as sent | s, the start of the cipher |
 //! | r | s + 3 - 3r | s + 1 - 3r, [`LevelPlan::key_level`] |
 //!
-//! A modulus switch lowers them to the level of use, where their noise is that of rounding. There they also are the
-//! words w_i of the next step.
+//! A modulus switch lowers them to the level of use, where their noise is that of rounding. From r = 1 on, they also are
+//! the words w_i of the next step there; round key 0 is at level s + 1 for that.
 
 use crate::aes::level_plan::LevelPlan;
 use crate::aes::sliced::SlicedAes;
@@ -38,7 +38,7 @@ const LEVELS: usize = 2;
 
 /// The round keys that the cipher adds under `plan`, from the bytes of the AES keys at the start of the key schedule.
 ///
-/// Cost: 160 products and 40 sums of images, a fourth of those of a batch, and 360 modulus switches.
+/// Cost: 160 products and 40 sums of images, a fourth of those of a batch, and 352 modulus switches.
 ///
 /// # Errors
 /// If it is cancelled.

@@ -108,9 +108,9 @@ impl WrappedKey {
         Ok(WrappedKeyFile::generate(secret, keys, wrapping, rng)?.all())
     }
 
-    /// Encrypts many AES keys of 128 bits with their names under `secret`, for the layout sliced: block b of a batch is
-    /// encrypted under key b modulo their number. The server computes the key schedule, once, for which the set has
-    /// three levels more than one key needs.
+    /// Encrypts many AES keys of 128 bits under `secret`, for the layout sliced and the direction that encrypts: block b
+    /// of a batch will be under key b modulo their number. Their names are not encrypted. The server computes the key
+    /// schedule, which takes three levels more than one AES key does.
     ///
     /// Cost: 16 seeded encryptions, whatever the number of keys.
     ///
