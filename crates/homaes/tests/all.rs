@@ -6,6 +6,7 @@ mod common;
 mod crafted;
 mod finish;
 mod golden;
+mod many_keys;
 mod modes;
 mod parts;
 mod passphrase;
