@@ -296,6 +296,8 @@ struct World {
     eval: EvalKey,
     /// Files that the keys and ciphertexts come from.
     paths: [PathBuf; 3],
+    /// A wrapped key with many AES keys, for BGV.
+    many: Option<PathBuf>,
     messages: Vec<PathBuf>,
     values: Vec<PathBuf>,
 }
@@ -347,6 +349,19 @@ fn compact(folder: &Path) -> PathBuf {
     path
 }
 
+/// Writes a wrapped key with two AES keys, under the secret key of `World::new`; always the same.
+fn many(folder: &Path, set: &homaes_bgv::ParamSet) -> PathBuf {
+    let path = folder.join("many");
+    let mut rng = Rng::seed_from_u64(7);
+    let keys = homaes_aes::RoundKeys::expand(&AES_KEY).expect("16 bytes are a key");
+    let params = homaes_bgv::Params::new(set).expect("a sound set");
+    let secret = homaes_bgv::SecretKey::generate(&params, &mut rng).expect("a key");
+    let keys = ["b", "é"].map(|name| (name.to_owned(), &keys));
+    let wrapped = homaes_bgv::WrappedKey::encrypt_many(&secret, &keys, None, &mut rng);
+    save!(&path, wrapped.expect("a wrapped key"));
+    path
+}
+
 /// Makes the keys of a set of either scheme, in files.
 macro_rules! make_keys {
     ($scheme:ident, $set:expr, $round_keys:ident, $rng:ident, $paths:ident) => {{
@@ -369,7 +384,8 @@ impl World {
         let paths = ["hsk", "hek", "hwk"].map(|kind| folder.join(kind));
         let mut rng = Rng::seed_from_u64(7);
         let round_keys = homaes_aes::RoundKeys::expand(&AES_KEY).expect("16 bytes are a key");
-        match homaes_bgv::sets::by_name(set) {
+        let bgv = homaes_bgv::sets::by_name(set);
+        match bgv {
             Some(set) => make_keys!(homaes_bgv, set, round_keys, rng, paths),
             None => {
                 let set = homaes_tfhe::sets::by_name(set).expect("a set of one of the schemes");
@@ -378,16 +394,34 @@ impl World {
         }
         let secret = SecretKey::open(&paths[0]).expect("a good secret key");
         let eval = EvalKey::open(&paths[1]).expect("a good evaluation key");
-        let messages = messages(&folder, set, &eval, &paths[2]);
+        let many = bgv.map(|set| many(&folder, set));
+        let mut messages = messages(&folder, set, &eval, &paths[2]);
+        messages.extend(many.as_ref().map(|many| under_many(&folder, &eval, many)));
         let values = values(&folder, set, &eval, &messages[0]);
         Self {
             secret,
             eval,
             paths,
+            many,
             messages,
             values,
         }
     }
+}
+
+/// A message of two parts, each under its own AES key.
+fn under_many(folder: &Path, eval: &EvalKey, many: &Path) -> PathBuf {
+    let wrapped = WrappedKey::open(many, eval).expect("a good wrapped key");
+    let part = |name: &str| {
+        let part = AesFile::of(Memory::new([9; 150], name), Mode::Ctr { iv: [4; 16] });
+        (name.to_owned(), part.expect("a length that fits"))
+    };
+    let parts = AesInput::of_parts(["é/a", "b/c"].map(part)).expect("names of parts");
+    let path = folder.join("under many");
+    let output = Output::create(&path, false).expect("an output");
+    let run = Transcipher::new(eval, &wrapped).expect("keys that go together");
+    run.run(parts, output).expect("good keys evaluate");
+    path
 }
 
 /// A message in mode CTR, with BGV of two batches, and there one in mode GCM with associated data, and one of two parts.
@@ -474,8 +508,10 @@ fn good(kind: Kind) -> &'static [Good] {
             };
             paths.iter().map(move |path| (world, path))
         });
-        let compact = (0, &fixture().compact);
-        let paths = paths.chain((kind == Kind::WrappedKey).then_some(compact));
+        let worlds = fixture().worlds.iter().enumerate();
+        let many = worlds.filter_map(|(world, of)| Some((world, of.many.as_ref()?)));
+        let others = many.chain([(0, &fixture().compact)]);
+        let paths = paths.chain(others.filter(|_| kind == Kind::WrappedKey));
         let good = paths.map(|(world, path)| {
             let file = fs::read(path).expect("a good file");
             let parts = Parts::of(&file);

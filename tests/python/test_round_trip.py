@@ -16,6 +16,7 @@ import pytest
 from conftest import AES_KEY, CTR, TOYS, World, at_once, ctr, encrypt, refused, world_of
 from cryptography.hazmat.decrepit.ciphers.modes import CFB
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from homaes import modes
 
 MESSAGE = b"a message of some blocks, the last of which is partial"
@@ -227,3 +228,25 @@ def test_a_notebook_shows_a_table(world: World) -> None:
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
     homaes.demo(set="bgv/toy-255")
     assert "SP 800-38A" in capsys.readouterr().out
+
+
+def test_parts_under_keys_of_their_own() -> None:
+    world = world_of("bgv/toy-255")
+    keys = {f"meter-{number}": bytes([number]) * 16 for number in range(3)}
+    wrapped = world.keys.secret.wrap(keys)
+    assert wrapped.names == list(keys) and wrapped.compact
+    nonce = bytes(12)
+    sent = {f"{name}/{day}": AESGCM(keys[name]).encrypt(nonce, MESSAGE, None) for name in keys for day in "ab"}
+    with homaes.Transcipher(world.keys.eval, wrapped) as t:
+        with pytest.warns(UserWarning, match="same counter"):
+            ct = t.run(homaes.Message.of_parts([(name, data, modes.GCM(nonce)) for name, data in sent.items()]))
+        for name in sent:
+            assert world.keys.secret.decrypt(ct, part=name, aes_key=keys) == MESSAGE
+        swapped = dict(zip(keys, reversed(keys.values()), strict=True))
+        wrap, decrypt = world.keys.secret.wrap, world.keys.secret.decrypt
+        refused(
+            (homaes.AuthenticationError, "tag", lambda: decrypt(ct, part="meter-0/a", aes_key=swapped)),
+            (homaes.KeyMismatchError, "one of the 3 names", lambda: t.run(homaes.Message.of_parts([("x/a", MESSAGE, CTR)]))),
+            (homaes.KeyMismatchError, "name of an AES key", lambda: wrap({"a b": AES_KEY})),
+            (ValueError, "only levels_left", lambda: wrap(keys, direction="decrypt")),
+        )
