@@ -107,7 +107,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "do not use this message; check the nonce, the associated data and the AES key"
         }
         ErrorKind::Unchecked => {
-            "give the AES key with --key-file, or accept unchecked bytes with --unauthenticated"
+            "give the AES key with --key-file, or a list of them with --keys, or accept unchecked bytes with --unauthenticated"
         }
         ErrorKind::Unexpected => {
             "give the file of the expected message; if the server returned this one, do not use it"
