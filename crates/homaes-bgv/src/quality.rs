@@ -215,6 +215,7 @@ mod tests {
             &sets::AES128_P128,
             &sets::AES128_8,
             &sets::AES192,
+            &sets::BRIDGE128_P128,
             &sets::AES256,
             &sets::AES256_2,
         ] {

@@ -8,7 +8,7 @@
 //! |---|---|---|---|---|
 //! | 256 | 28.32, 27.00, 41.82, 46.24 | 13.50, 13.50, 19.24 | 6.9 | aes128, aes128+8, aes192, bridge128 and the toys |
 //! | 384 | 28.32, 27.46, 42.05, 46.985 | 13.73, 13.73, 19.53 | 6.6 | aes192+5, aes256, aes256+2 |
-//! | 256 | 29.29, 27.46, 43.02, 46.985 | 13.73, 13.73, 19.53 | 8.1 | aes128-p128 |
+//! | 256 | 29.29, 27.46, 43.02, 46.985 | 13.73, 13.73, 19.53 | 8.1 | aes128-p128, bridge128-p128 |
 //!
 //! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
 //! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
@@ -27,7 +27,7 @@
 //! | aes128+8 | 332.8 | 5 × 47.0 | 701.3 |
 //! | aes256, aes192+5 | 337.7 | 5 × 47.0 | 709.5 |
 //! | aes256+2 | 337.7 | 6 × 47.0 | 709.9 |
-//! | aes128-p128 | 338.7 | 4 × 47.0 | 714.7 |
+//! | aes128-p128, bridge128-p128 | 338.7 | 4 × 47.0 | 714.7 |
 //!
 //! In aes128-p128 the key parts in one digit have the largest modulus.
 //!
@@ -39,6 +39,7 @@
 //! | aes128 | 256 | 30 | 4, 5 | 5 × 47.0 | 706.5 |
 //! | aes128-p128 | 256 | 30 | 2, 4, 3 | 4 × 47.0 | 667.6 |
 //! | aes192, bridge128 | 256 | 36 | 3, 4, 4 | 4 × 47.0 | 751.9 |
+//! | bridge128-p128 | 256 | 36 | 2, 3, 3, 3 | 4 × 47.0 | 761.6 |
 //! | aes128+8 | 256 | 39 | 1, 3, 3, 3, 2 | 3 × 44.5 | 743.7 |
 //! | aes256, aes192+5 | 384 | 42 | 1, 3, 3, 3, 3 | 3 × 45.6 | 803.4 |
 //! | aes256+2 | 384 | 45 | 0, 2, 2, 2, 2, 2, 2, 2 | 2 × 45.1 | 803.8 |
@@ -197,6 +198,18 @@ const fn heavy(rounds: usize, special: &'static [u64], first_digit: usize, digit
     }
 }
 
+/// `rounds` times three levels for a secret of weight 256 and failures of at most 2^-128 a batch.
+const fn p128(rounds: usize, digit: usize) -> Chain {
+    let chain = Chain {
+        last: 654_301_441,
+        low: 184_546_561,
+        middle: 8_918_699_043_841,
+        base: BASE_46_985.split_at(rounds - 1).0,
+        ..chain(rounds, SPECIAL.split_at(4).0, 2, digit)
+    };
+    with_one_digit(chain, &FURTHER)
+}
+
 /// Weight of the secret in the sets with the longest chains.
 const HEAVY: usize = 384;
 
@@ -224,16 +237,7 @@ pub const AES128: ParamSet = SECURE;
 /// AES-128 with a failure probability of at most 2^-128 a batch: larger drops, and a larger last prime.
 pub const AES128_P128: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes128-p128"),
-    chain: with_one_digit(
-        Chain {
-            last: 654_301_441,
-            low: 184_546_561,
-            middle: 8_918_699_043_841,
-            base: BASE_46_985.split_at(9).0,
-            ..chain(10, SPECIAL.split_at(4).0, 2, 4)
-        },
-        &FURTHER,
-    ),
+    chain: p128(10, 4),
     log2_p_fail: -128.0,
     ..SECURE
 };
@@ -262,6 +266,15 @@ pub const BRIDGE128: ParamSet = ParamSet {
     name: SetName::from_static("bgv/bridge128"),
     spare: LIFT_LEVEL - 1,
     ..AES192
+};
+
+/// The same with a failure probability of at most 2^-128 a batch, of AES and of the bridge. Digits of three base primes
+/// are as many as digits of four, and leave less noise.
+pub const BRIDGE128_P128: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/bridge128-p128"),
+    chain: p128(12, 3),
+    spare: LIFT_LEVEL - 1,
+    ..AES128_P128
 };
 
 /// AES-192 with five multiplications left, or AES-128 with up to eleven.
@@ -344,7 +357,7 @@ pub const TOY_21845: ParamSet = ParamSet {
 };
 
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 12] = [
+pub const ALL: [&ParamSet; 13] = [
     &AES128,
     &AES128_P128,
     &AES128_8,
@@ -354,6 +367,7 @@ pub const ALL: [&ParamSet; 12] = [
     &AES256_2,
     &BITS128,
     &BRIDGE128,
+    &BRIDGE128_P128,
     &TOY_255,
     &TOY_4369,
     &TOY_21845,

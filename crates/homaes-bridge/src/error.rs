@@ -95,11 +95,14 @@ pub enum Error {
     },
     /// Readings would be wrong too often.
     #[error(
-        "the bits are read wrongly with probability 2^{failure_log2:.0}, expected at most 2^-64; convert fewer ciphertexts at once"
+        "the bits are read wrongly with probability 2^{failure_log2:.0}, expected at most 2^{most}; convert fewer \
+         ciphertexts at once"
     )]
     TooNoisy {
         /// log2 of the bound on the probability
         failure_log2: f64,
+        /// log2 of the largest one allowed
+        most: f64,
     },
 }
 

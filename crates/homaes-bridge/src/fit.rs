@@ -3,9 +3,7 @@
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
 use crate::key::{BridgeKey, LEVELS};
-use crate::noise::{
-    BATCH, CARRIED_LOG2, EVENT_LOG2, KEY_LOG2, ORDERS, USE_LOG2, USE_ROOM_LOG2, markov, switch_log2,
-};
+use crate::noise::{BATCH, CARRIED_LOG2, ORDERS, USE_ROOM_LOG2, markov, switch_log2};
 use crate::slots_to_lwe::{Numbers, SlotsToLwe};
 use crate::target::{Other, Target};
 use homaes_bgv::{KEY_PEAK, LiftNoise, Params, SecretKey, worst_key_switch_spread};
@@ -63,6 +61,7 @@ impl BridgeKey {
 
     /// Refuses a secret for which readings of a batch, or their use by `tfhe`, would fail too often.
     pub(crate) fn check_secret(&self, secret: &SecretKey) -> Result<Fitness> {
+        let most = Fitness::most(self.params.set().log2_p_fail);
         let within = |crossing: &SlotsToLwe<'_>, room: f64, most: f64| {
             let found = exceeded_log2(crossing, secret, BATCH, room);
             match found < most {
@@ -74,13 +73,14 @@ impl BridgeKey {
         let crossings = both.map(|numbers| SlotsToLwe::new(self, numbers));
         let mut read_log2 = f64::NEG_INFINITY;
         for crossing in &crossings {
-            let found = within(crossing, crossing.limit_log2(), KEY_LOG2)?;
+            let found = within(crossing, crossing.limit_log2(), most.read_log2)?;
             read_log2 = read_log2.max(found);
         }
-        let used_log2 = match self.target.other {
-            Other::Set(_) => None,
-            Other::User { .. } => Some(within(&crossings[1], USE_ROOM_LOG2, USE_LOG2)?),
-        };
+        let used = most
+            .used_log2
+            .filter(|_| matches!(self.target.other, Other::User { .. }));
+        let used = used.map(|most| within(&crossings[1], USE_ROOM_LOG2, most));
+        let used_log2 = used.transpose()?;
         Ok(Fitness {
             read_log2,
             used_log2,
@@ -183,7 +183,7 @@ pub(crate) fn exceeded_log2(
     let slots: f64 = each.map(f64::exp2).sum();
     let count = ciphertexts * crossing.numbers().count();
     let readings = slots.log2() + (count as f64).log2();
-    let planes = EVENT_LOG2 + ((8 * ciphertexts) as f64).log2();
+    let planes = LiftNoise::event_log2(params) + ((8 * ciphertexts) as f64).log2();
     log2::sum(readings, planes)
 }
 

@@ -19,7 +19,7 @@
 //!
 //! By Markov's inequality P(|S| > y) ≤ E S^2q / y^2q at the best q. [`exceeded_log2`](crate::fit::exceeded_log2)
 //! evaluates this for the actual secret and every slot, as it depends on which embeddings of the secret are large. A
-//! bridge key is made only if all slots of a batch together stay below [`KEY_LOG2`].
+//! bridge key is made only if all slots of a batch together stay below [`Fitness::most`].
 //!
 //! In units of the noise for t = 2, modulo the prime q of the ring switch, μ is the lifted noise times q/Q plus
 //!
@@ -34,25 +34,26 @@ use crate::key::{BASE, LEVELS, LOW};
 use homaes_bgv::Params;
 use homaes_math::sample::SIGMA;
 
-/// log2 of the probability that a plane has more noise than [`CARRIED_LOG2`].
-pub(crate) const EVENT_LOG2: f64 = -100.0;
+/// Ciphertexts of a batch.
 pub(crate) const BATCH: usize = 16;
-/// log2 of the largest [`exceeded_log2`](crate::fit::exceeded_log2) allowed for [`BATCH`] ciphertexts.
-pub(crate) const KEY_LOG2: f64 = -66.0;
+/// log2 of the ciphertexts that may cross together, over those of a batch.
+const TOGETHER_LOG2: f64 = 2.0;
 /// log2 of the error that the sum 4a + b of two blocks allows before a bootstrap of `tfhe`: a fifth of a block's room.
 pub(crate) const USE_ROOM_LOG2: f64 = -8.33;
-/// log2 of the largest probability of exceeding it in a batch, for a bridge to a user of `tfhe`.
-pub(crate) const USE_LOG2: f64 = -64.0;
 /// log2 of the noise that planes may have at an embedding.
 pub(crate) const CARRIED_LOG2: f64 = 9.0;
 pub(crate) const ORDERS: usize = 16;
 
 impl Fitness {
-    /// Limits that every made key meets; `used_log2` is for bridges to a user of `tfhe`.
-    pub const MOST: Self = Self {
-        read_log2: KEY_LOG2,
-        used_log2: Some(USE_LOG2),
-    };
+    /// Limits that every made key meets, from a BGV set with this [`ParamSet::log2_p_fail`](homaes_bgv::ParamSet);
+    /// `used_log2` is for bridges to a user of `tfhe`, whose own blocks are made for 2^-129.
+    #[must_use]
+    pub fn most(log2_p_fail: f64) -> Self {
+        Self {
+            read_log2: log2_p_fail - TOGETHER_LOG2,
+            used_log2: Some(log2_p_fail),
+        }
+    }
 }
 
 /// log2 of the root mean square noise that the ring switch adds at an embedding with this κ, in units of t = 2. Key

@@ -1,7 +1,8 @@
 //! Bytes to bridge: AES results block by block, or every slot of other ciphertexts.
 
 use crate::error::{Error, Result};
-use crate::noise::{BATCH, KEY_LOG2};
+use crate::fitness::Fitness;
+use crate::noise::BATCH;
 use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
@@ -14,8 +15,6 @@ use std::ops::Range;
 const BYTES: usize = 16;
 /// Slots of a ciphertext per task.
 const PER_TASK: usize = 32;
-/// log2 of the largest allowed probability of a wrong reading in a batch.
-const LOG2_P_FAIL: f64 = -64.0;
 
 /// Bytes that have been lifted and switched to the subring, ready to be read.
 pub struct Crossed {
@@ -56,7 +55,7 @@ impl SlotsToLwe<'_> {
     ///
     /// # Errors
     /// If the state is bit-sliced or belongs to another set or key, if its level is too low, or if a reading of the
-    /// batch would be wrong with probability above 2^-64.
+    /// batch would be wrong with probability above that of a failure of the set.
     pub fn cross(&self, eval: &Evaluator<'_>, state: &State) -> Result<Crossed> {
         self.cross_until(eval, state, &Cancel::new())
     }
@@ -93,9 +92,11 @@ impl SlotsToLwe<'_> {
         cancel: &Cancel,
     ) -> Result<Crossed> {
         // every ciphertext adds its share of the key's bound
-        let failure_log2 = KEY_LOG2 + (inputs.len() as f64 / BATCH as f64).log2();
-        if failure_log2 > LOG2_P_FAIL {
-            return Err(Error::TooNoisy { failure_log2 });
+        let most = self.params().set().log2_p_fail;
+        let batches = inputs.len() as f64 / BATCH as f64;
+        let failure_log2 = Fitness::most(most).read_log2 + batches.log2();
+        if failure_log2 > most {
+            return Err(Error::TooNoisy { failure_log2, most });
         }
         let mut log2_sigma = f64::NEG_INFINITY;
         let numbers = inputs.iter().map(|a| {

@@ -266,7 +266,7 @@ impl BridgeKey {
     }
 
     pub(crate) fn log2_p_fail(&self) -> f64 {
-        crossed_log2_p_fail(self.numbers())
+        crossed_log2_p_fail(self.set.card().log2_p_fail, self.numbers())
     }
 
     fn numbers(&self) -> Numbers {
@@ -295,15 +295,15 @@ impl BridgeKey {
     }
 }
 
-/// log2 of the bound on the probability that AES or the crossing gives a wrong batch. A value of the crate `tfhe`
-/// counts as wrong as soon as its noise leaves no room for a first bootstrap.
-fn crossed_log2_p_fail(numbers: Numbers) -> f64 {
-    let most = Fitness::MOST;
+/// log2 of the bound on the probability that AES or the crossing gives a wrong batch, from a BGV set with this
+/// probability. A value of the crate `tfhe` counts as wrong as soon as its noise leaves no room for a first bootstrap.
+fn crossed_log2_p_fail(log2_p_fail: f64, numbers: Numbers) -> f64 {
+    let most = Fitness::most(log2_p_fail);
     let across = match numbers {
         Numbers::Bits => most.read_log2,
         Numbers::Pairs => most.used_log2.unwrap_or(most.read_log2),
     };
-    (MAX_LOG2_P_FAIL.exp2() + across.exp2()).log2()
+    (log2_p_fail.exp2() + across.exp2()).log2()
 }
 
 /// Only results that crossed are of TFHE and have BGV levels.
@@ -312,10 +312,11 @@ pub(crate) fn have_crossed(set: &Set, steps: &[Step]) -> bool {
 }
 
 /// log2 of the bound on the probability that any of `batches` batches in an `.hct` file is wrong; `None` without
-/// batches. For results that crossed, AES was evaluated in at most as many batches.
+/// batches. For results that crossed, AES was evaluated in at most as many batches, and the file does not name the BGV
+/// set: that with the most failures counts.
 pub(crate) fn log2_p_fail(set: &Set, steps: &[Step], batches: u64) -> Option<f64> {
     match have_crossed(set, steps) {
-        true => log2_p_any(crossed_log2_p_fail(Numbers::Bits), batches),
+        true => log2_p_any(crossed_log2_p_fail(MAX_LOG2_P_FAIL, Numbers::Bits), batches),
         false => set.card().log2_p_fail_of(batches),
     }
 }
@@ -331,7 +332,8 @@ pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
         let each = set.blocks_per_batch(layout);
         last / each - blocks.start / each + 1
     });
-    log2_p_any(crossed_log2_p_fail(Numbers::Pairs), batches.max()?)
+    let each = crossed_log2_p_fail(set.card().log2_p_fail, Numbers::Pairs);
+    log2_p_any(each, batches.max()?)
 }
 
 /// Checks that a bridge can lead from one set to the other.

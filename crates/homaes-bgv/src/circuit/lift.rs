@@ -72,7 +72,7 @@ const BITS: usize = 8;
 pub struct Lifted {
     ciphertext: Ciphertext,
     log2_t: u32,
-    /// log2 of the largest embedding carried over to the bit's level, outside an event of probability 2^-100
+    /// log2 of the largest embedding carried over to the bit's level, outside an event
     carried_log2: f64,
 }
 
@@ -88,7 +88,7 @@ impl Lifted {
     }
 
     /// log2 of the largest embedding of the bit's noise before the rounding at its level, outside an event of
-    /// probability 2^-100; an argument of [`LiftNoise::pairs`].
+    /// probability 2^[`LiftNoise::event_log2`]; an argument of [`LiftNoise::pairs`].
     pub fn carried_log2(&self) -> f64 {
         self.carried_log2
     }
@@ -150,8 +150,8 @@ impl Evaluator<'_> {
         planes.collect()
     }
 
-    /// log2 of a bound on the planes' embeddings after the switch, without its rounding, but for a probability of
-    /// 2^-100.
+    /// log2 of a bound on the planes' embeddings after the switch, without its rounding, outside an event of
+    /// probability 2^[`LiftNoise::event_log2`].
     fn carried(&self, a: &Ciphertext, plan: &SwitchPlan, constants: &[Vec<Vec<u8>>; BITS]) -> f64 {
         let params = self.params();
         let own = a.bound(params);

@@ -181,7 +181,7 @@ impl BoundModel {
     }
 
     /// -log2 of the probability of a truncation.
-    fn event_bits(&self) -> f64 {
+    pub(crate) fn event_bits(&self) -> f64 {
         EVENT_BITS - self.log2_p_fail
     }
 

@@ -110,6 +110,7 @@ fn nightly_every_secure_set_at_full_size() {
     for (set, cases) in [
         (&sets::AES128, vec![(Sliced, Encrypt, Aes128)]),
         (&sets::AES128_P128, both(Aes128)),
+        (&sets::BRIDGE128_P128, both(Aes128)),
         (&sets::AES128_8, both(Aes128)),
         (&sets::AES192, both(Aes192)),
         (&sets::AES192_5, both(Aes192)),

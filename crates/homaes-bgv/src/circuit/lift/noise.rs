@@ -48,6 +48,11 @@ impl LiftNoise {
         }
     }
 
+    /// log2 of the probability of the event outside which [`Lifted::carried_log2`](crate::Lifted::carried_log2) holds.
+    pub fn event_log2(params: &Params) -> f64 {
+        -params.noise().bounds().event_bits()
+    }
+
     /// log2 of the rms noise of pairs over all embeddings of a usual key.
     pub fn pairs_rms_log2(params: &Params, carried_log2: f64) -> f64 {
         mean(|kappa| pairs(params, carried_log2, 1, Case::Mean(kappa))[1])
