@@ -406,7 +406,7 @@ fn nightly_reading_p64() {
 #[test]
 #[ignore = "nightly: minutes"]
 fn nightly_reading_p64_blocks() {
-    reading(bits(&sets::P64_BLOCKS), 32, 32, 1 << 14);
+    reading(bits(&sets::P64_BLOCKS), 64, 32, 1 << 14);
 }
 
 #[test]
