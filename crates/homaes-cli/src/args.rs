@@ -177,9 +177,9 @@ pub(crate) struct Message {
     /// temporary file. Folders are read recursively; several inputs share batches, as parts of one message
     #[arg(value_name = "IN", required_unless_present = "files_from")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// List of more files, one JSON object per line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …, "key": …}; only
-    /// path is required, iv and aad are hex. If the wrapped key holds many AES keys, key names that of the part, by
-    /// default the first folder in its name
+    /// List of more files, one JSON object per line: {"path": …, "name": …, "mode": …, "iv": …, "aad": …, "key_name":
+    /// …}; only path is required, iv and aad are hex. If the wrapped key holds many AES keys, key_name names the
+    /// part's, by default the first folder in its name
     #[arg(long, value_name = "LIST", value_parser = file_path())]
     pub(crate) files_from: Option<PathBuf>,
     /// Take the input as bare AES ciphertext even if it starts like output of 'openssl enc' with a password, CMS,

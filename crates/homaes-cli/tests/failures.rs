@@ -185,7 +185,7 @@ fn paths_are_checked_before_keys_are_read() {
 fn foreign_files_and_wrong_kinds() {
     let world = World::new();
     let mut newer = world.read("o.hct");
-    newer[8] = 3;
+    newer[8] = 4;
     let script = b"#!/bin/sh\necho this is a script, and it is long enough to hold a header of ninety-three bytes\n";
     for (content, words) in [
         (&script[..], "not a homaes file"),

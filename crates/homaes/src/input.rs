@@ -18,7 +18,6 @@ pub(crate) mod source;
 pub(crate) mod split;
 
 pub use aes_input::{AesFile, AesInput};
-pub use part_meta::{MAX_AAD_BYTES, PartMeta};
-pub use places::PartKey;
+pub use part_meta::{MAX_AAD_BYTES, PartKey, PartMeta};
 pub use source::{FileSource, Memory, Reopened, Source};
 pub use split::Split;

@@ -187,8 +187,8 @@ fn listed(
             how.part(path)?,
             own.as_deref().or(aad.filter(|_| mode == "gcm")),
         )?;
-        let part = match entry.key {
-            Some(key) => part.under(key),
+        let part = match entry.key_name {
+            Some(name) => part.under(name),
             None => part,
         };
         let name = entry.name.unwrap_or_else(|| file_name(path));
@@ -212,8 +212,9 @@ struct Listed {
     iv: Option<String>,
     #[serde(default, deserialize_with = "not_null")]
     aad: Option<String>,
+    /// not `key`, which would invite a secret
     #[serde(default, deserialize_with = "not_null")]
-    key: Option<String>,
+    key_name: Option<String>,
 }
 
 fn bucket(path: &Path) -> Result<Option<Location>, Failure> {

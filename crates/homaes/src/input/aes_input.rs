@@ -3,8 +3,8 @@
 use crate::error::foreign::{Foreign, HEAD_BYTES};
 use crate::error::{At, quoted};
 use crate::input::counters::overlap;
-use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartMeta, check_names};
-use crate::input::places::{PartKey, Piece, Places};
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_PARTS_BYTES, PartKey, PartMeta, check_names};
+use crate::input::places::{Piece, Places};
 use crate::input::source::{CachedSource, FileSource, Source};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Result};
@@ -607,7 +607,7 @@ fn refuse_foreign(source: &dyn Source) -> Result<()> {
 
 fn no_key_name(part: &AesFile) -> Error {
     let message = "names no AES key, and the wrapped key holds many: put the part into a folder with the name of its \
-                   key, or name the key in the list of files";
+                   key, or give key_name in the list of files";
     Error::refused(ErrorKind::KeyName, message).at(part.path())
 }
 

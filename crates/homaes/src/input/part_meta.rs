@@ -1,7 +1,6 @@
 //! Public properties of a part of a message: name, mode, tag, associated data and length.
 
 use crate::error::printable;
-use crate::input::places::PartKey;
 use crate::output::is_unfinished_name;
 use homaes_aes::{Block, Mode};
 use sha2::{Digest, Sha256};
@@ -13,6 +12,19 @@ pub const MAX_AAD_BYTES: usize = 1 << 20;
 pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
 
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
+
+/// Longest name of an AES key.
+pub(crate) const MAX_KEY_NAME_BYTES: usize = 255;
+
+/// The AES key of a part, in a message under many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartKey {
+    /// Its name in the wrapped key.
+    pub name: String,
+    /// Its number in the wrapped key.
+    pub number: u64,
+}
 
 /// A file's description of one part of its message.
 #[derive(Debug, Clone, PartialEq, Eq)]

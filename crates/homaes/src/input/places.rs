@@ -9,19 +9,6 @@ use crate::input::split::Split;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Longest name of an AES key.
-pub(crate) const MAX_KEY_NAME_BYTES: usize = 255;
-
-/// The AES key of a part, in a message under many.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PartKey {
-    /// Its name in the wrapped key.
-    pub name: String,
-    /// Its number in the wrapped key.
-    pub number: u64,
-}
-
 /// The places of all blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {

@@ -2,7 +2,7 @@
 
 use super::AesKey;
 use crate::error::{At, quoted};
-use crate::input::places::MAX_KEY_NAME_BYTES;
+use crate::input::part_meta::MAX_KEY_NAME_BYTES;
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::io::Read;

@@ -11,8 +11,10 @@
 //! ```
 
 use crate::error::malformed;
-use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartMeta, check_names};
-use crate::input::places::{MAX_KEY_NAME_BYTES, PartKey, Piece, Places};
+use crate::input::part_meta::{
+    MAX_AAD_BYTES, MAX_KEY_NAME_BYTES, MAX_NAME_BYTES, PartKey, PartMeta, check_names,
+};
+use crate::input::places::{Piece, Places};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
