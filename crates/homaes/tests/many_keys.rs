@@ -28,7 +28,7 @@ const PARTS: [(u8, usize); 9] = [
 ];
 
 fn key(number: u8) -> [u8; 16] {
-    core::array::from_fn(|i| number.wrapping_mul(91) ^ i as u8 * 17)
+    core::array::from_fn(|i| number.wrapping_mul(91) ^ (i as u8 * 17))
 }
 
 fn list(keys: u8) -> AesKeyList {
