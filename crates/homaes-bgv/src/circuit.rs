@@ -39,12 +39,14 @@
 pub(crate) mod bounds;
 pub(crate) mod evaluate;
 pub(crate) mod images;
+pub(crate) mod integers;
 pub(crate) mod lift;
 mod masks;
 mod moves;
 mod three_way;
 
 pub use evaluate::Evaluator;
+pub use integers::{Integers, Lifting};
 pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
 

@@ -111,6 +111,43 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
+    /// Bytes or masks of this level cannot be lifted to integers of so many bits.
+    #[error(
+        "integers of {found} bits from level {level} of set {set}, {}",
+        if *most == 0 {
+            "which is too low for any; leave more levels".to_owned()
+        } else {
+            format!("expected 3 to {most}; ask for a number of bits in this range, or leave more levels")
+        }
+    )]
+    LiftBits {
+        /// bits asked for
+        found: u32,
+        /// most that are right; 0 without a lift from this level
+        most: u32,
+        /// level of the bytes
+        level: usize,
+        /// the set
+        set: &'static str,
+    },
+    /// Bytes have too much noise to lift them at their level.
+    #[error(
+        "bits with a noise of 2^{found:.1} in set {set}, expected at most 2^{most:.1} for a lift; switch the bytes \
+         down first"
+    )]
+    PlaneNoise {
+        /// log2 of the largest embedding that the bits carry over from above
+        found: f64,
+        /// most
+        most: f64,
+        /// the set
+        set: &'static str,
+    },
+    /// A decryption is no vector of integers.
+    #[error(
+        "the result does not decode to integers: wrong key, damaged ciphertext, or a mask with other bytes than 0 and 1"
+    )]
+    NotIntegers,
     /// A state between rounds was passed instead of a result of AES.
     #[error("found a state between rounds, expected a result of AES")]
     NotFinished,
@@ -208,8 +245,12 @@ impl Failure for Error {
             Self::Cancelled(_) => ErrorKind::Cancelled,
             Self::Mismatch(mismatch) => mismatch.kind(),
             Self::Device(_) => ErrorKind::DeviceFault,
-            Self::NotBytes => ErrorKind::Undecryptable,
-            Self::TooDeep { .. } | Self::TooNoisy { .. } | Self::Final => ErrorKind::TooDeep,
+            Self::NotBytes | Self::NotIntegers => ErrorKind::Undecryptable,
+            Self::TooDeep { .. }
+            | Self::TooNoisy { .. }
+            | Self::LiftBits { .. }
+            | Self::PlaneNoise { .. }
+            | Self::Final => ErrorKind::TooDeep,
             Self::NoKey { .. } => ErrorKind::NoKey,
             Self::NoExpansion => ErrorKind::NoExpansion,
             Self::Eval(_) | Self::ManyKeyLevels { .. } => ErrorKind::Levels,

@@ -88,7 +88,9 @@ pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
-pub use circuit::{Axis, Descent, Evaluator, LIFT_LEVEL, Lift, LiftNoise, Lifted};
+pub use circuit::{
+    Axis, Descent, Evaluator, Integers, LIFT_LEVEL, Lift, LiftNoise, Lifted, Lifting,
+};
 pub use codec::{Pair, batch_bytes, decode_batch, encode_batch, encode_value};
 pub use error::{Error, Result};
 pub use homaes_scheme::Decrypted;

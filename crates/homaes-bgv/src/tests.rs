@@ -15,6 +15,7 @@ mod bounds;
 mod circuit;
 mod embeddings;
 mod expand;
+mod integers;
 mod lift;
 mod many;
 mod memcheck;

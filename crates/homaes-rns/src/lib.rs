@@ -12,6 +12,7 @@
 //! | integers from residues, to measure noise | `centred.rs` |
 //! | arithmetic on secrets; parities of a decryption | [`secret`] |
 //! | sums of numbers given as logarithms | [`log2`] |
+//! | logarithm and exponential of power series | [`series`] |
 //! | bounds on runaway noise of bit-sliced AES | [`noise`] |
 //! | counts and times of the kernels | `meter.rs` |
 //!
@@ -31,6 +32,7 @@ mod mod_switch;
 pub mod noise;
 mod poly;
 pub mod secret;
+pub mod series;
 mod switching;
 
 pub use centred::centred;

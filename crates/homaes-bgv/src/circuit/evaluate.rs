@@ -489,11 +489,15 @@ impl<'k> Evaluator<'k> {
     /// Moves slots by a translation, at the level of `a`.
     pub(crate) fn translate(&self, a: &Ciphertext, step: [usize; 3]) -> Result<Ciphertext> {
         let a = self.with_bound(a)?;
-        let target = match self.key.key(Target::Translate(step)) {
+        self.image(&a, self.translation(step), self.params().staying(a.level))
+    }
+
+    /// The key of a translation: one for every level if there is such, otherwise one for the levels of users' circuits.
+    pub(crate) fn translation(&self, step: [usize; 3]) -> Target {
+        match self.key.key(Target::Translate(step)) {
             Ok(_) => Target::Translate(step),
             Err(_) => Target::Rotate(step),
-        };
-        self.image(&a, target, self.params().staying(a.level))
+        }
     }
 }
 

@@ -62,12 +62,28 @@ impl Evaluator<'_> {
         plan: &SwitchPlan,
     ) -> Result<Ciphertext> {
         let params = self.params();
-        self.key().key_at(target, plan, a.level)?;
-        let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-        let mut out = only(self.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?);
+        let mut out = self.raw_image(a, target, plan)?;
         let galois = params.ring().exponent(target.map(params).source(0));
         out.history = a.history.one(|b| image_bound(params, plan, b, galois));
         self.checked("automorphism", out)
+    }
+
+    /// The image under `target`, without a bound.
+    pub(crate) fn raw_image(
+        &self,
+        a: &Ciphertext,
+        target: Target,
+        plan: &SwitchPlan,
+    ) -> Result<Ciphertext> {
+        self.key().key_at(target, plan, a.level)?;
+        let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
+        Ok(only(self.sum_of_images(
+            plan,
+            &[image],
+            &[a],
+            1.0,
+            Post::None,
+        )?))
     }
 
     /// Σ_i c_i σ_i(x) for every x of `inputs`, switched by `plan`; the inputs share every pass over the keys. `post` is

@@ -1,4 +1,5 @@
-//! Bits lifted from modulo 2 to modulo 2^k, for programs that compute with integers.
+//! Bits lifted from modulo 2 to modulo 2^k by squarings, for other programs and as the first steps to integers
+//! ([`crate::circuit::integers`]).
 //!
 //! If x ≡ b (mod t) for a bit b and t = 2^j, then x² ≡ b (mod 2t), because x = b + t·y gives x² = b² + 2t·(…). So k - 1
 //! squarings of the *decrypted polynomial*, which homomorphic multiplication computes exactly, lift the bits of all
@@ -11,7 +12,7 @@
 //!
 //! - a key-switching key adds 2e to the phase, which is t·e in ν;
 //! - a modulus switch adds even multiples of 1/X to the phase, which are multiples of t/X in ν. It divides the message
-//!   by X/Y, which is 1 modulo t, because all primes are 1 modulo 256;
+//!   by X/Y, which is 1 modulo t up to t = 256, because all primes are 1 modulo 256;
 //! - a sum of ciphertexts modulo t and t/2 is ν_1 + 2ν_2 modulo t: two adjacent bits at no cost.
 //!
 //! A squaring multiplies one factor by t/4 and the other by 1. It takes μ = 2ν/t, the noise in units of t = 2, to
@@ -41,10 +42,9 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::image_bound;
 use crate::circuit::combined;
 use crate::circuit::evaluate::{Evaluator, only, out_of_depth};
-use crate::circuit::images::Image;
+use crate::circuit::integers::switch_factor;
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
-use crate::keyswitch::Post;
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
 use crate::params::Params;
@@ -57,7 +57,8 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use zeroize::Zeroizing;
 
-mod noise;
+pub(crate) mod noise;
+pub(crate) mod plan;
 
 pub use noise::LiftNoise;
 
@@ -65,15 +66,17 @@ pub use noise::LiftNoise;
 pub const LIFT_LEVEL: usize = 6;
 /// log2 of the largest t.
 const MOST: u32 = 5;
-const BITS: usize = 8;
+pub(crate) const BITS: usize = 8;
 
 /// A normalised ciphertext modulo 2^k: a small number, often a bit, in every slot.
 #[derive(Clone, Debug)]
 pub struct Lifted {
-    ciphertext: Ciphertext,
-    log2_t: u32,
+    pub(crate) ciphertext: Ciphertext,
+    pub(crate) log2_t: u32,
+    /// the message is this times a bit, modulo 2^64 (module `integers`)
+    pub(crate) factor: u64,
     /// log2 of the largest embedding carried over to the bit's level, outside an event
-    carried_log2: f64,
+    pub(crate) carried_log2: f64,
 }
 
 impl Lifted {
@@ -103,21 +106,21 @@ impl Evaluator<'_> {
     /// # Errors
     /// At level 1; if keys are missing or do not reach this level; if `a` belongs to another set or key.
     pub fn bit_planes(&self, a: &Ciphertext) -> Result<Vec<Lifted>> {
+        let a = self.lowered(&self.with_bound(a)?, a.level.min(LIFT_LEVEL))?;
+        self.planes(&a, self.params().staying(a.level))
+    }
+
+    /// [`Evaluator::bit_planes`] one level below that of `a`, which has a bound, with images by `plan`.
+    pub(crate) fn planes(&self, a: &Ciphertext, plan: &SwitchPlan) -> Result<Vec<Lifted>> {
         let params = self.params();
-        let a = &self.lowered(&self.with_bound(a)?, a.level.min(LIFT_LEVEL))?;
         let level = a.level;
         if level <= 1 {
             return Err(out_of_depth(1, 0));
         }
-        let plan = params.staying(level);
         let eval = self.beside(BITS - 1);
         let images = (1..BITS).into_par_iter().with_max_len(1).map(|k| {
             self.cancel.check()?;
-            let target = Target::Frobenius(k);
-            self.key().key_at(target, plan, level)?;
-            let image = Image::new(self.key(), target, vec![0], &self.cancel)?;
-            let out = eval.sum_of_images(plan, &[image], &[a], 1.0, Post::None)?;
-            Ok(Cow::Owned(only(out)))
+            Ok(Cow::Owned(eval.raw_image(a, Target::Frobenius(k), plan)?))
         });
         let images = images.collect::<Result<Vec<_>>>()?;
         let images: Vec<Cow<'_, Ciphertext>> =
@@ -144,10 +147,25 @@ impl Evaluator<'_> {
             Ok(Lifted {
                 ciphertext: only(self.mod_switch_all(&[&sum])?),
                 log2_t: 1,
+                factor: 1,
                 carried_log2,
             })
         });
         planes.collect()
+    }
+
+    /// A mask, which has a bound, as its own lowest bit: one level down, without a key switch.
+    pub(crate) fn plane(&self, a: &Ciphertext) -> Result<Lifted> {
+        let params = self.params();
+        let down = only(self.mod_switch_all(&[a])?);
+        let drop = params.log2_modulus(a.level) - params.log2_modulus(down.level);
+        let model = params.noise().bounds();
+        Ok(Lifted {
+            ciphertext: down,
+            log2_t: 1,
+            factor: 1,
+            carried_log2: a.bound(params).largest_log2(model) - drop,
+        })
     }
 
     /// log2 of a bound on the planes' embeddings after the switch, without its rounding, outside an event of
@@ -182,19 +200,21 @@ impl Evaluator<'_> {
     }
 
     /// Squares of numbers modulo t as numbers modulo 2t, by `plan`.
-    fn squares(&self, inputs: &[Lifted], plan: &SwitchPlan) -> Result<Vec<Lifted>> {
+    pub(crate) fn squares(&self, inputs: &[Lifted], plan: &SwitchPlan) -> Result<Vec<Lifted>> {
         let Some(first) = inputs.first() else {
             return Ok(Vec::new());
         };
         let level = first.level();
         let eval = self.beside(inputs.len());
+        let down = switch_factor(self.params(), level, plan.to_level);
         let squares = inputs.par_iter().with_max_len(1).map(|x| {
             self.cancel.check()?;
-            let left = self.quarter(x)?;
+            let left = self.scaled(&x.ciphertext, x.log2_t as i32 - 2, 1)?;
             let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
             let (targets, noise) = (&[Target::Product(0)], product.noise);
             let square = eval.switched_product(plan, level, targets, &product.parts, noise)?;
             Ok(Lifted {
+                factor: x.factor.wrapping_mul(x.factor).wrapping_mul(down),
                 ciphertext: square,
                 log2_t: x.log2_t + 1,
                 carried_log2: x.carried_log2,
@@ -203,23 +223,21 @@ impl Evaluator<'_> {
         squares.collect()
     }
 
-    /// t/4 times a ciphertext modulo t.
-    fn quarter(&self, x: &Lifted) -> Result<Ciphertext> {
-        x.ciphertext.fetch()?;
+    /// 2^`log2`·`by` times a ciphertext, modulo Q; its noise grows by as much.
+    pub(crate) fn scaled(&self, x: &Ciphertext, log2: i32, by: i64) -> Result<Ciphertext> {
+        x.fetch()?;
         let params = self.params();
-        let mut out = x.ciphertext.clone();
+        let mut out = x.clone();
         for part in &mut out.parts {
             for (limb, &i) in part.limbs.iter_mut().zip(params.basis(out.level)) {
                 let m = params.modulus(i);
-                let quarter = match x.log2_t {
-                    1 => m.inv(2),
-                    k => 1 << (k - 2),
-                };
-                let quarter = m.shoup(quarter);
-                limb.iter_mut().for_each(|x| *x = m.scale(*x, quarter));
+                let power = 1 << log2.unsigned_abs();
+                let power = if log2 < 0 { m.inv(power) } else { power };
+                let factor = m.shoup(m.scale(m.from_signed(by), m.shoup(power)));
+                limb.iter_mut().for_each(|x| *x = m.scale(*x, factor));
             }
         }
-        let factor = f64::from(1u32 << x.log2_t) / 4.0;
+        let factor = f64::from(log2).exp2() * by as f64;
         out.noise = out.noise.scaled(factor * factor);
         out.history = History::AES;
         Ok(out)

@@ -6,13 +6,23 @@ use homaes_rns::{Gadget, SwitchPlan};
 
 impl Params {
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
-        let [from, to] = [level, to_level].map(|level| self.basis(level));
-        let part = self.part_of(level);
+        self.plan_with(self.part_of(level), [level, to_level], DIGIT_EXCESS_BITS)
+    }
+
+    /// Key switching within `level`, outside the middle prime, with the least noise: no digit exceeds the special
+    /// modulus in sets with parts in one digit.
+    pub(crate) fn quiet_plan(&self, level: usize) -> SwitchPlan {
+        let one_digit = level <= self.one_digit_level();
+        self.plan_with(KeyPart::new(Tail::Outer, one_digit), [level; 2], 0.0)
+    }
+
+    fn plan_with(&self, part: KeyPart, levels: [usize; 2], excess_bits: f64) -> SwitchPlan {
+        let [(_, from), (to_level, to)] = levels.map(|level| (level, self.basis(level)));
         let gadget = Gadget {
             part: part.number(),
             special: self.specials(part),
             digit_of: &|i| self.digit_of(part, i),
-            excess_bits: DIGIT_EXCESS_BITS,
+            excess_bits,
         };
         SwitchPlan::new(self.rns(), from, (to_level, to), &gadget)
     }

@@ -73,10 +73,10 @@ fn comparisons_and_logic() {
 }
 
 /// The slots after a rotation along an axis.
-pub(super) fn moved(f: &Fixture, x: &[u8], axis: Axis, steps: usize) -> Vec<u8> {
+pub(super) fn moved<T: Copy>(f: &Fixture, x: &[T], axis: Axis, steps: usize) -> Vec<T> {
     let slots = f.params.slots();
     let [n3, n5, n257] = slots.axes();
-    let mut out = vec![0; x.len()];
+    let mut out = x.to_vec();
     for class in 0..2 {
         for e in 0..n3 * n5 * n257 {
             let at = [e / (n5 * n257), e / n257 % n5, e % n257];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aes::wrapped::{WrapOptions, WrappedKey};
+use crate::circuit::integers::bound::IntegerBound;
 use homaes_math::memcheck::{Poisoned, findings, poison};
 use homaes_math::sample;
 use homaes_wire::KeyId;
@@ -58,6 +59,14 @@ fn encryption(
             // a byte is a pair whose second one is 0
             core::hint::black_box(secret.decrypt_members(c, true).unwrap());
         }
+        // bytes are no integers, which ends a decryption after all its arithmetic but the last
+        let integers = Integers {
+            ciphertext: c.clone(),
+            bits: 3,
+            factor: 1,
+            bound: IntegerBound::new(params, LiftNoise::normal(0.0, 16).moments(), 0.0),
+        };
+        core::hint::black_box(secret.integers(&integers).is_err());
     }
 }
 

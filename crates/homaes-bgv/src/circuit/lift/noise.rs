@@ -1,13 +1,15 @@
-//! Moments of the noise of lifted bits at one embedding.
+//! Moments of the noise of lifted bits, at one embedding and in a coefficient.
 
+use super::plan::Plan;
 use super::{LIFT_LEVEL, MOST};
 use crate::circuit::bounds::key_switch_variance_log2;
 use crate::noise::bound::KEY_PEAK;
 use crate::params::Params;
 use homaes_rns::{SwitchPlan, log2};
+use rayon::prelude::*;
 
-/// Highest moment of the pairs' squared noise.
-const ORDERS: usize = 16;
+/// Highest moment of the squared noise of pairs and of integers.
+pub(crate) const ORDERS: usize = 16;
 /// Steps of the mean over embeddings, per unit of κ.
 const STEPS: usize = 32;
 
@@ -63,11 +65,32 @@ impl LiftNoise {
         mean(|kappa| rounded(params, carried_log2, 1, Case::Mean(kappa))[1])
     }
 
+    /// Bound for integers lifted by `plan` from `bits` planes ([`crate::Lifting`]), as [`planes`](Self::planes).
+    pub(crate) fn integers(
+        params: &Params,
+        plan: &Plan<'_>,
+        (bits, handed_log2): (u32, f64),
+        [kappa, raise_log2]: [f64; 2],
+    ) -> Self {
+        let case = Case::Bound { kappa, raise_log2 };
+        Self {
+            moments: integers(params, plan, bits, handed_log2, ORDERS, case),
+        }
+    }
+
+    /// log2 of the rms noise of such integers over all embeddings of a usual key.
+    pub(crate) fn integers_rms_log2(
+        params: &Params,
+        plan: &Plan<'_>,
+        (bits, handed_log2): (u32, f64),
+    ) -> f64 {
+        mean(|kappa| integers(params, plan, bits, handed_log2, 1, Case::Mean(kappa))[1])
+    }
+
     /// A circular normal noise of this rms, with moments up to `orders`.
     pub fn normal(rms_log2: f64, orders: usize) -> Self {
-        let nothing = (0..=orders).map(|q| if q == 0 { 0.0 } else { f64::NEG_INFINITY });
         Self {
-            moments: with_normal(&nothing.collect::<Moments>(), 2.0 * rms_log2),
+            moments: normal(2.0 * rms_log2, orders),
         }
     }
 
@@ -151,38 +174,149 @@ fn pairs(params: &Params, carried_log2: f64, orders: usize, case: Case) -> Momen
         level -= 1;
     }
     let even = squared(params, &x, most, params.staying(level), case);
-    // Minkowski: norms add
+    plus(&even, &x)
+}
+
+/// Moments of y·w·2^(to - 1), which lifts numbers modulo 2^`log2_t` to modulo 2^`to`, before the division of its key
+/// switch. y = x² comes down by `plan`, w = 3 - 2x by the same levels.
+///
+/// With y = a·x² + R and w = b·x + R', the roundings are independent of x and of each other, so E\|yw|^2q is
+/// Σ_i Σ_j C(q,i)² (q-i)! v^(q-i) C(q,j)² (q-j)! v'^(q-j) a^2i b^2j E\|x|^(4i + 2j).
+fn doubled(
+    params: &Params,
+    x: &[f64],
+    [log2_t, to]: [u32; 2],
+    plan: &SwitchPlan,
+    case: Case,
+) -> Moments {
+    let [k, to] = [log2_t, to].map(f64::from);
+    let square = (
+        2.0 * k - 1.0 - to - plan.log2_drop(),
+        fresh(params, plan, case),
+    );
+    let line = (k + 1.0 - to - plan.log2_drop(), rounding(params, case));
+    let factorials = factorials(x.len());
+    let moment = |q: usize| {
+        let terms = |(factor, variance): (f64, f64)| -> Vec<f64> {
+            let term = |i| {
+                binomial(&factorials, q, i) + (q - i) as f64 * variance + 2.0 * i as f64 * factor
+            };
+            (0..=q).map(term).collect()
+        };
+        let (y, w) = (terms(square), terms(line));
+        let all = y.iter().enumerate().flat_map(|(i, y)| {
+            let x = &x[2 * i..];
+            w.iter().zip(x).map(move |(w, x)| y + w + x)
+        });
+        sum(all.collect()) + 2.0 * q as f64 * (to - 1.0)
+    };
+    (0..=(x.len() - 1) / 3)
+        .into_par_iter()
+        .map(moment)
+        .collect()
+}
+
+/// Moments after a division by 2^`drop` that adds a normal noise.
+fn divided(x: &[f64], drop: f64, variance_log2: f64) -> Moments {
+    let all = x.iter().enumerate();
+    let all: Moments = all.map(|(q, m)| m - 2.0 * q as f64 * drop).collect();
+    with_normal(&all, variance_log2)
+}
+
+/// Moments of Σ 2^i b_i modulo 2^k over the first `bits` bits, in the units of k, up to `orders`.
+fn integers(
+    params: &Params,
+    plan: &Plan<'_>,
+    bits: u32,
+    handed_log2: f64,
+    orders: usize,
+    case: Case,
+) -> Moments {
+    let mut x = rounded(params, handed_log2, orders * plan.degree(), case);
+    let (mut level, mut log2_t) = (plan.level - 1, 1);
+    for _ in 0..plan.squarings {
+        x = squared(params, &x, log2_t, params.switching(level), case);
+        (level, log2_t) = (level - 1, log2_t + 1);
+    }
+    for &to in plan.between {
+        let product = doubled(params, &x, [log2_t, to], params.switching(level), case);
+        let last = params.switching(level - 1);
+        x = divided(&product, last.log2_drop(), fresh(params, last, case));
+        (level, log2_t) = (level - 2, to);
+    }
+    let down = params.switching(level);
+    let bit = |i: u32| {
+        let to = plan.log2_t - i;
+        if plan.is_doubled(i) {
+            return doubled(params, &x, [log2_t, to], down, case);
+        }
+        let low = divided(&x[..=orders], down.log2_drop(), rounding(params, case));
+        let factor = f64::from(log2_t) - f64::from(to);
+        low.iter()
+            .enumerate()
+            .map(|(q, m)| m + 2.0 * q as f64 * factor)
+            .collect()
+    };
+    let none = normal(f64::NEG_INFINITY, orders);
+    let all = (0..bits).map(bit).fold(none, |all, bit| plus(&all, &bit));
+    with_normal(&all, fresh(params, params.staying(level - 1), case))
+}
+
+/// Moments of a sum. The mean squares of independent noises add, and norms add (Minkowski's inequality).
+fn plus(a: &[f64], b: &[f64]) -> Moments {
     let root = |m: f64, q: usize| m / (2 * q).max(1) as f64;
-    let sums = even.iter().zip(&x).enumerate();
+    let sums = a.iter().zip(b).enumerate();
     sums.map(|(q, (&a, &b))| match q {
         0 => 0.0,
-        // independent roundings
-        1 => log2::sum(a, b),
-        q => 2.0 * q as f64 * log2::sum(root(a, q), root(b, q)),
+        1 => sum(vec![a, b]),
+        q => 2.0 * q as f64 * sum(vec![root(a, q), root(b, q)]),
     })
     .collect()
 }
 
+/// Moments of a circular normal variable.
+fn normal(variance_log2: f64, orders: usize) -> Moments {
+    let nothing = (0..=orders).map(|q| if q == 0 { 0.0 } else { f64::NEG_INFINITY });
+    with_normal(&nothing.collect::<Moments>(), variance_log2)
+}
+
+/// log2 q! up to q = `most`.
+fn factorials(most: usize) -> Vec<f64> {
+    let mut out = vec![0.0; most + 1];
+    for q in 1..=most {
+        out[q] = out[q - 1] + (q as f64).log2();
+    }
+    out
+}
+
+/// log2 of C(q,i)² (q-i)!.
+fn binomial(factorials: &[f64], q: usize, i: usize) -> f64 {
+    2.0 * (factorials[q] - factorials[i]) - factorials[q - i]
+}
+
+/// log2 of a sum, given the logarithms of its terms.
+fn sum(terms: Vec<f64>) -> f64 {
+    let lead = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if !lead.is_finite() {
+        return lead;
+    }
+    lead + terms.iter().map(|t| (t - lead).exp2()).sum::<f64>().log2()
+}
+
 /// Moments of X + R for a circular normal R independent of X: E|X + R|^2q = Σ_i C(q,i)² (q-i)! v^(q-i) E|X|^2i.
 fn with_normal(x: &[f64], variance_log2: f64) -> Moments {
-    let mut factorials = vec![0.0; x.len()];
-    for q in 1..x.len() {
-        factorials[q] = factorials[q - 1] + (q as f64).log2();
-    }
-    (0..x.len())
-        .map(|q| {
-            let terms = (0..=q).map(|i| {
-                let normal = match q - i {
-                    0 => 0.0,
-                    some => some as f64 * variance_log2,
-                };
-                2.0 * (factorials[q] - factorials[i]) - factorials[q - i] + normal + x[i]
-            });
-            // 0 has no logarithm
-            let some = terms.filter(|t| *t != f64::NEG_INFINITY);
-            some.fold(f64::NEG_INFINITY, log2::sum)
-        })
-        .collect()
+    let factorials = factorials(x.len());
+    let moment = |q: usize| {
+        let term = |i: usize| {
+            let normal = match q - i {
+                0 => 0.0,
+                some => some as f64 * variance_log2,
+            };
+            binomial(&factorials, q, i) + normal + x[i]
+        };
+        sum((0..=q).map(term).collect())
+    };
+    (0..x.len()).into_par_iter().map(moment).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,35 @@
+//! The odd factors that modulus switches put on numbers.
+//!
+//! A switch from Q to Q' multiplies a message modulo 2^k by Q'/Q. All primes are 1 modulo 2^8, so this shows from 2^9
+//! on. Factors are kept modulo 2^64.
+
+use crate::params::Params;
+
+/// The inverse of an odd number modulo 2^64.
+pub(super) fn inverse(a: u64) -> u64 {
+    // a is its own inverse modulo 8, and every step doubles the bits
+    (0..5).fold(a, |x, _| {
+        x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x)))
+    })
+}
+
+/// The factor of a switch from one level to another.
+pub(crate) fn switch_factor(params: &Params, from: usize, to: usize) -> u64 {
+    let modulus = |level: usize| {
+        let primes = params.basis(level).iter().map(|&i| params.modulus(i).p());
+        primes.fold(1, u64::wrapping_mul)
+    };
+    modulus(to).wrapping_mul(inverse(modulus(from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inverses_are_odd_inverses() {
+        for a in [1, 3, 255, 0x1234_5679, u64::MAX] {
+            assert_eq!(inverse(a).wrapping_mul(a), 1);
+        }
+    }
+}
