@@ -4,7 +4,7 @@
 //!
 //! If b² ≡ b (mod 2^k) then b' = 3b² - 2b³ has b'² ≡ b' (mod 2^2k), because b'² - b' is a multiple of (b² - b)². This
 //! holds in every slot, a Galois ring of degree 16 (8 in `bgv/toy-255`), because only b² - b enters. Two
-//! multiplications double k, where a squaring ([`crate::Evaluator::bit_pairs`]) adds one. The lift of idempotents is old; we
+//! multiplications double k, where a squaring ([`Evaluator::bit_pairs`]) adds one. The lift of idempotents is old; we
 //! know of no paper that lifts the digits of BGV by it. The digit polynomials of Chen and Han (EUROCRYPT 2018) hold for
 //! integers, not in these slots: there a polynomial must have derivatives that vanish at 0 and 1 modulo powers of 2, as
 //! 3x² - 2x³ and its iterates have.
@@ -36,13 +36,15 @@
 //! b'  μ'  = 2^(k'-1) μ_y μ_w/2^d2 + R''    the last product without d2
 //! ```
 //!
-//! [`LiftNoise`](crate::LiftNoise) has the moments; `bound.rs` brings them to coefficients. A lift is refused if a coefficient could leave a fourth of Q, in ν, with a probability above that of the set
+//! [`LiftNoise`](crate::LiftNoise) has the moments; `bound.rs` follows them through sums, products and rotations. Every
+//! operation is refused if a coefficient could leave a fourth of Q, in ν, with a probability above that of the set
 //! ([`Error::TooNoisy`]).
 //!
 //! # The odd factor
 //!
 //! A modulus switch multiplies the message by Q'/Q modulo 2^k, which is 1 only up to k = 8. An [`Integers`] carries
-//! this public factor, and decryption divides by it.
+//! this public factor, and decryption divides by it. Sums first bring their operands to one factor; values that went
+//! the same way have the same.
 
 pub(crate) mod bound;
 mod factor;
@@ -53,8 +55,10 @@ pub(crate) use factor::switch_factor;
 pub use lifting::Lifting;
 
 use crate::ciphertext::Ciphertext;
+use crate::circuit::evaluate::Evaluator;
+use crate::circuit::moves::Axis;
 use crate::error::{Error, Result};
-use crate::keys::SecretKey;
+use crate::keys::{SecretKey, Target};
 use crate::params::Params;
 use bound::IntegerBound;
 use factor::inverse;
@@ -65,7 +69,24 @@ use zeroize::Zeroizing;
 
 /// An integer modulo 2^k in every slot of a ciphertext. Made by [`Lifting`].
 ///
-/// Conditions come first: multiply bytes by a mask (of [`crate::Evaluator::equals_byte`], say) before they are lifted.
+/// Conditions come first: multiply bytes by a mask (of [`Evaluator::equals_byte`], say) before they are lifted.
+///
+/// ```
+/// use homaes_bgv::{Axis, EvalKey, Evaluator, Params, SecretKey, sets};
+/// # use rand_core::SeedableRng;
+/// # fn main() -> homaes_bgv::Result<()> {
+/// # let mut rng = rand_chacha::ChaCha20Rng::from_seed([7; 32]);
+/// # let params = Params::new(&sets::TOY_255).expect("a declared set");
+/// # let secret = SecretKey::generate(&params, &mut rng)?;
+/// # let key = EvalKey::generate(&secret, &mut rng);
+/// let amounts = secret.encrypt(&[200, 100, 50], &mut rng)?;
+/// let eval = Evaluator::new(&key);
+/// let lifting = eval.lifting(9, 11)?; // bytes come down to level 9; modulo 2^11
+/// let sum = lifting.lift(&amounts)?.sum_slots(&eval, &Axis::ALL)?;
+/// assert_eq!(secret.integers(&sum)?[0], 350);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Integers {
     pub(crate) ciphertext: Ciphertext,
@@ -77,6 +98,11 @@ pub struct Integers {
 }
 
 homaes_wire::debug_fields!(Integers, bits, ciphertext);
+
+/// x modulo 2^`bits`, between ±2^(bits - 1).
+fn centred(x: u64, bits: u32) -> i64 {
+    (x << (64 - bits)) as i64 >> (64 - bits)
+}
 
 impl Integers {
     /// k of the modulus 2^k.
@@ -115,6 +141,187 @@ impl Integers {
             level,
             set: params.set().name.as_str(),
         })
+    }
+
+    /// With its set, key and cancellation checked.
+    fn entered(&self, eval: &Evaluator<'_>) -> Result<Self> {
+        eval.cancel.check()?;
+        self.ciphertext.check(eval.params(), eval.key_id())?;
+        Ok(self.clone())
+    }
+
+    /// At `level`, if its own is higher.
+    fn lowered(self, eval: &Evaluator<'_>, level: usize) -> Result<Self> {
+        if self.level() <= level {
+            return Ok(self);
+        }
+        let params = eval.params();
+        Ok(Self {
+            ciphertext: eval.lowered(&self.ciphertext, level)?,
+            factor: self
+                .factor
+                .wrapping_mul(switch_factor(params, self.level(), level)),
+            bound: self.bound_at(params, level),
+            bits: self.bits,
+        })
+    }
+
+    fn bound_at(&self, params: &Params, level: usize) -> IntegerBound {
+        if self.level() <= level {
+            return self.bound.clone();
+        }
+        let drop = params.log2_modulus(self.level()) - params.log2_modulus(level);
+        self.bound.lowered(params, drop)
+    }
+
+    /// Modulo 2^`bits`, if k is larger.
+    fn modulo(mut self, eval: &Evaluator<'_>, bits: u32) -> Result<Self> {
+        if let Some(more @ 1..) = self.bits.checked_sub(bits) {
+            self.ciphertext = eval.scaled(&self.ciphertext, more as i32, 1)?;
+            self.bound = self.bound.scaled(f64::from(more));
+            self.bits = bits;
+        }
+        Ok(self)
+    }
+
+    /// Times an integer between ±2^(k - 1), without a check.
+    fn times_small(mut self, eval: &Evaluator<'_>, by: i64) -> Result<Self> {
+        if by != 1 {
+            self.ciphertext = eval.scaled(&self.ciphertext, 0, by)?;
+            self.bound = self.bound.scaled((by.unsigned_abs() as f64).log2());
+        }
+        Ok(self)
+    }
+
+    /// Both at one level and modulus.
+    fn aligned(&self, eval: &Evaluator<'_>, other: &Self) -> Result<[Self; 2]> {
+        let (bits, level) = (self.bits.min(other.bits), self.level().min(other.level()));
+        let align = |x: &Self| x.entered(eval)?.lowered(eval, level)?.modulo(eval, bits);
+        Ok([align(self)?, align(other)?])
+    }
+
+    /// Slot-wise sum, at the lower level and modulo the smaller power of 2 of the two.
+    ///
+    /// Noise: bounds add. If the odd factors differ, one operand first takes the quotient as a factor, up to 2^(k - 1).
+    /// Cost: one addition per word, plus switches.
+    ///
+    /// # Errors
+    /// As every operation here: [`Error::TooNoisy`]; if an operand belongs to another set or key.
+    pub fn add(&self, eval: &Evaluator<'_>, other: &Self) -> Result<Self> {
+        let [mut a, b] = self.aligned(eval, other)?;
+        let quotient = centred(b.factor.wrapping_mul(inverse(a.factor)), a.bits);
+        a = a.times_small(eval, quotient)?;
+        Self {
+            ciphertext: eval.sum(&a.ciphertext, &b.ciphertext)?,
+            bound: a.bound.plus(&b.bound),
+            factor: b.factor,
+            bits: b.bits,
+        }
+        .checked(eval.params(), "sum of integers")
+    }
+
+    /// Slot-wise difference; as [`Integers::add`].
+    pub fn subtract(&self, eval: &Evaluator<'_>, other: &Self) -> Result<Self> {
+        let negative = other.entered(eval)?.times_small(eval, -1)?;
+        self.add(eval, &negative)
+    }
+
+    /// Times a public integer.
+    ///
+    /// Noise: times the magnitude of `by`, reduced between ±2^(k - 1). Cost: one product per word.
+    pub fn scale(&self, eval: &Evaluator<'_>, by: i64) -> Result<Self> {
+        let by = centred(by as u64, self.bits);
+        let out = self.entered(eval)?.times_small(eval, by)?;
+        out.checked(eval.params(), "integers times a number")
+    }
+
+    /// Slot-wise product, modulo the smaller power of 2 of the two.
+    ///
+    /// Level: one below that of the factors, which come down to where the result has the most room. A product after a
+    /// lift takes about k + 12 bits of modulus: one modulo 2^16 from `bgv/aes256+2`, none from `bgv/aes128+8`. Noise:
+    /// the product of the factors' times 2^(k - 1), divided by the drop, plus ρ. Cost: a key switch.
+    pub fn multiply(&self, eval: &Evaluator<'_>, other: &Self) -> Result<Self> {
+        let params = eval.params();
+        let [a, b] = self.aligned(eval, other)?;
+        let outcome = |level: usize| {
+            let plan = params.switching(level);
+            let product = a
+                .bound_at(params, level)
+                .times(&b.bound_at(params, level), params);
+            let bound = product.scaled(f64::from(a.bits - 1)).switched(params, plan);
+            let room = limit(params, plan.to_level, a.bits) - bound.largest_log2(params);
+            (room, level, bound)
+        };
+        let best = (1..=a.level())
+            .map(outcome)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, level, bound)) = best else {
+            return Err(eval.too_deep(1, 0));
+        };
+        let plan = params.switching(level);
+        let [a, b] = [a.lowered(eval, level)?, b.lowered(eval, level)?];
+        let left = eval.scaled(&a.ciphertext, a.bits as i32 - 1, 1)?;
+        let product = eval.tensor(&left, &b.ciphertext, 0, plan)?;
+        let targets = [Target::Product(0)];
+        let factor = switch_factor(params, level, plan.to_level);
+        Self {
+            ciphertext: eval.switched_product(
+                plan,
+                level,
+                &targets,
+                &product.parts,
+                product.noise,
+            )?,
+            factor: [b.factor, factor]
+                .into_iter()
+                .fold(a.factor, u64::wrapping_mul),
+            bits: a.bits,
+            bound,
+        }
+        .checked(params, "product of integers")
+    }
+
+    /// Moves slots cyclically along `axis`: the slot at e gets the number at e + `steps`.
+    ///
+    /// Noise: a key switch and ρ per step taken. Cost: one key switch per bit of `steps` modulo the axis's length.
+    ///
+    /// # Errors
+    /// [`Error::NoKey`] above [`Params::rotation_level`].
+    pub fn rotate(&self, eval: &Evaluator<'_>, axis: Axis, steps: usize) -> Result<Self> {
+        let params = eval.params();
+        let mut out = self.entered(eval)?;
+        let steps = steps % eval.places(axis);
+        for bit in (0..usize::BITS).filter(|bit| steps >> bit & 1 == 1) {
+            let mut by = [0; 3];
+            by[axis as usize] = 1 << bit;
+            let (level, target) = (out.level(), eval.translation(by));
+            let plan = params.staying(level);
+            let key = eval.key().key_at(target, plan, level);
+            key.map_err(|_| params.no_key("rotation", level, params.rotation_level()))?;
+            out.ciphertext = eval.raw_image(&out.ciphertext, target, plan)?;
+            out.bound = out.bound.switched(params, plan);
+        }
+        out.checked(params, "rotation of integers")
+    }
+
+    /// The sum over each of `axes`, in all of its places; of masks, a count. Over all axes every slot gets the sum over
+    /// its class, half of the slots.
+    ///
+    /// Slots after the blocks of a partial batch hold AES of zero blocks: multiply bytes by a public mask before they
+    /// are lifted. Noise: one bit of bound and one key switch per doubling. Cost: log2 of each axis's length in key
+    /// switches, 10 for all slots of a class at m = 65535.
+    ///
+    /// # Errors
+    /// As [`Integers::rotate`].
+    pub fn sum_slots(&self, eval: &Evaluator<'_>, axes: &[Axis]) -> Result<Self> {
+        let mut out = self.entered(eval)?;
+        for &axis in axes {
+            let places = eval.places(axis);
+            for step in (0..8).map(|k| 1 << k).take_while(|&step| step < places) {
+                out = out.add(eval, &out.rotate(eval, axis, step)?)?;
+            }
+        }
+        Ok(out)
     }
 }
 

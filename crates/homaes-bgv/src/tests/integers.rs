@@ -1,8 +1,10 @@
 //! Integers lifted from bytes and masks, against integers.
 
 use super::*;
-use crate::circuit::{Integers, Lift};
+use crate::circuit::{Axis, Integers, Lift};
 use homaes_math::embed::squared_magnitudes;
+use homaes_scheme::Cancel;
+use rayon::prelude::*;
 use std::time::Instant;
 
 /// With the fields of [`SecretKey::phase`].
@@ -120,6 +122,7 @@ fn nightly_results_of_aes_become_integers_at_full_size() {
     for bits in [14, 16] {
         lifts(&f, &inputs, bits, slack);
     }
+    sums_and_products(&f, &inputs[0], [14, 0]);
     drop(f);
     let mut f = fixture(&sets::AES256_2, 5);
     let bytes = f.bytes();
@@ -127,6 +130,178 @@ fn nightly_results_of_aes_become_integers_at_full_size() {
     for (bits, slack) in [(16, slack), (20, 3.0), (24, 3.0)] {
         lifts(&f, &inputs, bits, slack);
     }
+    sums_and_products(&f, &inputs[0], [20, 16]);
+}
+
+/// Sums over slots of integers of `sum` bits, and squares of those of `product` bits, if not 0.
+fn sums_and_products(f: &Fixture, (c, bytes): &(Ciphertext, Vec<u8>), [sum, product]: [u32; 2]) {
+    let eval = Evaluator::new(&f.eval);
+    let x = eval.lifting(c.level(), sum).unwrap().lift(c).unwrap();
+    let n = bytes.len();
+    let total = |i: usize| {
+        bytes[2 * i / n * n / 2..][..n / 2]
+            .iter()
+            .map(|&b| u64::from(b))
+            .sum()
+    };
+    let value = (
+        x.sum_slots(&eval, &Axis::ALL).unwrap(),
+        (0..n).map(total).collect(),
+    );
+    right(f, &value, "sum");
+    println!(
+        "sum: level {}, room {:.1}",
+        value.0.level(),
+        value.0.room_bits(&f.params)
+    );
+    if product > 0 {
+        let x = eval.lifting(c.level(), product).unwrap().lift(c).unwrap();
+        let square = bytes.iter().map(|&b| u64::from(b).pow(2)).collect();
+        let value = (x.multiply(&eval, &x).unwrap(), square);
+        right(f, &value, "product");
+        println!(
+            "product: level {}, room {:.1}",
+            value.0.level(),
+            value.0.room_bits(&f.params)
+        );
+    }
+}
+
+/// A number in every slot, modulo 2^64.
+type Value = (Integers, Vec<u64>);
+
+/// Checks the numbers modulo 2^k, and that the largest coefficient leaves the room that is stated.
+fn right(f: &Fixture, (x, want): &Value, what: &str) {
+    let want: Vec<u64> = want.iter().map(|w| w & ((1 << x.bits()) - 1)).collect();
+    assert_eq!(f.secret.integers(x).unwrap(), want, "{what}");
+    let nu = f.secret.phase(&lifted(x)).unwrap();
+    let largest = nu.iter().fold(0.0, |most: f64, x| most.max(x.abs())).log2();
+    let room = f.params.log2_modulus(x.level()) - 2.0 - largest;
+    assert!(room >= x.room_bits(&f.params), "{what}: {room}");
+    assert!(x.failure_log2(&f.params) <= -64.0, "{what}");
+}
+
+/// One of the operations on numbers of `pool`: its name, its result, and the expected numbers.
+fn step(
+    f: &Fixture,
+    pool: &[Value],
+    rng: &mut ChaCha20Rng,
+) -> (&'static str, Result<Integers>, Vec<u64>) {
+    let eval = Evaluator::new(&f.eval);
+    let mut any = || &pool[pool.len() - 1 - rng.next_u32() as usize % pool.len().min(9)];
+    let [(x, a), (y, b)] = [any(), any()];
+    let both = |g: fn(u64, u64) -> u64| a.iter().zip(b).map(|(a, b)| g(*a, *b)).collect();
+    let axis = Axis::ALL[rng.next_u32() as usize % 3];
+    let (by, steps) = (rng.next_u64() as i64, rng.next_u32() as usize % 200);
+    match rng.next_u32() % 8 {
+        0 | 1 => ("add", x.add(&eval, y), both(u64::wrapping_add)),
+        2 => ("subtract", x.subtract(&eval, y), both(u64::wrapping_sub)),
+        3 => {
+            let by = by >> (steps % 64);
+            let want = a.iter().map(|a| a.wrapping_mul(by as u64)).collect();
+            ("scale", x.scale(&eval, by), want)
+        }
+        4 | 5 => ("multiply", x.multiply(&eval, y), both(u64::wrapping_mul)),
+        6 => (
+            "rotate",
+            x.rotate(&eval, axis, steps),
+            circuit::moved(f, a, axis, steps),
+        ),
+        _ => {
+            let places = eval.places(axis);
+            let all = (0..places).map(|e| circuit::moved(f, a, axis, e));
+            let sum = |s: Vec<u64>, x: Vec<u64>| {
+                s.iter().zip(x).map(|(s, x)| s.wrapping_add(x)).collect()
+            };
+            (
+                "sum_slots",
+                x.sum_slots(&eval, &[axis]),
+                all.fold(vec![0; a.len()], sum),
+            )
+        }
+    }
+}
+
+/// Runs programs of `steps` operations; returns how many were right and how many refused.
+fn random_programs(f: &mut Fixture, seeds: core::ops::Range<u64>, steps: u32) -> [usize; 2] {
+    // of different levels, moduli and factors
+    let lifts = [(8, 10), (12, 13), (10, 9), (20, 13), (24, 13), (12, 9)];
+    let bytes = lifts.map(|_| f.bytes());
+    let f = &*f;
+    let eval = Evaluator::new(&f.eval);
+    let start = lifts.iter().zip(bytes).map(|(&(bits, level), bytes)| {
+        let x = eval
+            .lifting(level, bits)
+            .unwrap()
+            .lift(&f.at_level(&bytes, level));
+        (x.unwrap(), modulo(&bytes, 8))
+    });
+    let start: Vec<Value> = start.collect();
+    let program = |seed| {
+        let mut rng = ChaCha20Rng::seed_from_u64(seed);
+        let (mut pool, mut refused) = (start.clone(), 0);
+        for at in 0..steps {
+            let (name, result, want) = step(f, &pool, &mut rng);
+            let what = format!("program {seed}, step {at}, {name}");
+            match result {
+                Ok(x) => {
+                    pool.push((x, want));
+                    right(f, &pool[pool.len() - 1], &what);
+                }
+                Err(Error::TooNoisy { .. } | Error::NoKey { .. }) => refused += 1,
+                Err(e) => panic!("{what}: {e}"),
+            }
+        }
+        [pool.len() - start.len(), refused]
+    };
+    let counts = seeds.into_par_iter().map(program);
+    counts.reduce(|| [0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
+}
+
+#[test]
+fn random_programs_of_integers_are_right_or_refused() {
+    let [right, refused] = random_programs(&mut toy(42), 0..250, 40);
+    println!("{right} right, {refused} refused");
+    assert!(right > 4000 && refused > 1000);
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn nightly_many_random_programs_of_integers_are_right_or_refused() {
+    random_programs(&mut toy(43), 250..2750, 40);
+    random_programs(&mut toy_4369(43), 0..20, 40);
+}
+
+/// Sums and counts of the records that a condition selects, which is evaluated on bytes.
+#[test]
+fn filtered_sums_and_counts() {
+    let mut f = toy(44);
+    let [kind, amount] = [f.bytes(), f.bytes()];
+    let kind = map(&kind, |b| b % 3);
+    let [k, a] = [&kind, &amount].map(|bytes| f.at_level(bytes, 17));
+    let c = Evaluator::new(&f.eval);
+    let mask = c.equals_byte(&k, 2).unwrap();
+    let chosen = c.multiply(&a, &mask).unwrap();
+    let amounts = c.lifting(chosen.level(), 12).unwrap();
+    let masks = c.mask_lifting(mask.level(), 12).unwrap();
+    let total = |x: Result<Integers>| x.unwrap().sum_slots(&c, &Axis::ALL).unwrap();
+    let sum = total(amounts.lift(&chosen));
+    let count = total(masks.lift(&mask));
+    let n = kind.len();
+    let by_class = |number: &dyn Fn(usize) -> u64| -> Vec<u64> {
+        let of = |class: usize| {
+            (class * n / 2..(class + 1) * n / 2)
+                .filter(|&i| kind[i] == 2)
+                .map(number)
+                .sum()
+        };
+        (0..n).map(|i| of(2 * i / n)).collect()
+    };
+    assert_eq!(f.secret.integers(&count).unwrap(), by_class(&|_| 1));
+    assert_eq!(
+        f.secret.integers(&sum).unwrap(),
+        by_class(&|i| u64::from(amount[i]))
+    );
 }
 
 #[test]
@@ -168,4 +343,20 @@ fn what_cannot_become_integers_is_refused() {
     // another key
     let x = lifting.lift(&f.at_level(&bytes, 13)).unwrap();
     assert!(matches!(other.secret.integers(&x), Err(Error::Mismatch(_))));
+    assert!(x.scale(&Evaluator::new(&other.eval), 3).is_err());
+    // a high level has no keys for rotations
+    let high = c
+        .lifting(21, 8)
+        .unwrap()
+        .lift(&f.at_level(&bytes, 22))
+        .unwrap();
+    assert!(matches!(
+        high.rotate(&c, Axis::E5, 1),
+        Err(Error::NoKey { .. })
+    ));
+    assert_eq!(f.secret.integers(&high).unwrap(), modulo(&bytes, 8));
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let cancelled = x.add(&c.until(&cancel), &x);
+    assert!(matches!(cancelled, Err(Error::Cancelled(_))));
 }
