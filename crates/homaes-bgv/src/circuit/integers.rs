@@ -50,9 +50,11 @@ pub(crate) mod bound;
 mod factor;
 mod lifting;
 mod slots;
+mod wide;
 
 pub(crate) use factor::switch_factor;
 pub use lifting::Lifting;
+pub use wide::{ByteOrder, Wide};
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;

@@ -1,7 +1,7 @@
 //! Integers lifted from bytes and masks, against integers.
 
 use super::*;
-use crate::circuit::{Axis, Integers, Lift};
+use crate::circuit::{Axis, ByteOrder, Integers, Lift};
 use homaes_math::embed::squared_magnitudes;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
@@ -302,6 +302,53 @@ fn filtered_sums_and_counts() {
         f.secret.integers(&sum).unwrap(),
         by_class(&|i| u64::from(amount[i]))
     );
+}
+
+/// Numbers of 16 and 32 bits in either byte order, and their sums over the slots of a class.
+#[test]
+fn wide_numbers_are_joined_after_their_sums() {
+    let f = toy(45);
+    let mut rng = f.rng.clone();
+    let eval = Evaluator::new(&f.eval);
+    let lifting = eval.lifting(10, 12).unwrap();
+    for (width, order) in [
+        (2, ByteOrder::Big),
+        (4, ByteOrder::Little),
+        (4, ByteOrder::Big),
+    ] {
+        let bytes: Vec<Vec<u8>> = (0..width)
+            .map(|_| random_bytes(&mut rng, f.params.slots().count()))
+            .collect();
+        let numbers: Vec<u64> = (0..bytes[0].len())
+            .map(|slot| {
+                let digits = bytes.iter().map(|column| u64::from(column[slot]));
+                match order {
+                    ByteOrder::Big => digits.fold(0, |x, b| 256 * x + b),
+                    ByteOrder::Little => digits.rev().fold(0, |x, b| 256 * x + b),
+                }
+            })
+            .collect();
+        let columns: Vec<Ciphertext> = bytes.iter().map(|bytes| f.at_level(bytes, 10)).collect();
+        let columns: Vec<&Ciphertext> = columns.iter().collect();
+        let wide = lifting.wide(&columns, order).unwrap();
+        assert_eq!(f.secret.wide(&wide).unwrap(), numbers);
+        let twice = wide.add(&eval, &wide).unwrap();
+        let sum = twice.each(|x| x.sum_slots(&eval, &Axis::ALL)).unwrap();
+        let n = numbers.len();
+        let of = |i: usize| 2 * numbers[2 * i / n * n / 2..][..n / 2].iter().sum::<u64>();
+        assert_eq!(
+            f.secret.wide(&sum).unwrap(),
+            (0..n).map(of).collect::<Vec<_>>()
+        );
+    }
+    for count in [0, 9] {
+        let columns = vec![f.at_level(&[1], 10); count];
+        let columns: Vec<&Ciphertext> = columns.iter().collect();
+        assert!(matches!(
+            lifting.wide(&columns, ByteOrder::Big),
+            Err(Error::Field(_))
+        ));
+    }
 }
 
 #[test]
