@@ -312,7 +312,7 @@ pub(crate) struct Decrypt {
     #[arg(long, value_name = "N")]
     pub(crate) expect_bytes: Option<u64>,
     /// Refuse a message unless its parts are those in this file: one JSON object per line with the name of a part and
-    /// any of mode, nonce (hex), aad (hex) and bytes
+    /// any of mode, nonce (hex), aad (hex), bytes and key_name
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) expect: Option<PathBuf>,
     /// Replay log, created if missing: refuse a GCM message that it contains, and record each accepted one. Only

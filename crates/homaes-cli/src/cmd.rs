@@ -187,6 +187,7 @@ fn read_aes_keys(path: &Path) -> Result<AesKeyList, Failure> {
     if is_stream(path) {
         return Ok(AesKeyList::read(io::stdin().lock(), STANDARD_INPUT)?);
     }
+    refuse_key_as_name(path)?;
     warn_if_exposed(homaes::is_exposed(path), path, "list of AES keys");
     Ok(AesKeyList::read(open_file(path)?, path)?)
 }
@@ -199,7 +200,7 @@ fn refuse_key_as_name(path: &Path) -> Result<(), Failure> {
         && !path.exists()
     {
         return refuse(
-            "--key-file takes the name of a file, found hex digits; write the AES key into a file",
+            "--key-file and --keys take the name of a file, found hex digits; write the AES key into a file",
         );
     }
     Ok(())

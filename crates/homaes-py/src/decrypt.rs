@@ -117,6 +117,7 @@ impl Expected {
             nonce: mode.map(Mode::iv).filter(|iv| !iv.is_empty()),
             aad: self.aad.as_deref(),
             bytes: self.bytes,
+            key_name: None,
         }
     }
 }

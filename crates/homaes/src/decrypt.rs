@@ -10,6 +10,7 @@ mod parts;
 mod replay_log;
 
 pub use expect::Expect;
+use expect::unexpected;
 
 use crate::bridge::log2_p_fail;
 use crate::error::{At, quoted, too_noisy};
@@ -101,6 +102,20 @@ impl<'k> DecryptOptions<'k> {
             (one, None, None) => Ok(one),
             (None, None, Some(_)) => Ok(None),
             (None, Some(list), Some(key)) => match list.get(&key.name) {
+                // the server may have exchanged two parts, each with a valid tag
+                Some(_)
+                    if part
+                        .folder()
+                        .is_some_and(|f| f != key.name && list.get(f).is_some()) =>
+                {
+                    let folder = part.folder().unwrap_or_default();
+                    Err(unexpected(
+                        path,
+                        "AES key",
+                        quoted(&key.name),
+                        quoted(folder),
+                    ))
+                }
                 Some(found) => Ok(Some(found)),
                 None => wrong(format!(
                     "AES key of this part: found {}, expected a name in the list of keys",

@@ -174,10 +174,20 @@ pub(crate) fn records(path: &Path) -> Vec<Record> {
     records
 }
 
-pub(crate) fn forged((kind, set, digest, id): Claims<'_>, records: &[Record]) -> Vec<u8> {
+pub(crate) fn forged(claims: Claims<'_>, records: &[Record]) -> Vec<u8> {
+    forged_of(1, claims, records)
+}
+
+/// In this version of the format.
+pub(crate) fn forged_of(
+    version: u16,
+    (kind, set, digest, id): Claims<'_>,
+    records: &[Record],
+) -> Vec<u8> {
     let lengths = records.iter().map(|record| record.2.len() as u64);
     let contents = lengths.fold(Contents::default(), Contents::record);
     let header = Header::new(kind, set, digest, id, contents).unwrap();
+    let header = header.of_version(version);
     let mut writer = Writer::new(Vec::new(), header).unwrap();
     for (tag, index, body) in records {
         writer.write_record(*tag, *index, body).unwrap();

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::common::{World, message};
+use crate::common::{World, forged_of, message, records};
 use aes_gcm::aead::{Aead, KeyInit};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesFile, AesInput, AesKey, AesKeyList, Ciphertexts, DecryptOptions, ErrorKind, Memory, Mode,
-    Resume, Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
+    AesFile, AesInput, AesKey, AesKeyList, Ciphertexts, DecryptOptions, ErrorKind, Expect, Kind,
+    Memory, Mode, Resume, Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
 };
 use std::fs;
 
@@ -193,6 +193,11 @@ fn wrong_keys_and_names_are_refused() {
         assert_eq!(error.kind(), ErrorKind::KeyName);
         assert!(error.to_string().contains(words), "{error}");
     }
+    let other = plan(vec![("k0/a", file(0, false).under("k1"))]);
+    assert!(
+        other.to_string().contains("which its first folder names"),
+        "{other}"
+    );
     // a key with one AES key takes no names
     let one = World::new();
     let error = one
@@ -238,6 +243,65 @@ fn wrong_keys_and_names_are_refused() {
         .secret
         .decrypt_with(world.at("o.hct"), world.output("m"), checked(&list));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::KeyName);
+}
+
+/// A server may give each of two parts the other's name. Both tags stay valid.
+#[test]
+fn exchanged_parts_are_refused() {
+    let (world, list) = (world(), list(KEYS));
+    let decrypt = |names: [&str; 2], expect: Option<&str>| {
+        let parts = [(names[0], 0, "k0"), (names[1], 3, "k0")];
+        let parts = parts.map(|(name, part, key)| (name.to_owned(), file(part, false).under(key)));
+        let run = world
+            .transcipher()
+            .run(AesInput::of_parts(parts).unwrap(), world.output("o.hct"));
+        run.unwrap();
+        let expect = Expect {
+            key_name: expect,
+            ..Expect::default()
+        };
+        let expected = names.map(|name| (name.to_owned(), expect)).into();
+        let options = DecryptOptions {
+            parts: Some(&expected),
+            ..checked(&list)
+        };
+        let secret = &world.keys.secret;
+        secret.decrypt_parts(world.at("o.hct"), world.at("all"), true, options)
+    };
+    assert!(decrypt(["a", "k0/b"], Some("k0")).is_ok());
+    for expect in ["k1", ""] {
+        let error = decrypt(["a", "b"], Some(expect)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unexpected);
+        assert!(
+            error.to_string().contains("AES key: found \"k0\""),
+            "{error}"
+        );
+    }
+    // folders name keys, whatever key the table of parts states
+    let parts = [("k0/a".to_owned(), file(0, false))];
+    let run = world
+        .transcipher()
+        .run(AesInput::of_parts(parts).unwrap(), world.output("o.hct"));
+    run.unwrap();
+    let mut all = records(&world.at("o.hct"));
+    let at = all[1]
+        .2
+        .windows(4)
+        .position(|bytes| bytes == b"k0/a")
+        .unwrap();
+    all[1].2[at + 1] = b'1';
+    let forged = forged_of(3, world.claims(Kind::Ciphertext), &all);
+    let read = Ciphertexts::of_read(&forged[..], "results").unwrap();
+    let secret = &world.keys.secret;
+    let error = secret.decrypt_parts_from(read, world.at("other"), false, checked(&list));
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unexpected);
+    assert!(
+        error
+            .to_string()
+            .contains("AES key: found \"k0\", expected \"k1\""),
+        "{error}"
+    );
 }
 
 #[test]

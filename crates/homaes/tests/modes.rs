@@ -273,6 +273,7 @@ fn replays_and_other_messages_are_refused() {
         nonce: Some(&NONCE),
         aad: Some(AAD),
         bytes: Some(40),
+        key_name: None,
     };
     let options = |expect| DecryptOptions {
         aes_key: Some(&aes_key),

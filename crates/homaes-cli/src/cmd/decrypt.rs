@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
     if let Some(unchecked) = unchecked {
         console::warn(&format!(
             "{}: the GCM {unchecked} NOT checked, so anybody may have changed the bytes; give the AES key with \
-             --key-file",
+             --key-file, or a list of them with --keys",
             args.input.display()
         ));
     }
@@ -106,6 +106,7 @@ fn message(args: &Decrypt) -> Result<(Option<String>, String), Failure> {
             nonce: nonce.as_deref(),
             aad: aad.as_deref(),
             bytes: args.expect_bytes,
+            key_name: None,
         },
         part: args.part.as_deref(),
         parts: expected.as_ref(),

@@ -26,6 +26,8 @@ struct Line {
     aad: Option<String>,
     #[serde(default, deserialize_with = "not_null")]
     bytes: Option<u64>,
+    #[serde(default, deserialize_with = "not_null")]
+    key_name: Option<String>,
 }
 
 pub(super) struct Expected {
@@ -33,6 +35,7 @@ pub(super) struct Expected {
     nonce: Option<Vec<u8>>,
     aad: Option<Vec<u8>>,
     bytes: Option<u64>,
+    key_name: Option<String>,
 }
 
 impl Expected {
@@ -42,6 +45,7 @@ impl Expected {
             nonce: self.nonce.as_deref(),
             aad: self.aad.as_deref(),
             bytes: self.bytes,
+            key_name: self.key_name.as_deref(),
         }
     }
 }
@@ -57,6 +61,7 @@ pub(super) fn read(list: &Path) -> Result<BTreeMap<String, Expected>, Failure> {
             nonce: nonce.transpose()?,
             aad: bytes_of(line.aad.as_deref(), "aad", wrong)?,
             bytes: line.bytes,
+            key_name: line.key_name,
         };
         match parts.insert(line.name.clone(), expected) {
             Some(_) => Err(wrong(&format!("part {:?} is listed twice", line.name))),

@@ -96,7 +96,17 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let threads = args.workers.threads.unwrap_or_else(cores);
     let transcipher = transcipher(&eval, &wrapped, bridge.as_ref(), threads, args.layout)?;
     let plan = transcipher.plan(message)?;
-    input::warn_of_shared_counters(plan.message(), plan.meta().aes_keys().is_some());
+    let own_keys = plan.meta().aes_keys().is_some();
+    input::warn_of_shared_counters(plan.message(), own_keys);
+    let (split, blocks) = (plan.split(), plan.message().blocks());
+    let even = blocks.div_ceil(split.blocks_per_batch).max(1);
+    if own_keys && split.batches() >= 2 * even {
+        console::warn(&format!(
+            "{} for what the keys would share in {even} if each had as many blocks; wrap fewer AES keys together, or \
+             those with much data in a file of their own",
+            table::count(split.batches(), "batch")
+        ));
+    }
     let transcipher = transcipher.on(devices).warn(console::warn);
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {

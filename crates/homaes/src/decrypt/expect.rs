@@ -21,6 +21,9 @@ pub struct Expect<'e> {
     pub aad: Option<&'e [u8]>,
     /// Length of the decrypted file, without removed padding.
     pub bytes: Option<u64>,
+    /// Name of the part's AES key, in a message under many. A valid tag shows only that a holder of that key made the
+    /// part.
+    pub key_name: Option<&'e str>,
 }
 
 impl Expect<'_> {
@@ -50,6 +53,13 @@ impl Expect<'_> {
                 Some(_) => data(&part.aad),
             };
             return refuse("associated data", found, data(expected));
+        }
+        if let Some(expected) = self.key_name
+            && part.key.as_ref().is_none_or(|key| key.name != expected)
+        {
+            let found = part.key.as_ref();
+            let found = found.map_or("none".to_owned(), |key| quoted(&key.name));
+            return refuse("AES key", found, quoted(expected));
         }
         let found = part.bytes;
         match self.bytes {
@@ -147,6 +157,7 @@ mod tests {
             nonce: Some(&nonce),
             aad: Some(b"abc"),
             bytes: Some(20),
+            key_name: None,
         };
         for expect in [any, right] {
             expect.check(Path::new("f"), &gcm, false).unwrap();

@@ -168,11 +168,7 @@ impl AesFile {
 
     /// The name of its AES key: the one given, or the first folder of the part's name.
     fn key_name(&self) -> Option<&str> {
-        let folder = || {
-            let name = self.meta.name.as_deref()?;
-            name.split_once('/').map(|(folder, _)| folder)
-        };
-        self.key.as_deref().or_else(folder)
+        self.key.as_deref().or_else(|| self.meta.folder())
     }
 
     fn with(source: Arc<dyn Source>, offset: u64, mode: Mode) -> Result<Self> {
@@ -372,9 +368,19 @@ impl AesInput {
         let numbers: HashMap<&str, u64> = names.iter().map(|name| &**name).zip(0..).collect();
         for part in &mut self.parts {
             let name = part.key_name().ok_or_else(|| no_key_name(part))?;
-            let number = *numbers
-                .get(name)
-                .ok_or_else(|| other_key_name(part, name, names))?;
+            let number = numbers.get(name);
+            let number = *number.ok_or_else(|| other_key_name(part, name, names))?;
+            // decryption refuses it too, because a server may exchange parts
+            if let Some(folder) = part.meta.folder().filter(|folder| *folder != name)
+                && numbers.contains_key(folder)
+            {
+                let (found, expected) = (quoted(name), quoted(folder));
+                let message = format!(
+                    "the AES key of this part: found {found}, expected {expected}, which its first folder names"
+                );
+                let error = Error::refused(ErrorKind::KeyName, message);
+                return Err(error.with(found, expected).at(part.path()));
+            }
             let name = name.to_owned();
             part.meta.key = Some(PartKey { name, number });
         }

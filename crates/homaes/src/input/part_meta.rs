@@ -77,6 +77,12 @@ impl PartMeta {
         place.into()
     }
 
+    /// The first folder of its name.
+    pub(crate) fn folder(&self) -> Option<&str> {
+        let (folder, _) = self.name.as_deref()?.split_once('/')?;
+        Some(folder)
+    }
+
     /// AES blocks; the last one may be partial.
     #[must_use]
     pub fn blocks(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Lists of AES keys with names.
 
 use super::AesKey;
-use crate::error::{At, quoted};
+use crate::error::At;
 use crate::input::part_meta::MAX_KEY_NAME_BYTES;
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -20,28 +20,37 @@ pub struct AesKeyList {
 }
 
 impl AesKeyList {
-    /// Takes keys with their names. A name has 1 to 255 bytes without white space and control characters.
+    /// Takes keys with their names. A name has 1 to 255 bytes without white space and control characters, and is public.
     ///
     /// # Errors
-    /// `ErrorKind::KeyName` if there are none, or a name is invalid or occurs twice.
+    /// `ErrorKind::Argument` if there are none, or a name is invalid, looks like a key in hex digits, or occurs twice.
     pub fn new(keys: impl IntoIterator<Item = (String, AesKey)>) -> Result<Self> {
         let keys: Vec<(String, AesKey)> = keys.into_iter().collect();
         let mut numbers = HashMap::new();
         for (number, (name, _)) in keys.iter().enumerate() {
-            let plain = |c: char| !c.is_whitespace() && !c.is_control();
-            let expected = match name.len() {
-                1..=MAX_KEY_NAME_BYTES if name.chars().all(plain) => "each name once",
-                _ => "1 to 255 bytes without white space and control characters",
+            // not quoted: it may be a key in the place of a name
+            let found = match name.len() {
+                0 => "none",
+                MAX_KEY_NAME_BYTES.. if name.len() > MAX_KEY_NAME_BYTES => "more than 255 bytes",
+                32 | 48 | 64 if name.bytes().all(|c| c.is_ascii_hexdigit()) => {
+                    "hex digits like a key's"
+                }
+                _ if name.contains(|c: char| c.is_whitespace() || c.is_control()) => {
+                    "white space or control characters"
+                }
+                _ if numbers.insert(name.clone(), number).is_some() => "that of an earlier key",
+                _ => continue,
             };
-            if expected != "each name once" || numbers.insert(name.clone(), number).is_some() {
-                let found = quoted(name);
-                let message = format!("name of an AES key: found {found}, expected {expected}");
-                return Err(Error::refused(ErrorKind::KeyName, message).with(found, expected));
-            }
+            let expected = "another text of 1 to 255 bytes for each key, without white space";
+            let message = format!(
+                "name of AES key {}: found {found}, expected {expected}",
+                number + 1
+            );
+            return Err(Error::refused(ErrorKind::Argument, message).with(found, expected));
         }
         match keys.is_empty() {
             true => Err(Error::refused(
-                ErrorKind::KeyName,
+                ErrorKind::Argument,
                 "holds no AES keys, expected at least one",
             )),
             false => Ok(Self { keys, numbers }),
@@ -52,13 +61,13 @@ impl AesKeyList {
     /// that start with `#` are skipped. `name` names the list in errors.
     ///
     /// # Errors
-    /// `ErrorKind::AesKey` and `ErrorKind::KeyName`, with the number of the line; [`Error::Io`].
+    /// `ErrorKind::Argument`, with the number of the line or key; [`Error::Io`].
     pub fn read(input: impl Read, name: impl AsRef<Path>) -> Result<Self> {
         let name = name.as_ref();
         let text = read_secret(input).at(name)?;
         if text.len() as u64 > MAX_LIST_BYTES {
             let message = "longer than 16 MiB, expected a line for each AES key";
-            return Err(Error::refused(ErrorKind::AesKey, message).at(name));
+            return Err(Error::refused(ErrorKind::Argument, message).at(name));
         }
         let mut keys = Vec::new();
         for (line, number) in text.split(|&byte| byte == b'\n').zip(1_u64..) {
@@ -70,7 +79,7 @@ impl AesKeyList {
                 let message = format!(
                     "line {number}: {what}, expected a name, a space and an AES key in hex digits"
                 );
-                Error::refused(ErrorKind::AesKey, message).at(name)
+                Error::refused(ErrorKind::Argument, message).at(name)
             };
             let space = line.iter().position(u8::is_ascii_whitespace);
             let (own, hex) = line.split_at(space.ok_or_else(|| wrong("found one word"))?);
@@ -145,23 +154,33 @@ mod tests {
     #[test]
     fn wrong_lines_are_named_without_their_keys() {
         for (text, kind, words) in [
-            ("", ErrorKind::KeyName, "l: holds no AES keys"),
-            ("a\n", ErrorKind::AesKey, "l: line 1: found one word"),
-            (A, ErrorKind::AesKey, "l: line 1: found one word"),
+            ("", ErrorKind::Argument, "l: holds no AES keys"),
+            (
+                &format!("{A} {A}"),
+                ErrorKind::Argument,
+                "l: name of AES key 1: found hex digits",
+            ),
+            (
+                &format!("{A}\u{a0}a {A}"),
+                ErrorKind::Argument,
+                "l: name of AES key 1: found white space",
+            ),
+            ("a\n", ErrorKind::Argument, "l: line 1: found one word"),
+            (A, ErrorKind::Argument, "l: line 1: found one word"),
             (
                 &format!("a {A}\nb {A}0"),
-                ErrorKind::AesKey,
+                ErrorKind::Argument,
                 "l: line 2: found 33 characters",
             ),
             (
                 &format!("a b {A}"),
-                ErrorKind::AesKey,
+                ErrorKind::Argument,
                 "l: line 1: found 34 characters",
             ),
             (
                 &format!("a {A}\na {A}"),
-                ErrorKind::KeyName,
-                "l: name of an AES key: found \"a\"",
+                ErrorKind::Argument,
+                "l: name of AES key 2: found that of an earlier key",
             ),
         ] {
             let error = AesKeyList::read(text.as_bytes(), "l").unwrap_err();
@@ -173,7 +192,7 @@ mod tests {
         let key = || AesKey::from_bytes(&[1; 16]).unwrap();
         for name in ["", "a b", "a\u{1}", &long] {
             let error = AesKeyList::new([(name.to_owned(), key())]).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::KeyName);
+            assert_eq!(error.kind(), ErrorKind::Argument);
         }
     }
 }

@@ -251,6 +251,9 @@ impl Meta {
                 let name = decoder
                     .str("name of an AES key", MAX_KEY_NAME_BYTES)?
                     .to_owned();
+                if name.is_empty() {
+                    return Err(malformed("name of an AES key", "1 to 255 bytes"));
+                }
                 read.key = Some(PartKey { name, number });
             }
             let next = first_block.checked_add(read.blocks());
