@@ -247,6 +247,6 @@ def test_parts_under_keys_of_their_own() -> None:
         refused(
             (homaes.AuthenticationError, "tag", lambda: decrypt(ct, part="meter-0/a", aes_key=swapped)),
             (homaes.KeyMismatchError, "one of the 3 names", lambda: t.run(homaes.Message.of_parts([("x/a", MESSAGE, CTR)]))),
-            (homaes.KeyMismatchError, "name of an AES key", lambda: wrap({"a b": AES_KEY})),
+            (homaes.ParametersError, "name of AES key 1", lambda: wrap({"a b": AES_KEY})),
             (ValueError, "only levels_left", lambda: wrap(keys, direction="decrypt")),
         )
