@@ -244,7 +244,7 @@ fn a_report_that_cannot_be_written_leaves_the_output() {
     let world = World::new();
     world.message(5000);
     let child = world.spawn("$transcipher c -o t --report r");
-    wait_until("an output", || world.has_begun(&child));
+    wait_until("both outputs", || world.begun(&child).len() == 2);
     signal(&child, "-STOP");
     world.step("cp k r");
     signal(&child, "-CONT");
