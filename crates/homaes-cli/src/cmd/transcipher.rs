@@ -6,8 +6,8 @@ use crate::console::{self, Failure, refuse};
 use crate::progress::{Follower, report_json, spin, steps_json};
 use crate::table;
 use homaes::{
-    AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Report, Resume, Step,
-    Transcipher, WrappedKey,
+    AesFile, AesInput, BridgeKey, Error, EvalKey, Expansion, Kept, Output, Plan, Report, Resume,
+    Step, Transcipher, WrappedKey,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -96,17 +96,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let threads = args.workers.threads.unwrap_or_else(cores);
     let transcipher = transcipher(&eval, &wrapped, bridge.as_ref(), threads, args.layout)?;
     let plan = transcipher.plan(message)?;
-    let own_keys = plan.meta().aes_keys().is_some();
-    input::warn_of_shared_counters(plan.message(), own_keys);
-    let (split, blocks) = (plan.split(), plan.message().blocks());
-    let even = blocks.div_ceil(split.blocks_per_batch).max(1);
-    if own_keys && split.batches() >= 2 * even {
-        console::warn(&format!(
-            "{} for what the keys would share in {even} if each had as many blocks; wrap fewer AES keys together, or \
-             those with much data in a file of their own",
-            table::count(split.batches(), "batch")
-        ));
-    }
+    warn_of_keys(&plan);
     let transcipher = transcipher.on(devices).warn(console::warn);
     let (message, level) = (plan.message().clone(), plan.meta().level);
     let transcipher = transcipher.reproducible(args.reproducible).watch(|event| {
@@ -152,6 +142,21 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let results = results.map_or_else(String::new, |results| format!(", {results}"));
     print_done(&args.out, &(summary(&wrapped, &report) + &results));
     Ok(())
+}
+
+/// Warns of shared counters, and of keys with so different numbers of blocks that most positions stay empty.
+fn warn_of_keys(plan: &Plan) {
+    let own_keys = plan.meta().aes_keys().is_some();
+    input::warn_of_shared_counters(plan.message(), own_keys);
+    let (split, blocks) = (plan.split(), plan.message().blocks());
+    let even = blocks.div_ceil(split.blocks_per_batch).max(1);
+    if own_keys && split.batches() >= 2 * even {
+        console::warn(&format!(
+            "{} for what the keys would share in {even} if each had as many blocks; wrap fewer AES keys together, or \
+             those with much data in a file of their own",
+            table::count(split.batches(), "batch")
+        ));
+    }
 }
 
 fn resume(
