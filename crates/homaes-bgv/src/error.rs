@@ -2,11 +2,10 @@
 
 use homaes_aes::{KeySize, Layout};
 use homaes_rns::Fault;
-use homaes_scheme::{Cancelled, Detail, ErrorKind, Failure, FieldError, Mismatch};
+use homaes_scheme::{
+    Cancelled, Detail, ErrorKind, Failure, FieldError, MAX_KEY_NAME_BYTES, Mismatch,
+};
 use homaes_wire::WireError;
-
-/// Longest name of one of many AES keys.
-pub(crate) const MOST_NAME_BYTES: usize = 255;
 
 /// Errors of the BGV scheme and of its files.
 #[derive(Debug, thiserror::Error)]
@@ -198,7 +197,7 @@ pub enum Error {
     },
     /// The name of one of many AES keys cannot be used.
     #[error(
-        "the name of AES key {number} {found}, expected different names of 1 to {MOST_NAME_BYTES} bytes without \
+        "the name of AES key {number} {found}, expected different names of 1 to {MAX_KEY_NAME_BYTES} bytes without \
          control characters"
     )]
     KeyName {

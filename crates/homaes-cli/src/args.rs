@@ -117,6 +117,7 @@ pub(crate) struct Keygen {
 
 /// Encrypt an AES key under FHE
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("aes_key").required(true))]
 pub(crate) struct WrapKey {
     /// Secret key (.hsk)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
@@ -127,11 +128,11 @@ pub(crate) struct WrapKey {
     pub(crate) passphrase_file: Option<PathBuf>,
     /// AES key: 16, 24 or 32 raw bytes, or 32, 48 or 64 hex digits; '-' reads standard input. A file of 32 hex digits
     /// is read as hex
-    #[arg(long, value_name = "FILE", required_unless_present = "keys")]
+    #[arg(long, value_name = "FILE", group = "aes_key")]
     pub(crate) key_file: Option<PathBuf>,
     /// BGV: list of AES-128 keys for one wrapped key, each line a name and 32 hex digits; a batch of 2048 blocks is shared
     /// among the keys, and every part of a message names its own. For modes that encrypt, in layout sliced
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["key_file", "layout", "direction", "expand", "full"])]
+    #[arg(long, value_name = "LIST", group = "aes_key", conflicts_with_all = ["layout", "direction", "expand", "full"])]
     pub(crate) keys: Option<PathBuf>,
     /// Layout of blocks in ciphertexts; auto: sliced and packed if the set offers them, so that the server can choose,
     /// otherwise bits

@@ -167,9 +167,25 @@ fn the_failure_of_a_message_is_that_of_its_batches() {
     );
 }
 
+/// What no evaluation key can be for.
+#[test]
+fn layouts_of_an_evaluation_key() {
+    let world = World::new();
+    world.table(
+        "inspect keys/eval.hek => layouts     sliced,bits
+        $keygen x --layouts packed =2 set bgv/toy-255 has no layout packed, expected sliced or bits
+        $keygen x --layouts sliced =2 for sliced alone would be as large as one for all its layouts, expected
+        keygen --set bgv/toy-21845 --accept-insecure --out x --layouts packed =2 expected sliced,packed or sliced
+        $keygen x --layouts sliced,, =2 found layout \"\", expected 'all' or some of packed,sliced,bits
+        keygen --set tfhe/toy --accept-insecure --out t --layouts bits
+        keygen --set tfhe/toy --accept-insecure --out u --layouts sliced =2 set tfhe/toy has no layout sliced",
+    );
+}
+
 /// Two fifths of an evaluation key serve packed AES alone.
 #[test]
-fn an_evaluation_key_for_one_layout() {
+#[ignore = "nightly: keys of bgv/toy-21845, the smallest set with packed that has fewer without"]
+fn nightly_an_evaluation_key_for_one_layout() {
     let world = World::new();
     let keygen = "keygen --set bgv/toy-21845 --accept-insecure --out s --resume --layouts";
     let run = "transcipher --eval s/eval.hek --wrapped-key s.hwk --mode ctr --iv $iv c -o s.hct";
@@ -179,7 +195,6 @@ fn an_evaluation_key_for_one_layout() {
         {keygen} sliced => both keys of set bgv/toy-21845 are complete
         {keygen} all =1 s/secret.hsk: already exists
         inspect s/eval.hek => layouts     sliced
-        inspect keys/eval.hek => layouts     sliced,bits
         wrap-key --secret s/secret.hsk --key-file k --out s.hwk => sliced (0 … packed (0
         {run} => 19 blocks in 1 batch (sliced)
         decrypt --secret s/secret.hsk s.hct -o q
@@ -187,12 +202,6 @@ fn an_evaluation_key_for_one_layout() {
         {plan} => sliced
         {run} --layout packed --force =1 the evaluation key has no layout packed, expected sliced; choose a layout
         {plan} --layout packed =1 the evaluation key has no layout packed, expected sliced; choose a layout
-        $keygen x --layouts packed =2 set bgv/toy-255 has no layout packed, expected sliced or bits
-        $keygen x --layouts sliced =2 for sliced alone would be as large as one for all its layouts, expected
-        {keygen} packed =2 expected sliced,packed or sliced
-        {keygen} sliced,, =2 found layout \"\", expected 'all' or some of packed,sliced,bits
-        keygen --set tfhe/toy --accept-insecure --out t --layouts bits
-        keygen --set tfhe/toy --accept-insecure --out u --layouts sliced =2 set tfhe/toy has no layout sliced
         cp s/eval.hek whole
         mv s/secret.hsk s/secret.hsk.unfinished
         rm s/eval.hek"

@@ -63,4 +63,4 @@ pub use read::FieldError;
 pub use run_options::{Observe, RunOptions};
 pub use terms::{NoiseTerms, ReferenceOp, Variant};
 pub use wrap_options::WrapOptions;
-pub use wrapped_key_info::WrappedKeyInfo;
+pub use wrapped_key_info::{MAX_KEY_NAME_BYTES, WrappedKeyInfo};

@@ -3,6 +3,9 @@
 use crate::Expansion;
 use homaes_aes::{Direction, KeySize, Layout};
 
+/// Longest name of an AES key, in bytes.
+pub const MAX_KEY_NAME_BYTES: usize = 255;
+
 /// The contents of a wrapped key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKeyInfo {

@@ -97,35 +97,29 @@ pub struct DecryptReport {
 impl<'k> DecryptOptions<'k> {
     /// The AES key of a part, if any was given.
     fn aes_key_of(&self, path: &Path, part: &PartMeta) -> Result<Option<&'k AesKey>> {
-        let wrong = |message| Err(Error::refused(ErrorKind::KeyName, message).at(path));
+        let wrong = |message: String| Error::refused(ErrorKind::KeyName, message).at(path);
         match (self.aes_key, self.aes_keys, &part.key) {
             (one, None, None) => Ok(one),
             (None, None, Some(_)) => Ok(None),
-            (None, Some(list), Some(key)) => match list.get(&key.name) {
-                // the server may have exchanged two parts, each with a valid tag
-                Some(_)
-                    if part
-                        .folder()
-                        .is_some_and(|f| f != key.name && list.get(f).is_some()) =>
-                {
-                    let folder = part.folder().unwrap_or_default();
-                    Err(unexpected(
-                        path,
-                        "AES key",
-                        quoted(&key.name),
-                        quoted(folder),
+            (None, Some(list), Some(key)) => {
+                let found = list.get(&key.name).ok_or_else(|| {
+                    let found = quoted(&key.name);
+                    wrong(format!(
+                        "AES key of this part: found {found}, expected a name in the list of keys"
                     ))
+                })?;
+                match part.folder_of_other(&key.name, |name| list.get(name).is_some()) {
+                    None => Ok(Some(found)),
+                    Some(folder) => {
+                        let (found, expected) = (quoted(&key.name), quoted(folder));
+                        Err(unexpected(path, "AES key", found, expected))
+                    }
                 }
-                Some(found) => Ok(Some(found)),
-                None => wrong(format!(
-                    "AES key of this part: found {}, expected a name in the list of keys",
-                    quoted(&key.name)
-                )),
-            },
-            (_, Some(_), None) => wrong("a list of AES keys for a message under one".to_owned()),
-            (Some(_), _, Some(_)) => {
-                wrong("one AES key for a message whose parts have their own".to_owned())
             }
+            (_, Some(_), None) => Err(wrong("a list of AES keys for a message under one".into())),
+            (Some(_), _, Some(_)) => Err(wrong(
+                "one AES key for a message whose parts have their own".into(),
+            )),
         }
     }
 }
@@ -144,8 +138,8 @@ impl SecretKey {
     /// As [`decrypt`](Self::decrypt), with checks of the whole message.
     ///
     /// # Errors
-    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode` or `ErrorKind::AesKeySize` if an option does not fit the
-    /// file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check fails;
+    /// As [`decrypt`](Self::decrypt); `ErrorKind::NotOfMode`, `ErrorKind::AesKeySize` or `ErrorKind::KeyName` if an option
+    /// does not fit the file; `ErrorKind::Tag`, `ErrorKind::Padding`, `ErrorKind::Unexpected` or `ErrorKind::Replayed` if a check fails;
     /// `ErrorKind::ReplayLog`, `ErrorKind::ReplayUnchecked` or `ErrorKind::OwnInput` if the replay log cannot be used;
     /// `ErrorKind::OwnInput` if `output` is the file that is read.
     pub fn decrypt_with(

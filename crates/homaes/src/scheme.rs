@@ -231,7 +231,8 @@ impl Set {
         self.params.eval_keys()
     }
 
-    /// The one of [`eval_keys`](Self::eval_keys) for `layouts`, in any order; for all if there are none.
+    /// Layouts and file length of the evaluation key for exactly these layouts, in any order. An empty list stands for
+    /// all layouts of the set.
     ///
     /// # Errors
     /// [`Error::Keys`] if the set lacks one of them; `ErrorKind::Argument` if there is no key for these alone, because

@@ -16,13 +16,13 @@ use crate::aes::level_plan::{LevelPlan, slope};
 use crate::aes::placement::slots_of;
 use crate::aes::schedule;
 use crate::ciphertext::Ciphertext;
-use crate::error::{Error, MOST_NAME_BYTES, Result};
+use crate::error::{Error, Result};
 use crate::keys::{EvalKey, SecretKey};
 use crate::params::Params;
 use homaes_aes::{Block, Direction, KeySize, Layout, RoundKeys, Schedule, gf256};
 use homaes_math::sample::Seed;
 use homaes_rns::Poly;
-use homaes_scheme::{Cancel, Mismatch, mismatch};
+use homaes_scheme::{Cancel, MAX_KEY_NAME_BYTES, Mismatch, mismatch};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -386,7 +386,7 @@ pub(crate) fn check_names(names: &[String]) -> Result<()> {
     for (number, name) in (1..).zip(names) {
         let found = match name {
             name if name.is_empty() => "is empty",
-            name if name.len() > MOST_NAME_BYTES => "is too long",
+            name if name.len() > MAX_KEY_NAME_BYTES => "is too long",
             name if name.contains(char::is_control) => "has control characters",
             name if !seen.insert(name) => "occurs twice",
             _ => continue,

@@ -7,7 +7,6 @@ use crate::console::{self, Failure};
 use crate::progress::Bar;
 use crate::table;
 use homaes::{Direction, Output, Scheme, SecretKey, WrapOptions, WrappedKey, WrappedKeyInfo};
-use std::path::Path;
 
 pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
     let passphrase = args.passphrase_file.as_deref();
@@ -33,11 +32,12 @@ pub(crate) fn run(args: &WrapKey) -> Result<(), Failure> {
             let aes_key = read_aes_key(file)?;
             WrappedKey::write(&secret, &aes_key, &wrapping, output, &mut tick)?
         }
-        (None, list) => {
-            let list = read_aes_keys(list.as_deref().unwrap_or(Path::new("-")))?;
+        (None, Some(list)) => {
+            let list = read_aes_keys(list)?;
             let levels = wrapping.levels_left;
             WrappedKey::write_many(&secret, &list, levels, output, &mut tick)?
         }
+        (None, None) => unreachable!("the command line has one of them"),
     };
     drop(bar);
     let keys = match wrapped.names.len() {

@@ -370,10 +370,10 @@ impl AesInput {
             let name = part.key_name().ok_or_else(|| no_key_name(part))?;
             let number = numbers.get(name);
             let number = *number.ok_or_else(|| other_key_name(part, name, names))?;
-            // decryption refuses it too, because a server may exchange parts
-            if let Some(folder) = part.meta.folder().filter(|folder| *folder != name)
-                && numbers.contains_key(folder)
-            {
+            let other = part
+                .meta
+                .folder_of_other(name, |name| numbers.contains_key(name));
+            if let Some(folder) = other {
                 let (found, expected) = (quoted(name), quoted(folder));
                 let message = format!(
                     "the AES key of this part: found {found}, expected {expected}, which its first folder names"

@@ -13,9 +13,6 @@ pub(crate) const MAX_PARTS_BYTES: u64 = 1 << 28;
 
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
 
-/// Longest name of an AES key.
-pub(crate) const MAX_KEY_NAME_BYTES: usize = 255;
-
 /// The AES key of a part, in a message under many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,6 +78,13 @@ impl PartMeta {
     pub(crate) fn folder(&self) -> Option<&str> {
         let (folder, _) = self.name.as_deref()?.split_once('/')?;
         Some(folder)
+    }
+
+    /// The AES key that its first folder names, if that is another than `key`. Such a part is refused, because a server
+    /// that exchanges two parts leaves their tags valid.
+    pub(crate) fn folder_of_other(&self, key: &str, is_key: impl Fn(&str) -> bool) -> Option<&str> {
+        self.folder()
+            .filter(|folder| *folder != key && is_key(folder))
     }
 
     /// AES blocks; the last one may be partial.

@@ -2,8 +2,8 @@
 
 use super::AesKey;
 use crate::error::At;
-use crate::input::part_meta::MAX_KEY_NAME_BYTES;
 use crate::{Error, ErrorKind, Result};
+use homaes_scheme::MAX_KEY_NAME_BYTES;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
@@ -23,7 +23,8 @@ impl AesKeyList {
     /// Takes keys with their names. A name has 1 to 255 bytes without white space and control characters, and is public.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` if there are none, or a name is invalid, looks like a key in hex digits, or occurs twice.
+    /// `ErrorKind::Argument` if the list is empty, two keys have the same name, or a name is invalid. A name of 32, 48 or
+    /// 64 hex digits is invalid, because it could be a key.
     pub fn new(keys: impl IntoIterator<Item = (String, AesKey)>) -> Result<Self> {
         let keys: Vec<(String, AesKey)> = keys.into_iter().collect();
         let mut numbers = HashMap::new();

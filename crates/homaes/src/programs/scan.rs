@@ -14,7 +14,6 @@ use homaes_bgv::{Aes, Error as Bgv, Params, State};
 use homaes_scheme::{Mismatch, RunOptions};
 use homaes_wire::hex;
 use rand_core::Rng;
-use std::num::NonZeroUsize;
 
 /// Random combinations per window; another text passes each with probability 2^-8.
 const ROWS: usize = 6;
@@ -223,10 +222,11 @@ impl Scan {
             return Err(other_direction(mode));
         }
         // blocks of one part are in every slot
-        if let Some(keys) = NonZeroUsize::new(wrapped.names().len()) {
+        let keys = wrapped.names().len();
+        if keys > 0 {
             let message =
                 format!("a search under a wrapped key with {keys} AES keys, expected one");
-            return Err(Error::refused(ErrorKind::Argument, message).with(keys.get() as u64, 1_u64));
+            return Err(Error::refused(ErrorKind::Argument, message).with(keys, 1_usize));
         }
         let level = wrapped.checked_level(Layout::Sliced)?;
         let (set, most) = (self.set.name(), key.params().rotation_level());

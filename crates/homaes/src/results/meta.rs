@@ -11,13 +11,12 @@
 //! ```
 
 use crate::error::malformed;
-use crate::input::part_meta::{
-    MAX_AAD_BYTES, MAX_KEY_NAME_BYTES, MAX_NAME_BYTES, PartKey, PartMeta, check_names,
-};
+use crate::input::part_meta::{MAX_AAD_BYTES, MAX_NAME_BYTES, PartKey, PartMeta, check_names};
 use crate::input::places::{Piece, Places};
 use crate::input::split::Split;
 use crate::{Error, ErrorKind, Quality, Step};
 use homaes_aes::{Block, KeySize, Layout, Mode};
+use homaes_scheme::MAX_KEY_NAME_BYTES;
 use homaes_scheme::traits::Shape;
 use homaes_wire::{Decoder, Encoder, WireError};
 use std::ops::Range;
@@ -91,10 +90,10 @@ impl Meta {
 
     /// Version of the file.
     pub(crate) fn version(&self) -> u16 {
-        match (self.has_parts(), &self.places) {
-            (_, Some(_)) => 3,
-            (true, None) => 2,
-            (false, None) => 1,
+        match self.has_parts() {
+            _ if self.places.is_some() => 3,
+            true => 2,
+            false => 1,
         }
     }
 

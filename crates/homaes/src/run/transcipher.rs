@@ -202,8 +202,8 @@ impl<'k> Transcipher<'k> {
     /// The work and the output of a run on `message`, an [`AesFile`] or many.
     ///
     /// # Errors
-    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; [`Error::Keys`] if the two keys
-    /// have no layout in common.
+    /// `ErrorKind::Direction` if the wrapped key is for the other direction of AES; `ErrorKind::KeyName` if it holds many
+    /// AES keys and a part names none of them; [`Error::Keys`] if the two keys have no layout in common.
     pub fn plan(&self, message: impl Into<AesInput>) -> Result<Plan> {
         let message = message.into();
         // one direction, also of a key for both
