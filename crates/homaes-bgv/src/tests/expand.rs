@@ -114,24 +114,18 @@ fn expands(f: &mut Fixture, case: Case) {
 
 #[test]
 fn sliced_toy() {
-    let mut f = toy_4369(61);
-    for dir in Direction::ALL {
-        expands(&mut f, (Layout::Sliced, dir, KeySize::Aes128));
-    }
     expands(
-        &mut f,
-        (Layout::Sliced, Direction::Encrypt, KeySize::Aes256),
+        &mut toy_4369(61),
+        (Layout::Sliced, Direction::Encrypt, KeySize::Aes128),
     );
 }
 
 #[test]
 fn packed_toy() {
-    let mut f = fixture(&sets::TOY_21845, 62);
     expands(
-        &mut f,
+        &mut fixture(&sets::TOY_21845, 62),
         (Layout::Packed, Direction::Encrypt, KeySize::Aes128),
     );
-    derived(&mut f, Layout::Packed);
 }
 
 #[test]
@@ -141,11 +135,11 @@ fn nightly_every_toy() {
     for size in KeySize::ALL {
         expands(&mut f, (Layout::Sliced, Direction::Decrypt, size));
     }
-    expands(
-        &mut f,
-        (Layout::Sliced, Direction::Encrypt, KeySize::Aes192),
-    );
+    for size in [KeySize::Aes192, KeySize::Aes256] {
+        expands(&mut f, (Layout::Sliced, Direction::Encrypt, size));
+    }
     let mut f = fixture(&sets::TOY_21845, 66);
+    derived(&mut f, Layout::Packed);
     for size in KeySize::ALL {
         expands(&mut f, (Layout::Packed, Direction::Decrypt, size));
         expands(&mut f, (Layout::Sliced, Direction::Encrypt, size));
@@ -232,7 +226,7 @@ fn speed() {
 /// A file of the expanded key evaluates to the same bits as the compact one.
 #[test]
 fn expanded_keys_are_kept_in_files() {
-    let mut f = toy_4369(67);
+    let mut f = toy(67);
     let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
     let (_, small) = compact(&mut f, case, &RoundKeys::expand(&[5; 16]).unwrap());
     let expanded = f.aes(&small, Layout::Sliced).round_keys().unwrap();
@@ -247,7 +241,7 @@ fn expanded_keys_are_kept_in_files() {
 /// Evaluation keys of older versions are read, and cannot expand.
 #[test]
 fn older_evaluation_keys() {
-    let mut f = toy_4369(68);
+    let mut f = toy(68);
     let file = EvalKeyFile::generate(&f.secret, &mut f.rng);
     let older = Target::without_expansion(&f.params);
     let header = f.params.id().header(
@@ -284,7 +278,7 @@ fn older_evaluation_keys() {
 /// Fields of the first record outside their ranges, and residues beyond their prime.
 #[test]
 fn a_compact_key_with_wrong_fields() {
-    let mut f = toy_4369(69);
+    let mut f = toy(69);
     let case = (Layout::Sliced, Direction::Encrypt, KeySize::Aes128);
     let (_, small) = compact(&mut f, case, &RoundKeys::expand(&[5; 16]).unwrap());
     let header = small.header().unwrap();
@@ -393,7 +387,8 @@ fn both_directions_in_one_file() {
 
 /// An evaluation key without packed columns, from its file: AES, rotations along every axis, and no packed AES.
 #[test]
-fn an_evaluation_key_for_sliced_alone() {
+#[ignore = "nightly: keys of the largest toy"]
+fn nightly_an_evaluation_key_for_sliced_alone() {
     let params = Params::new(&sets::TOY_21845).unwrap();
     let mut rng = ChaCha20Rng::from_seed([72; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
