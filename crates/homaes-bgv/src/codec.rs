@@ -15,6 +15,7 @@
 //! | ciphertexts | set by `homaes` | | 16, 1 or 128 times: level (u8), noise rms and tail (f64), both halves |
 //! | final results | set by `homaes` | | at level 1, 16, 8 or 1 times: level (u8), noise rms and tail (f64), c1 and c0 rounded (`codec/rounded.rs`) |
 //! | computed values | set by `homaes` | | 0 (u8), then the same once; older files lack the 0 |
+//! | computed integers | set by `homaes` | | `codec/integers.rs` |
 //!
 //! Residues are canonical, in evaluation form and stored form (times 2^52 mod p), bit-packed at the modulus's length.
 //! Keys are ordered σ^1(s) … σ^7(s), s·σ^0(s) … s·σ^3(s), then those of packed columns, rotations and s³ if the file
@@ -28,6 +29,7 @@
 //!
 //! [`stream_seed`]: homaes_scheme::file::stream_seed
 
+mod integers;
 mod rounded;
 mod wrapped;
 
@@ -47,6 +49,7 @@ use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError, packed_len};
+pub use integers::Addend;
 pub(crate) use rounded::noise_in_record;
 use rounded::{form_at_level_1, rounded_bytes};
 use std::io::Read;

@@ -92,7 +92,7 @@ pub use circuit::{
     Axis, ByteOrder, Descent, Evaluator, Integers, LIFT_LEVEL, Lift, LiftNoise, Lifted, Lifting,
     Wide,
 };
-pub use codec::{Pair, batch_bytes, decode_batch, encode_batch, encode_value};
+pub use codec::{Addend, Pair, batch_bytes, decode_batch, encode_batch, encode_value};
 pub use error::{Error, Result};
 pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;

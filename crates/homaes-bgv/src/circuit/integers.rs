@@ -306,6 +306,18 @@ impl Integers {
         out.checked(params, "rotation of integers")
     }
 
+    /// The same at the lowest level where the numbers are still right, for decryption: a few hundred kilobytes at n =
+    /// 32768.
+    ///
+    /// # Errors
+    /// As every operation here.
+    pub fn finish(&self, eval: &Evaluator<'_>) -> Result<Self> {
+        let (params, x) = (eval.params(), self.entered(eval)?);
+        let right = |level: &usize| x.bound_at(params, *level).holds(params, *level, x.bits);
+        let level = (1..x.level()).find(right).unwrap_or(x.level());
+        x.lowered(eval, level)
+    }
+
     /// The sum over each of `axes`, in all of its places; of masks, a count. Over all axes every slot gets the sum over
     /// its class, half of the slots.
     ///
@@ -346,8 +358,13 @@ impl SecretKey {
     /// If `a` belongs to another set or key; [`Error::NotIntegers`] if the result is no vector of integers, because of
     /// a lifted mask that was none, or damage.
     pub fn integers(&self, a: &Integers) -> Result<Vec<u64>> {
-        a.ciphertext.check(self.params(), self.id())?;
-        let coefficients = self.residues(a)?;
+        self.numbers(&a.ciphertext, a.bits, a.factor)
+    }
+
+    /// [`SecretKey::integers`] of a ciphertext modulo 2^`bits` with this odd factor.
+    pub(crate) fn numbers(&self, a: &Ciphertext, bits: u32, factor: u64) -> Result<Vec<u64>> {
+        a.check(self.params(), self.id())?;
+        let coefficients = self.residues(a, bits)?;
         let map = self.params().frobenius(1);
         let ring = self.params().ring();
         let apart = coefficients.iter().enumerate().fold(0, |apart, (i, x)| {
@@ -357,8 +374,8 @@ impl SecretKey {
         if declassify(apart != 0) {
             return Err(Error::NotIntegers);
         }
-        let factor = inverse(a.factor);
-        let mask = u64::MAX >> (64 - a.bits);
+        let factor = inverse(factor);
+        let mask = u64::MAX >> (64 - bits);
         let mut values = IntegerSlots::new(self.params()).values(&coefficients);
         values
             .iter_mut()
@@ -368,26 +385,26 @@ impl SecretKey {
 
     /// The coefficients of ν modulo 2^k, bit by bit: of ν, then of (ν - bit)/2, …
     #[inline(never)]
-    fn residues(&self, a: &Integers) -> Result<Zeroizing<Vec<u64>>> {
+    fn residues(&self, a: &Ciphertext, bits: u32) -> Result<Zeroizing<Vec<u64>>> {
         let params = self.params();
-        let (rns, basis) = (params.rns(), params.basis(a.level()));
-        let mut phase = self.phase_of(&a.ciphertext)?;
+        let (rns, basis) = (params.rns(), params.basis(a.level));
+        let mut phase = self.phase_of(a)?;
         for (limb, &i) in phase.limbs.iter_mut().zip(basis) {
             let m = params.modulus(i);
-            let half = m.shoup(1 << (a.bits - 1));
+            let half = m.shoup(1 << (bits - 1));
             limb.iter_mut().for_each(|x| *x = m.scale(*x, half));
         }
         let mut out = Zeroizing::new(vec![0; params.ring().n()]);
-        for k in 0..a.bits {
+        for k in 0..bits {
             let mut copy = SecretPoly(phase.clone());
-            let (bits, _) = secret::parities(rns, basis, &mut copy);
-            for (x, bit) in out.iter_mut().zip(bits.iter()) {
+            let (parities, _) = secret::parities(rns, basis, &mut copy);
+            for (x, bit) in out.iter_mut().zip(parities.iter()) {
                 *x |= bit << k;
             }
             for (limb, &i) in phase.limbs.iter_mut().zip(basis) {
                 let m = params.modulus(i);
                 let half = m.shoup(m.inv(2));
-                for (x, bit) in limb.iter_mut().zip(bits.iter()) {
+                for (x, bit) in limb.iter_mut().zip(parities.iter()) {
                     *x = m.scale(m.sub(*x, *bit), half);
                 }
             }

@@ -3,8 +3,9 @@
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
 use crate::error::{Error, Result};
-use homaes_aes::Block;
+use homaes_aes::{Block, gf256};
 use rayon::prelude::*;
+use std::num::NonZeroU8;
 
 impl Evaluator<'_> {
     /// x^255 of every slot: 0 for 0, otherwise 1.
@@ -53,6 +54,59 @@ impl Evaluator<'_> {
             .collect::<Result<_>>()
             .map_err(deep)?;
         self.all(&masks.iter().collect::<Vec<_>>()).map_err(deep)
+    }
+
+    /// The bits of every byte, lowest first, each as a mask: traces of the eight Frobenius images times constants.
+    ///
+    /// Level: kept. Noise: key switches times the constants; a product should follow. Cost: seven key switches.
+    pub fn bits(&self, x: &Ciphertext) -> Result<Vec<Ciphertext>> {
+        let images = (0..8).into_par_iter().with_max_len(1);
+        let images: Vec<_> = images
+            .map(|k| self.frobenius(x, k))
+            .collect::<Result<_>>()?;
+        let bit = |i: u32| {
+            let constants = gf256::linearised(|x| x >> i & 1);
+            let terms: Vec<_> = images.iter().zip(constants).collect();
+            self.combine(&terms)
+        };
+        (0..8).map(bit).collect()
+    }
+
+    /// 1 where x is below the public byte `b` as a number from 0 to 255, else 0.
+    ///
+    /// Halves of the bits are compared by x < b ⇔ high x < high b, or equal high halves and low x < low b. Level: three
+    /// below, and what the noise of [`Evaluator::bits`] requires. Cost: seven key switches and at most eleven products.
+    pub fn below_byte(&self, x: &Ciphertext, b: NonZeroU8) -> Result<Ciphertext> {
+        let deep = self.in_all(3, x.level);
+        let leaf = |(i, bit): (usize, Ciphertext)| match b.get() >> i & 1 {
+            1 => Ok((Some(self.not(&bit)?), bit)),
+            _ => Ok((None, self.not(&bit)?)),
+        };
+        // whether lower, if that is possible, and whether equal
+        let mut row: Vec<(Option<Ciphertext>, Ciphertext)> =
+            (0..).zip(self.bits(x)?).map(leaf).collect::<Result<_>>()?;
+        while row.len() > 1 {
+            let pairs = row.par_chunks(2).enumerate();
+            let halved = pairs.map(|(place, pair)| {
+                let [(low_lower, low_equal), (lower, equal)] = pair else {
+                    unreachable!("eight bits halve evenly");
+                };
+                let in_low = low_lower.as_ref().map(|low| self.and(equal, low));
+                let lower = match (lower, in_low.transpose()?) {
+                    (Some(high), Some(low)) => Some(self.add(high, &low)?),
+                    (high, low) => high.clone().or(low),
+                };
+                // nobody asks whether the lowest bits are equal
+                let equal = match place {
+                    0 => equal.clone(),
+                    _ => self.and(equal, low_equal)?,
+                };
+                Ok((lower, equal))
+            });
+            row = halved.collect::<Result<_>>().map_err(deep)?;
+        }
+        let lower = row.pop().and_then(|(lower, _)| lower);
+        Ok(lower.expect("some bit of b is 1"))
     }
 
     /// 1 - a of a mask. Keeps level and noise. Cost: one addition per word.

@@ -204,6 +204,12 @@ impl Lifting<'_> {
         self.plan.end()
     }
 
+    /// [`Integers::room_bits`] of the integers.
+    pub fn room_bits(&self) -> f64 {
+        let (params, plan) = (self.eval.params(), &self.plan);
+        limit(params, plan.end(), plan.log2_t) - self.bound.largest_log2(params)
+    }
+
     fn source(&self) -> Source {
         match self.images {
             Some(_) => Source::Bytes,
