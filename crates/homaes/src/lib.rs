@@ -30,7 +30,7 @@
 //! | folder | content |
 //! |---|---|
 //! | `run` | runs: the pipeline (start reading at `run/evaluate.rs`), plans, shards, resumed runs |
-//! | `programs` | programs on results and the files of their values; the search for public patterns |
+//! | `programs` | programs on results and the files of their values: totals of columns, the search for public patterns |
 //! | `decrypt` | from results to bytes, with the checks of GCM tag, expectations and replay log |
 //! | `bridge` | from BGV to TFHE: the bridge key, files of LWE ciphertexts, values of the crate `tfhe` |
 //! | `keys` | key files, folders of keys, passphrases and the AES key; the operating system's randomness |
@@ -89,7 +89,7 @@ pub use keys::{
 };
 pub use machine::{Pool, check_disk, check_memory, overwrite_stack};
 pub use output::{Buffer, Output, interrupt, is_unfinished_name, refuse_own_input};
-pub use programs::{Computed, Numbers, Scan, ValueMeta};
+pub use programs::{Column, Computed, Condition, Numbers, Scan, Test, Total, Totals, ValueMeta};
 pub use results::{
     Batch, Batches, Ciphertexts, Measured, Meta, Progress, Report, Share, Stages, Step,
 };

@@ -14,4 +14,5 @@ mod resume;
 mod round_trip;
 mod scan;
 mod timing;
+mod totals;
 mod values;

@@ -6,14 +6,16 @@
 //! tag 2, index i   ciphertext i of all values, in the scheme's encoding
 //! ```
 //!
-//! Every ciphertext holds bytes. Wider numbers take groups of ciphertexts, one per byte, lowest byte first.
+//! A ciphertext holds bytes, and wider numbers take groups of ciphertexts, one per byte, lowest byte first; or, in the
+//! forms of integers, a ciphertext or constant adds a multiple of what it holds to all numbers of its value.
 
 use crate::decrypt::MIN_MARGIN_BITS;
 use crate::error::{At, malformed, other_scheme, wrong_value};
 use crate::machine::pool::Pool;
 use crate::results::meta::{TAG_BATCH, TAG_META};
 use crate::{Error, ErrorKind, EvalKey, Output, Result, SchemeError, SecretKey, Set};
-use homaes_scheme::traits::{Input, Params, ValueCodec};
+use homaes_bgv::Addend;
+use homaes_scheme::traits::{Input, ValueCodec, own};
 use homaes_wire::{Contents, Decoder, Encoder, Header, KeyId, Kind, Reader, WireError};
 use std::any::{Any, type_name};
 use std::collections::HashSet;
@@ -29,6 +31,10 @@ const MAX_TABLE_BYTES: u64 = 1 << 26;
 const ENTRY_BYTES: usize = 4 + 1 + 4 + 8 + 1 + 8;
 const MAX_FORM_BYTES: usize = 32;
 
+/// Forms of integers.
+const UNSIGNED: &str = "bgv integers";
+const SIGNED: &str = "bgv signed integers";
+
 const LABEL: &str = "1 to 256 bytes without control characters, another one for each value";
 const WIDTH: &str = "1 to 64 bits a number";
 const CIPHERTEXTS: &str = "as many ciphertexts as its numbers fill";
@@ -40,7 +46,7 @@ const VALUES: &str = "at most 65536 values";
 pub struct ValueMeta {
     /// Its name.
     pub label: String,
-    /// The encoding in ciphertexts: `bgv slots` or `tfhe bits`.
+    /// The encoding in ciphertexts: `bgv slots`, `tfhe bits`, or for integers `bgv integers` or `bgv signed integers`.
     pub form: String,
     /// Number of numbers.
     pub count: u64,
@@ -51,6 +57,16 @@ pub struct ValueMeta {
 }
 
 impl ValueMeta {
+    /// Whether its numbers are two's complement.
+    #[must_use]
+    pub fn is_signed(&self) -> bool {
+        self.form == SIGNED
+    }
+
+    fn of_integers(&self) -> bool {
+        self.is_signed() || self.form == UNSIGNED
+    }
+
     /// Ciphertexts per group of numbers, one for each byte.
     fn planes(&self) -> u64 {
         u64::from(self.width.div_ceil(8))
@@ -66,6 +82,10 @@ impl ValueMeta {
 
     /// Whether ciphertexts of these lengths hold exactly its numbers.
     fn fits(&self, held: &[usize]) -> bool {
+        if self.of_integers() {
+            let fits = |held: &usize| (1..=*held as u64).contains(&self.count);
+            return held.first().is_some_and(fits) && held.iter().all(|own| *own == held[0]);
+        }
         let groups = held.chunks(self.planes() as usize);
         let even = |group: &[usize]| {
             group.len() as u64 == self.planes() && group.iter().all(|held| *held == group[0])
@@ -156,17 +176,10 @@ impl Computed {
         width: u8,
         ciphertexts: impl IntoIterator<Item = &'c C>,
     ) -> Result<()> {
-        let wrong = |expected| wrong_value(label, expected);
         let params = self.set.params();
         let other = || other_scheme(self.set.name(), type_name::<C>());
         let form = params.values().ok_or_else(other)?;
-        let taken = self.values.iter().any(|value| value.label == label);
-        if taken || !is_label(label) {
-            return Err(wrong(LABEL));
-        }
-        if !(1..=64).contains(&width) {
-            return Err(wrong(WIDTH));
-        }
+        self.check_value(label, width)?;
         let (mut records, mut held) = (Vec::new(), Vec::new());
         for ciphertext in ciphertexts {
             let record = form.encode(self.key, ciphertext).ok_or_else(other)?;
@@ -174,22 +187,73 @@ impl Computed {
             held.push(form.held(&record).map_err(Error::keys)?);
             records.push(record);
         }
+        self.push((label, form.form()), (count, width), records, &held)
+    }
+
+    /// Adds the value `label`: integers of `width` bits, modulo 2^`width`, signed or not. Each addend is multiplied by
+    /// its weight: the bytes of wide numbers have weights 1, 256, …
+    ///
+    /// `count` is 1 for sums, or else at most the number of slots.
+    ///
+    /// # Errors
+    /// `ErrorKind::Argument` as [`add`](Self::add), and if the set is not of BGV; [`Error::Keys`] if integers are of
+    /// another set or key.
+    pub fn add_integers<'a>(
+        &mut self,
+        label: &str,
+        (count, width, signed): (u64, u8, bool),
+        addends: impl IntoIterator<Item = (u64, Addend<'a>)>,
+    ) -> Result<()> {
+        self.check_value(label, width)?;
+        let params = self.set.params_of::<homaes_bgv::Params>();
+        let params = params.ok_or_else(|| other_scheme(self.set.name(), "a set of BGV"))?;
+        let encode = |(weight, addend): (u64, Addend<'a>)| {
+            let record = addend.encode(&params, self.key, weight)?;
+            Ok((params.integers_held(&record)?, record))
+        };
+        let records = addends.into_iter().map(encode);
+        let records: homaes_bgv::Result<Vec<_>> = records.collect();
+        let (held, records): (Vec<_>, Vec<_>) = records.map_err(Error::keys)?.into_iter().unzip();
+        let form = if signed { SIGNED } else { UNSIGNED };
+        self.push((label, form), (count, width), records, &held)
+    }
+
+    fn check_value(&self, label: &str, width: u8) -> Result<()> {
+        let taken = self.values.iter().any(|value| value.label == label);
+        match () {
+            () if taken || !is_label(label) => Err(wrong_value(label, LABEL)),
+            () if !(1..=64).contains(&width) => Err(wrong_value(label, WIDTH)),
+            () if self.values.len() == MAX_VALUES => Err(wrong_value(label, VALUES)),
+            () => Ok(()),
+        }
+    }
+
+    /// The value in these records, of which each holds so many numbers.
+    fn push(
+        &mut self,
+        (label, form): (&str, &str),
+        (count, width): (u64, u8),
+        mut records: Vec<Vec<u8>>,
+        held: &[usize],
+    ) -> Result<()> {
         let value = ValueMeta {
             label: label.to_owned(),
-            form: form.form().to_owned(),
+            form: form.to_owned(),
             count,
             width,
             ciphertexts: records.len() as u64,
         };
-        if !value.fits(&held) {
-            return Err(wrong(CIPHERTEXTS));
-        }
-        if self.values.len() == MAX_VALUES {
-            return Err(wrong(VALUES));
+        if !value.fits(held) {
+            return Err(wrong_value(label, CIPHERTEXTS));
         }
         self.values.push(value);
         self.records.append(&mut records);
         Ok(())
+    }
+
+    /// The labels of its values.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|value| &*value.label)
     }
 
     /// Writes all values to a file.
@@ -229,6 +293,16 @@ pub struct Numbers {
     pub numbers: Zeroizing<Vec<u64>>,
 }
 
+impl Numbers {
+    /// The numbers of a value with signs: of two's complement, from -2^(width - 1) to 2^(width - 1) - 1.
+    pub fn signed(&self) -> impl Iterator<Item = i64> {
+        let unused = 64 - u32::from(self.meta.width);
+        self.numbers
+            .iter()
+            .map(move |x| (x << unused).cast_signed() >> unused)
+    }
+}
+
 // the numbers are secret
 homaes_wire::debug_fields!(Numbers, meta);
 
@@ -260,6 +334,13 @@ impl SecretKey {
         let pool = Pool::new(0);
         let mut all = Vec::new();
         each_value(reader, &self.set, &mut |path, form, meta, bodies| {
+            let Form::Bytes(form) = form else {
+                let numbers = pool.install(|| self.integers(meta, &bodies));
+                let numbers = numbers.map_err(|source| meta.wrong(path, source))?;
+                let meta = meta.clone();
+                all.push(Numbers { meta, numbers });
+                return Ok(());
+            };
             let mut planes = Vec::new();
             for body in bodies {
                 let decrypted = pool.install(|| form.decrypt(&*self.key, &body));
@@ -290,6 +371,25 @@ impl SecretKey {
     }
 }
 
+impl SecretKey {
+    /// The numbers of a value of integers.
+    fn integers(
+        &self,
+        meta: &ValueMeta,
+        bodies: &[Vec<u8>],
+    ) -> Result<Zeroizing<Vec<u64>>, SchemeError> {
+        let key: &homaes_bgv::SecretKey = own(&*self.key);
+        let mut numbers = Zeroizing::new(vec![0u64; meta.count as usize]);
+        for body in bodies {
+            let addend = Zeroizing::new(key.decrypt_integers(body)?);
+            let pairs = numbers.iter_mut().zip(addend.iter());
+            pairs.for_each(|(number, x)| *number = number.wrapping_add(*x));
+        }
+        numbers.iter_mut().for_each(|number| *number &= meta.most());
+        Ok(numbers)
+    }
+}
+
 fn numbers(meta: &ValueMeta, planes: &[Zeroizing<Vec<u8>>]) -> Vec<u64> {
     let mut out = Vec::with_capacity(planes.iter().map(|plane| plane.len()).sum());
     for group in planes.chunks(meta.planes() as usize) {
@@ -313,18 +413,49 @@ pub(crate) fn describe_values(reader: Input<'_>, set: &Set) -> Result<Vec<ValueM
     Ok(all)
 }
 
+/// What the records of a value are.
+#[derive(Clone, Copy)]
+enum Form<'p> {
+    Bytes(&'p dyn ValueCodec),
+    Integers(&'p homaes_bgv::Params),
+}
+
+impl Form<'_> {
+    fn most_bytes(self) -> u64 {
+        match self {
+            Self::Bytes(form) => form.most_bytes(),
+            Self::Integers(params) => params.most_integer_bytes(),
+        }
+    }
+
+    fn held(self, body: &[u8]) -> Result<usize, SchemeError> {
+        match self {
+            Self::Bytes(form) => form.held(body),
+            Self::Integers(params) => Ok(params.integers_held(body)?),
+        }
+    }
+}
+
 /// Called for each value with the file's path for errors, the form, the description and the records.
-type Take<'t> = &'t mut dyn FnMut(&Path, &dyn ValueCodec, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
+type Take<'t> = &'t mut dyn FnMut(&Path, Form<'_>, &ValueMeta, Vec<Vec<u8>>) -> Result<()>;
 
 fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
     let path = reader.path().to_owned();
-    let params = set.params();
+    let (params, integers) = (set.params(), set.params_of::<homaes_bgv::Params>());
     let records = reader.header().records();
     let table = reader.next_record(TAG_META, MAX_TABLE_BYTES);
     let table = table.and_then(|body| decode(&body, records)).at(&path)?;
-    let form = form_of(&*params, &table).at(&path)?;
+    let form_of = |meta: &ValueMeta| match &integers {
+        Some(params) if meta.of_integers() => Ok(Form::Integers(params)),
+        _ => {
+            let form = params.values().filter(|form| meta.form == form.form());
+            let form = form.ok_or_else(|| malformed("form of a value", "one of its set"));
+            form.map(Form::Bytes)
+        }
+    };
+    let forms: Result<Vec<_>, _> = table.iter().map(form_of).collect();
     let mut index = 0;
-    for meta in &table {
+    for (meta, form) in table.iter().zip(forms.at(&path)?) {
         let (mut bodies, mut held) = (Vec::new(), Vec::new());
         for _ in 0..meta.ciphertexts {
             let read = reader.next_indexed(TAG_BATCH, form.most_bytes());
@@ -343,16 +474,6 @@ fn each_value(mut reader: Input<'_>, set: &Set, take: Take<'_>) -> Result<()> {
         take(&path, form, meta, bodies)?;
     }
     reader.finish().at(&path)
-}
-
-/// The form of a set's values; all must have the same.
-fn form_of<'p>(
-    params: &'p dyn Params,
-    table: &[ValueMeta],
-) -> Result<&'p dyn ValueCodec, WireError> {
-    let form = params.values();
-    let form = form.filter(|form| table.iter().all(|value| value.form == form.form()));
-    form.ok_or_else(|| malformed("form of a value", "that of its set"))
 }
 
 fn encode(values: &[ValueMeta]) -> Vec<u8> {
