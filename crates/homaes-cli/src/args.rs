@@ -1,6 +1,8 @@
 use crate::console::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
-use homaes::{Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant};
+use homaes::{
+    Column, Condition, Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant,
+};
 use parse::{
     Auto, directions_or_both, expansions, file_path, layouts, modes, parse_blocks, parse_device,
     parse_layouts, parse_range, parse_threads, schemes, variants,
@@ -34,6 +36,7 @@ pub(crate) enum Command {
     Transcipher(Transcipher),
     Job(Job),
     Decrypt(Decrypt),
+    Compute(Compute),
     Finish(Finish),
     Export(Export),
     Inspect(Inspect),
@@ -335,6 +338,51 @@ impl Decrypt {
     pub(crate) fn out(&self) -> &Path {
         self.out.as_deref().unwrap_or(Path::new("-"))
     }
+}
+
+/// Total columns of BGV results: sums, counts and dot products of the numbers in a message's records
+///
+/// A column is a type, the offset of its first number in the message, and the bytes of a record: 'u16be@4/16' is a
+/// big-endian number at bytes 4 and 5 of every 16. Types are u8, i8, and u16, i16, u32, i32 each with be or le. Records
+/// may cross blocks and parts; columns that are compared or multiplied must share the blocks of every record. Sums and
+/// counts are exact, dot products are modulo 65536. The totals are for 'homaes decrypt --json'.
+///
+/// Results need layout sliced and levels: sums work from bgv/aes128+8 (AES-128), conditions and dot products with
+/// AES-128 under bgv/aes256+2.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("total").required(true).multiple(true))]
+pub(crate) struct Compute {
+    /// Evaluation key (.hek)
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) eval: PathBuf,
+    /// Results (.hct)
+    #[arg(value_name = "RESULTS", value_parser = file_path())]
+    pub(crate) input: PathBuf,
+    /// Column of --sum and --dot; its record length also holds for columns that have none
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) column: Option<Column>,
+    /// Sum of the column
+    #[arg(long, group = "total", requires = "column")]
+    pub(crate) sum: bool,
+    /// Number of records that meet the conditions
+    #[arg(long, group = "total")]
+    pub(crate) count: bool,
+    /// Sum of products of the two columns, modulo 65536; of squares, if they are the same
+    #[arg(long, value_name = "COLUMN", group = "total", requires = "column")]
+    pub(crate) dot: Option<Column>,
+    /// Only records that meet this condition, such as 'u8@0 == 65'; repeat it for several. Numbers of one byte are
+    /// compared by == != < <= > >=, others by == and !=
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub(crate) conditions: Vec<Condition>,
+    /// File for the totals (.hcv)
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) out: PathBuf,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Make BGV results small, for decryption alone

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub(crate) mod bench;
+pub(crate) mod compute;
 pub(crate) mod decrypt;
 pub(crate) mod demo;
 pub(crate) mod devices;

@@ -137,6 +137,51 @@ fn results_become_small() {
     run.check_failure(1, "small.hct", "finish");
 }
 
+#[test]
+fn columns_are_totalled() {
+    let world = World::new();
+    let plain = world.read("p");
+    let records: Vec<_> = plain.chunks(16).collect();
+    let number = |record: &&[u8]| i64::from(u16::from_be_bytes([record[4], record[5]]));
+    let sum: i64 = records.iter().map(number).sum();
+    let chosen = records.iter().filter(|record| record[0] >= 100);
+    let (count, chosen): (usize, i64) = (chosen.clone().count(), chosen.map(number).sum());
+    assert!((1..records.len()).contains(&count));
+    let signed: i64 = records.iter().map(|r| i64::from(r[9] as i8)).sum();
+    let square: i64 = records.iter().map(|r| number(r).pow(2)).sum();
+    let square = square % 65536;
+    let compute = "compute --eval keys/eval.hek big.hct";
+    world.table(&format!(
+        "$wrap big.hwk --levels-left 17
+        transcipher --eval keys/eval.hek --wrapped-key big.hwk --mode ctr --iv $iv c -o big.hct
+        {compute} --column u16be@4/16 --sum -o a.hcv => a.hcv: sum u16be@4/16; print them with
+        decrypt --secret keys/secret.hsk --json a.hcv => \"numbers\":[{sum}]
+        inspect a.hcv => .hcv
+        {compute} --column i8@9/16 --sum -o s.hcv
+        decrypt --secret keys/secret.hsk --json s.hcv => \"numbers\":[{signed}]
+        {compute} --column u16be@4/16 --dot u16be@4 -o d.hcv
+        decrypt --secret keys/secret.hsk --json d.hcv => modulo 65536\",\"numbers\":[{square}]"
+    ));
+    let conditional = format!(
+        "$homaes {compute} --column u16be@4/16 --sum --count --where 'u8@0 >= 100' -o c.hcv"
+    );
+    Run::of(&mut world.shell(&conditional)).ends(0);
+    let values = world.json("decrypt --secret keys/secret.hsk --json c.hcv");
+    let numbers = |i: usize| values["values"][i]["numbers"].clone();
+    assert_eq!([numbers(0), numbers(1)], [json!([chosen]), json!([count])]);
+    world.table(&format!(
+        "{compute} --column u16be@4/16 -o x.hcv =2 required
+        {compute} --sum -o x.hcv =2 --column
+        {compute} --column u24@4 --sum -o x.hcv =2 expected a type
+        {compute} --column u16be@4/16 --sum -o a.hcv =1 already exists
+        {compute} --column u16be@15/16 --sum -o x.hcv =1 crosses the end of its record
+        {compute} --column u16be@1000/2000 --sum -o x.hcv =1 lies beyond the message of 300 bytes
+        {compute} --column u16be@4/16 --sum -o big.hct --force =1 choose another name
+        compute --eval keys/eval.hek o.hct --column u8@4/16 --sum -o x.hcv =1 a final result"
+    ));
+    assert!(!world.at("x.hcv").exists());
+}
+
 /// Batches times the bound for one, wherever a message is shown.
 #[test]
 fn the_failure_of_a_message_is_that_of_its_batches() {

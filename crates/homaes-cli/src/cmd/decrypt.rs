@@ -144,11 +144,12 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
         false => secret.open_values(&args.input),
     })?;
     let all = values.iter().map(|value| {
+        let signed = value.meta.is_signed().then(|| value.signed().collect());
         json!({
             "label": value.meta.label,
             "form": value.meta.form,
             "width": value.meta.width,
-            "numbers": *value.numbers,
+            "numbers": signed.map_or_else(|| json!(*value.numbers), |all: Vec<i64>| json!(all)),
         })
     });
     let document = json!({ "set": secret.set().name(), "values": all.collect::<Vec<_>>() });

@@ -1,0 +1,33 @@
+use super::{print_done, refuse_own_input};
+use crate::args::Compute;
+use crate::console::Failure;
+use crate::progress::spin;
+use homaes::{Cancel, Ciphertexts, EvalKey, Output, Pool, Total, Totals};
+
+pub(crate) fn run(args: &Compute) -> Result<(), Failure> {
+    refuse_own_input(&args.out, &[&args.input, &args.eval])?;
+    let mut totals = Vec::new();
+    if let Some(column) = args.column {
+        totals.extend(args.sum.then_some(Total::Sum(column)));
+        totals.extend(args.dot.map(|other| Total::Dot(column, other)));
+    }
+    totals.extend(args.count.then_some(Total::Count));
+    let totals = Totals::new(totals, args.conditions.iter().copied());
+    let results = Ciphertexts::open(&args.input)?;
+    let output = Output::create(&args.out, args.force)?;
+    let eval = EvalKey::open(&args.eval)?;
+    let pool = Pool::new(args.threads.map_or(0, |threads| threads.get()));
+    let computed = spin("computing", || {
+        totals.run(&eval, results, &pool, &Cancel::new())
+    })?;
+    computed.write(output)?;
+    let labels: Vec<_> = computed.labels().collect();
+    print_done(
+        &args.out,
+        &format!(
+            "{}; print them with 'homaes decrypt --json'",
+            labels.join("; ")
+        ),
+    );
+    Ok(())
+}
