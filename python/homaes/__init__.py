@@ -35,6 +35,7 @@ from ._homaes import (
     save_values,
     scan,
     sets,
+    totals,
 )
 from ._homaes import card as _card
 from ._homaes import keygen as _keygen
@@ -103,6 +104,7 @@ __all__ = [
     "save_values",
     "scan",
     "sets",
+    "totals",
 ]
 
 __version__ = _version()

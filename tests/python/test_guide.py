@@ -35,8 +35,17 @@ def test_the_package() -> None:
     assert found.attempted > 3 and found.failed == 0
 
 
+EXAMPLES = GUIDE.parents[1] / "python" / "examples"
+
+
+def test_meter_readings() -> None:
+    run = python(EXAMPLES / "meters.py", text=True)
+    assert run.returncode == 0, run.stderr
+    assert [line.split(":")[0] for line in run.stdout.splitlines()] == ["kind E", "kind G", "kind W"]
+
+
 def test_the_example() -> None:
-    example = GUIDE.parents[1] / "python" / "examples" / "folder.py"
+    example = EXAMPLES / "folder.py"
     run = python(example, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("20 files, ") and "in 2 batches" in run.stdout

@@ -164,3 +164,16 @@ pub(crate) fn text_of(place: &Location) -> OsString {
         place => place.to_string().into(),
     }
 }
+
+pub(crate) fn axis_of(name: &str) -> PyResult<Axis> {
+    match name {
+        "e3" => Ok(Axis::E3),
+        "e5" => Ok(Axis::E5),
+        "e257" => Ok(Axis::E257),
+        _ => Err(choice("axis", name, "e3, e5 or e257")),
+    }
+}
+
+pub(crate) fn axes_of(names: &[String]) -> PyResult<Vec<Axis>> {
+    names.iter().map(|name| axis_of(name)).collect()
+}

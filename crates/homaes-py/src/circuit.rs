@@ -1,18 +1,20 @@
 //! Circuits on results of BGV: operations on vectors of bytes under encryption.
 
-use crate::arguments::{Number, choice, threads_of};
+use crate::arguments::{Number, axes_of, axis_of, threads_of};
 use crate::batches::{Batch, only};
 use crate::ciphertexts::origin_of;
 use crate::errors::refuse;
+use crate::integers::{Integers, lifted};
 use crate::keys::EvalKey;
 use crate::methods::getters;
 use crate::vector::{Shared, State, Vector, byte_of, bytes_of};
 use crate::wait;
 use homaes::Pool;
-use homaes_bgv::{Axis, Ciphertext};
+use homaes_bgv::Ciphertext;
 use homaes_job::JobError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::num::NonZeroU8;
 use std::process;
 use std::sync::Arc;
 
@@ -97,6 +99,34 @@ impl Circuit {
         let py = byte.py();
         let byte = byte_of(byte)?;
         self.0.of_one(py, v, move |c, v| c.equals_byte(v, byte))
+    }
+
+    /// 1 where the byte is below a public byte from 1 to 255, as numbers, else 0.
+    #[pyo3(signature = (v, byte, /))]
+    fn below_byte(&self, v: &Vector, byte: &Bound<'_, PyAny>) -> PyResult<Vector> {
+        let py = byte.py();
+        let byte = NonZeroU8::new(byte_of(byte)?)
+            .ok_or_else(|| PyValueError::new_err("byte: found 0, expected 1 to 255"))?;
+        self.0.of_one(py, v, move |c, v| c.below_byte(v, byte))
+    }
+
+    /// The bytes of a vector as integers modulo 2^bits.
+    #[pyo3(signature = (v, bits, /))]
+    fn integers(&self, py: Python<'_>, v: &Bound<'_, Vector>, bits: u32) -> PyResult<Integers> {
+        self.0.vector(v)?;
+        lifted(py, v.get(), false, bits)
+    }
+
+    /// The ones and zeros of a mask as integers modulo 2^bits; their sum is a count.
+    #[pyo3(signature = (mask, bits, /))]
+    fn mask_integers(
+        &self,
+        py: Python<'_>,
+        mask: &Bound<'_, Vector>,
+        bits: u32,
+    ) -> PyResult<Integers> {
+        self.0.vector(mask)?;
+        lifted(py, mask.get(), true, bits)
     }
 
     /// 1 where the byte equals the public byte of its slot, else 0. Missing public bytes are 0.
@@ -200,17 +230,4 @@ impl Circuit {
 
 fn refs(all: &[Arc<Ciphertext>]) -> Vec<&Ciphertext> {
     all.iter().map(|v| &**v).collect()
-}
-
-fn axis_of(name: &str) -> PyResult<Axis> {
-    match name {
-        "e3" => Ok(Axis::E3),
-        "e5" => Ok(Axis::E5),
-        "e257" => Ok(Axis::E257),
-        _ => Err(choice("axis", name, "e3, e5 or e257")),
-    }
-}
-
-fn axes_of(names: &[String]) -> PyResult<Vec<Axis>> {
-    names.iter().map(|name| axis_of(name)).collect()
 }

@@ -213,12 +213,17 @@ pub(crate) fn opened<'py>(
 /// An array of the smallest type that holds the numbers.
 fn array<'py>(py: Python<'py>, value: &Numbers) -> PyResult<Bound<'py, PyAny>> {
     let bytes = value.meta.width.div_ceil(8).next_power_of_two() as usize;
-    let numbers = value.numbers.iter();
+    let numbers: Zeroizing<Vec<u64>> = match value.meta.is_signed() {
+        true => Zeroizing::new(value.signed().map(i64::cast_unsigned).collect()),
+        false => value.numbers.clone(),
+    };
+    let sign = if value.meta.is_signed() { 'i' } else { 'u' };
+    let numbers = numbers.iter();
     let data = numbers.flat_map(|number| number.to_le_bytes().into_iter().take(bytes));
     let data = Zeroizing::new(data.collect::<Vec<u8>>());
     let data = PyByteArray::new(py, &data);
     let numpy = py.import("numpy")?;
-    numpy.call_method1("frombuffer", (data, format!("<u{bytes}")))
+    numpy.call_method1("frombuffer", (data, format!("<{sign}{bytes}")))
 }
 
 /// The secret bytes of an object, if it has a buffer.
@@ -231,7 +236,6 @@ pub(crate) fn secret_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<Zeroizi
     Ok(Some(bytes))
 }
 
-/// An AES key, unless it is None.
 /// AES keys from Python.
 pub(crate) enum Keys {
     One(AesKey),

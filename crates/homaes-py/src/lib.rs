@@ -13,7 +13,7 @@
 //! | `origin` | where keys and results are: a file, bytes, a job |
 //! | `ciphertexts`, `batches` | results: their description, their batches |
 //! | `job`, `worker` | jobs, and their workers |
-//! | `circuit`, `vector`, `values` | circuits on results of BGV; values computed by them or by a search |
+//! | `circuit`, `vector`, `integers`, `values` | circuits on results of BGV; values computed by them, totals, or a search |
 //! | `about` | parameter sets, inspection of files, GPUs, the command |
 
 // Denied, not forbidden: the macros of pyo3 write unsafe code and allow it. There is no other unsafe code.
@@ -30,6 +30,7 @@ mod circuit;
 mod decrypt;
 mod errors;
 mod input;
+mod integers;
 mod job;
 mod keys;
 mod methods;
@@ -50,11 +51,12 @@ mod _homaes {
         batches::{Batch, Batches},
         ciphertexts::{Ciphertexts, Values},
         circuit::Circuit,
+        integers::Integers,
         job::Job,
         keys::{EvalKey, WrappedKey},
         secret::{SecretKey, keygen},
         transcipher::Transcipher,
-        values::{matches, save_values, scan},
+        values::{matches, save_values, scan, totals},
         vector::{State, Vector},
         worker::JobWorker,
     };

@@ -1,52 +1,74 @@
 //! Values computed on results: their files, and searching AES ciphertext for public patterns.
 
 use crate::arguments::{FilePath, Number, buffer, threads_of};
-use crate::ciphertexts::Values;
+use crate::ciphertexts::{Values, origin_of};
 use crate::circuit::Circuit;
 use crate::errors::raise;
 use crate::input::part;
+use crate::integers::Integers;
 use crate::keys::{EvalKey, WrappedKey};
 use crate::origin::Place;
 use crate::vector::Vector;
 use crate::wait;
-use homaes::{Computed, Error, Output, Pool, Scan, Set};
+use homaes::{Computed, Error, Output, Pool, Scan, Set, Total, Totals};
+use homaes_bgv::{Addend, Ciphertext};
+use homaes_job::JobError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyMapping, PyString};
+use std::sync::Arc;
 
 /// Write vectors under labels to a ``.hcv`` file, for ``SecretKey.open_values`` and ``homaes decrypt --json``.
 ///
-/// A value is one vector, or several whose slots follow each other. The file holds all slots, also those without a
-/// block: multiply the vector by a public mask if the owner of the key must not see them.
+/// A value is one vector, or several whose slots follow each other, or integers; ``signed`` reads all integers as two's
+/// complement. The file holds all slots, also those without a block: multiply the vector by a public mask if the owner
+/// of the key must not see them.
 #[pyfunction]
-#[pyo3(signature = (path, values, circuit, *, force=false))]
+#[pyo3(signature = (path, values, circuit, *, signed=false, force=false))]
 pub(crate) fn save_values(
     py: Python<'_>,
     path: FilePath,
     values: &Bound<'_, PyMapping>,
     circuit: &Circuit,
+    signed: bool,
     force: bool,
 ) -> PyResult<()> {
     let mut given = Vec::new();
     for item in values.items()? {
         let (label, value): (String, Bound<'_, PyAny>) = item.extract()?;
-        let vectors = match value.cast::<Vector>() {
-            Ok(vector) => vec![circuit.0.vector(vector)?],
-            Err(_) => circuit.0.all_of(&value)?,
+        let value = if let Ok(integers) = value.cast::<Integers>() {
+            Given::Integers(integers.get().integers.clone())
+        } else if value.is_instance_of::<Vector>() {
+            Given::Vectors(vec![circuit.0.vector(&value)?])
+        } else {
+            Given::Vectors(circuit.0.all_of(&value)?)
         };
-        given.push((label, vectors));
+        given.push((label, value));
     }
     let (slots, key) = (circuit.slots()?, circuit.0.key.clone());
     wait::write(py, move |cancel| {
         let output = Output::create(path.0, force)?;
         let mut computed = Computed::new(&key);
-        for (label, vectors) in &given {
+        for (label, value) in &given {
             cancel.check().map_err(|_| Error::Cancelled)?;
-            let count = (slots * vectors.len()) as u64;
-            computed.add(label, count, 8, vectors.iter().map(|v| &**v))?;
+            match value {
+                Given::Vectors(vectors) => {
+                    let count = (slots * vectors.len()) as u64;
+                    computed.add(label, count, 8, vectors.iter().map(|v| &**v))?;
+                }
+                Given::Integers(x) => {
+                    let form = (slots as u64, x.bits() as u8, signed);
+                    computed.add_integers(label, form, [(1, Addend::Slots(x))])?;
+                }
+            }
         }
         computed.write(output)
     })
+}
+
+enum Given {
+    Vectors(Vec<Arc<Ciphertext>>),
+    Integers(Arc<homaes_bgv::Integers>),
 }
 
 /// Search AES ciphertext for public patterns at every byte offset, in BGV, without learning what is found.
@@ -76,6 +98,37 @@ pub(crate) fn scan(
         scan.run(&eval, &wrapped, part, &pool, cancel)?
             .write(output)?;
         Ok::<_, Error>(buffer.take())
+    })?;
+    Ok(Values(Place::memory(bytes)))
+}
+
+/// Total columns of BGV results: sums, counts and dot products of the numbers in a message's records.
+///
+/// ``totals``: any of ``"sum COLUMN"``, ``"count"`` and ``"dot COLUMN COLUMN"``, over the records that meet all
+/// conditions of ``where``, such as ``"u8@0 == 65"``. A column is a type, the offset of its first number and the bytes
+/// of a record, as in ``u16be@4/16``; ``homaes compute --help`` says more. Sums and counts are exact, dot products
+/// modulo 65536. ``SecretKey.open_values`` gives each total as an array of one number, in the order asked for.
+#[pyfunction]
+#[pyo3(signature = (results, eval_key, totals, *, r#where=None, threads=None))]
+pub(crate) fn totals(
+    results: &Bound<'_, PyAny>,
+    eval_key: &EvalKey,
+    totals: Vec<String>,
+    r#where: Option<Vec<String>>,
+    threads: Option<Number>,
+) -> PyResult<Values> {
+    let (origin, threads) = (origin_of(results)?, threads_of(threads)?);
+    let eval = eval_key.key.clone();
+    let conditions = r#where.unwrap_or_default();
+    let bytes = wait::read(results.py(), move |cancel| {
+        let totals: Result<Vec<Total>, _> = totals.iter().map(|text| text.parse()).collect();
+        let conditions: Result<Vec<_>, _> = conditions.iter().map(|text| text.parse()).collect();
+        let totals = Totals::new(totals?, conditions?);
+        let pool = Pool::new(threads.get());
+        let (output, buffer) = Output::memory();
+        let results = origin.open(cancel)?;
+        totals.run(&eval, results, &pool, cancel)?.write(output)?;
+        Ok::<_, JobError>(buffer.take())
     })?;
     Ok(Values(Place::memory(bytes)))
 }

@@ -86,6 +86,17 @@ impl Shared {
         py: Python<'_>,
         work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<Ciphertext> + Send + 'static,
     ) -> PyResult<Vector> {
+        let ciphertext = Arc::new(self.run(py, work)?);
+        let shared = self.clone();
+        Ok(Vector { shared, ciphertext })
+    }
+
+    /// As [`made`](Self::made), of any type.
+    pub(crate) fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        work: impl FnOnce(&Evaluator<'_>) -> homaes_bgv::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
         if self.process != process::id() {
             return Err(PyValueError::new_err(
                 "the Circuit was made before this process was forked and has no threads here; make a new one",
@@ -98,10 +109,7 @@ impl Shared {
             };
             let evaluator = Evaluator::new(key).until(cancel);
             let done = pool.install(|| work(&evaluator));
-            let ciphertext = done
-                .map_err(|error| Error::Keys(scheme_error(error)))?
-                .into();
-            Ok(Vector { shared, ciphertext })
+            done.map_err(|error| Error::Keys(scheme_error(error)))
         })
     }
 
