@@ -33,7 +33,8 @@ fn a_compact_key_is_expanded_in_every_run_or_kept() {
 }
 
 #[test]
-fn a_compact_key_for_both_directions() {
+#[ignore = "nightly: AES in both directions"]
+fn nightly_a_compact_key_for_both_directions() {
     let world = World::of("bgv/toy-4369");
     world.table(
         "$wrap both.hwk --direction both => to encrypt and decrypt, to be expanded by the server
