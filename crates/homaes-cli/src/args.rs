@@ -342,13 +342,13 @@ impl Decrypt {
 
 /// Total columns of BGV results: sums, counts and dot products of the numbers in a message's records
 ///
-/// A column is a type, the offset of its first number in the message, and the bytes of a record: 'u16be@4/16' is a
-/// big-endian number at bytes 4 and 5 of every 16. Types are u8, i8, and u16, i16, u32, i32 each with be or le. Records
-/// may cross blocks and parts; columns that are compared or multiplied must share the blocks of every record. Sums and
-/// counts are exact, dot products are modulo 65536. The totals are for 'homaes decrypt --json'.
+/// A column is a type, an offset, and the bytes of a record: 'u16be@4/16' is a big-endian number at bytes 4 and 5 of
+/// every 16. Types are u8, i8, and u16, i16, u32, i32 each with be or le. Whole records count, from the message's first
+/// byte on; they may cross blocks and parts. Columns that are compared or multiplied must share the block of 16 bytes.
+/// Sums and counts are exact, dot products are modulo 65536. 'homaes decrypt --json' shows the totals.
 ///
-/// Results need layout sliced and levels: sums work from bgv/aes128+8 (AES-128), conditions and dot products with
-/// AES-128 under bgv/aes256+2.
+/// Results need layout sliced and multiplications left: 8 for sums and counts (bgv/aes128+8), 14 for sums under
+/// conditions and dot products (bgv/aes256+2 with AES-128 and wrap-key --levels-left 14).
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("total").required(true).multiple(true))]
 pub(crate) struct Compute {

@@ -99,7 +99,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "wrap the AES key with wrap-key --direction decrypt"
         }
         ErrorKind::NoTag => {
-            "if you expect a GCM message, do not use this file; otherwise leave out --key-file, or add \
+            "if you expect a GCM message, do not use this file; otherwise leave out --key-file or --keys, or add \
              --unauthenticated"
         }
         ErrorKind::NotOfMode => "leave this option out",

@@ -141,7 +141,7 @@ fn results_become_small() {
 fn columns_are_totalled() {
     let world = World::new();
     let plain = world.read("p");
-    let records: Vec<_> = plain.chunks(16).collect();
+    let records: Vec<_> = plain.chunks_exact(16).collect();
     let number = |record: &&[u8]| i64::from(u16::from_be_bytes([record[4], record[5]]));
     let sum: i64 = records.iter().map(number).sum();
     let chosen = records.iter().filter(|record| record[0] >= 100);
@@ -157,6 +157,8 @@ fn columns_are_totalled() {
         {compute} --column u16be@4/16 --sum -o a.hcv => a.hcv: sum u16be@4/16; print them with
         decrypt --secret keys/secret.hsk --json a.hcv => \"numbers\":[{sum}]
         inspect a.hcv => .hcv
+        {compute} --column u16be@4/16 --count -o n.hcv
+        decrypt --secret keys/secret.hsk --json n.hcv => \"label\":\"count\",\"numbers\":[18]
         {compute} --column i8@9/16 --sum -o s.hcv
         decrypt --secret keys/secret.hsk --json s.hcv => \"numbers\":[{signed}]
         {compute} --column u16be@4/16 --dot u16be@4 -o d.hcv
@@ -172,12 +174,14 @@ fn columns_are_totalled() {
     world.table(&format!(
         "{compute} --column u16be@4/16 -o x.hcv =2 required
         {compute} --sum -o x.hcv =2 --column
+        {compute} --count -o x.hcv =1 nothing to compute
+        {compute} --count --where u8@4==1 -o x.hcv =1 how long is a record
         {compute} --column u24@4 --sum -o x.hcv =2 expected a type
         {compute} --column u16be@4/16 --sum -o a.hcv =1 already exists
         {compute} --column u16be@15/16 --sum -o x.hcv =1 crosses the end of its record
-        {compute} --column u16be@1000/2000 --sum -o x.hcv =1 lies beyond the message of 300 bytes
+        {compute} --column u16be@1000/2000 --sum -o x.hcv =1 no whole record of 2000 bytes
         {compute} --column u16be@4/16 --sum -o big.hct --force =1 choose another name
-        compute --eval keys/eval.hek o.hct --column u8@4/16 --sum -o x.hcv =1 a final result"
+        compute --eval keys/eval.hek o.hct --column u8@4/16 --sum -o x.hcv =1 with 0 multiplications left"
     ));
     assert!(!world.at("x.hcv").exists());
 }

@@ -2,6 +2,7 @@
 
 use crate::errors::raise;
 use homaes::{Devices, Layout};
+use homaes_bgv::Axis;
 use homaes_job::Location;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};

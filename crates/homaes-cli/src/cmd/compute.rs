@@ -13,6 +13,10 @@ pub(crate) fn run(args: &Compute) -> Result<(), Failure> {
     }
     totals.extend(args.count.then_some(Total::Count));
     let totals = Totals::new(totals, args.conditions.iter().copied());
+    let totals = match args.column {
+        Some(column) => totals.records_of(column),
+        None => totals,
+    };
     let results = Ciphertexts::open(&args.input)?;
     let output = Output::create(&args.out, args.force)?;
     let eval = EvalKey::open(&args.eval)?;

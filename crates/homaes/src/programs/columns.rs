@@ -11,7 +11,8 @@ const SYNTAX: &str = "a type, '@', an offset and perhaps '/' and the bytes of a 
                       i8, and u16, i16, u32, i32 each with be or le";
 const CONDITION: &str = "a column, one of == != < <= > >=, and a number, as in u8@0 == 65";
 
-/// A number in each record of a message: of `bytes` bytes, at `offset`, `offset + stride`, …
+/// A number in each record of a message: of `bytes` bytes, at `offset`, `offset + stride`, … The message is cut into
+/// records of `stride` bytes from its first byte on.
 ///
 /// ```
 /// let column: homaes::Column = "u16be@4/16".parse()?;
@@ -56,21 +57,23 @@ impl Column {
         }
     }
 
-    /// Whole records in a message of `bytes` bytes.
+    /// Whole records in a message of `bytes` bytes, from that of the first number on.
     pub(crate) fn records(&self, bytes: u64) -> Result<u64> {
         let stride = self.stride.unwrap_or(self.bytes.into());
-        let width = u64::from(self.bytes);
-        if self.offset % stride + width > stride {
+        if self.offset % stride + u64::from(self.bytes) > stride {
             let message = format!("column {self} crosses the end of its record of {stride} bytes");
             return Err(Error::refused(ErrorKind::Argument, message));
         }
-        let first_end = self.offset.saturating_add(width);
-        match bytes.checked_sub(first_end) {
-            Some(after) => Ok(after / stride + 1),
-            None => {
-                let message = format!("column {self} lies beyond the message of {bytes} bytes");
-                Err(Error::refused(ErrorKind::Argument, message).with(bytes, first_end))
+        let first = self.offset / stride * stride;
+        match bytes.saturating_sub(first) / stride {
+            0 => {
+                let message = format!(
+                    "column {self}: the message has {bytes} bytes and no whole record of {stride} bytes there"
+                );
+                Err(Error::refused(ErrorKind::Argument, message)
+                    .with(bytes, first.saturating_add(stride)))
             }
+            records => Ok(records),
         }
     }
 }
@@ -289,9 +292,10 @@ mod tests {
         let records = |text: &str, bytes| text.parse::<Column>().unwrap().records(bytes);
         for (text, bytes, count) in [
             ("u8@0/16", 16, 1),
-            ("u8@0/16", 17, 2),
+            ("u8@0/16", 31, 1),
             ("u32be@12/16", 47, 2),
             ("u32be@12/16", 48, 3),
+            ("u8@33/16", 48, 1),
             ("u16le@100/2", 102, 1),
             ("u16le@0", 7, 3),
         ] {
@@ -302,8 +306,10 @@ mod tests {
             found,
             "column u32be@13/16 crosses the end of its record of 16 bytes"
         );
-        let found = records("u16le@4/8", 5).unwrap_err().to_string();
-        assert_eq!(found, "column u16le@4/8 lies beyond the message of 5 bytes");
+        let found = records("u16le@12/8", 15).unwrap_err().to_string();
+        let want =
+            "column u16le@12/8: the message has 15 bytes and no whole record of 8 bytes there";
+        assert_eq!(found, want);
     }
 
     /// Every condition on a byte against numbers.

@@ -36,14 +36,15 @@ pub enum Total {
     Sum(Column),
     /// The number of records.
     Count,
-    /// Σ x·y over two columns modulo 2^16; with twice the same column, the sum of squares.
+    /// Σ x·y over two columns modulo 2^16, as two's complement if one has signs; with twice the same column, the sum of
+    /// squares.
     Dot(Column, Column),
 }
 
 /// Totals over the records of a message.
 ///
-/// The records are those that lie in the message with all columns that are named. Columns without a stride have that
-/// of the first column with one, or else the width of the first column.
+/// Whole records count. Columns without a stride have that of the first column with one, or else the width of the first
+/// column; counts and conditions alone need one, or [`records_of`](Self::records_of).
 ///
 /// ```
 /// # use homaes::{AesKey, Cancel, Ciphertexts, Memory, Mode, Output, AesFile, Pool};
@@ -75,6 +76,8 @@ pub enum Total {
 pub struct Totals {
     totals: Vec<Total>,
     conditions: Vec<Condition>,
+    /// also says what a record is
+    column: Option<Column>,
 }
 
 impl Totals {
@@ -83,24 +86,39 @@ impl Totals {
         totals: impl IntoIterator<Item = Total>,
         conditions: impl IntoIterator<Item = Condition>,
     ) -> Self {
-        let mut new = Self {
+        let new = Self {
             totals: totals.into_iter().collect(),
             conditions: conditions.into_iter().collect(),
+            column: None,
         };
-        let columns: Vec<Column> = new.columns_mut().map(|column| *column).collect();
-        let given = columns.iter().find_map(|column| column.stride);
-        let stride = given.or(columns.first().map(|column| column.bytes.into()));
-        for column in new.columns_mut() {
-            column.stride = column.stride.or(stride);
-        }
-        new
+        new.with_strides()
     }
 
-    /// Those of totals first.
+    /// The same over the records of this column.
+    #[must_use]
+    pub fn records_of(self, column: Column) -> Self {
+        let column = Some(column);
+        Self { column, ..self }.with_strides()
+    }
+
+    fn with_strides(mut self) -> Self {
+        let columns: Vec<Column> = self.columns_mut().map(|column| *column).collect();
+        let given = columns.iter().find_map(|column| column.stride);
+        let numbers = columns.len() - self.conditions.len();
+        let first = columns[..numbers].first();
+        let stride = given.or(first.map(|column| column.bytes.into()));
+        for column in self.columns_mut() {
+            column.stride = column.stride.or(stride);
+        }
+        self
+    }
+
+    /// Those of conditions last.
     fn columns_mut(&mut self) -> impl Iterator<Item = &mut Column> {
         let totals = self.totals.iter_mut().flat_map(Total::columns_mut);
         let conditions = self.conditions.iter_mut();
-        totals.chain(conditions.map(|condition| &mut condition.column))
+        let columns = self.column.iter_mut().chain(totals);
+        columns.chain(conditions.map(|condition| &mut condition.column))
     }
 
     /// Computes on results in layout sliced with levels left: from `bgv/aes128+8` sums of columns, from
@@ -125,12 +143,19 @@ impl Totals {
         results.check(eval.set(), eval.key_id())?;
         let other = || other_scheme(eval.set().name(), "a set of BGV");
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(other)?;
-        let meta = results.meta().clone();
-        if meta.layout != Layout::Sliced {
-            let found = meta.layout.name();
-            let message = format!("results in layout {found}, expected sliced; transcipher in it");
-            let error = Error::refused(ErrorKind::Argument, message).with(found, "sliced");
-            return Err(error.at(results.path()));
+        let (meta, path) = (results.meta().clone(), results.path().to_owned());
+        let (layout, left) = (meta.layout, meta.level - 1);
+        if layout != Layout::Sliced || left == 0 {
+            let message = format!(
+                "results in layout {layout} with {left} multiplications left, expected layout sliced and some left"
+            );
+            let kind = if left == 0 {
+                ErrorKind::TooDeep
+            } else {
+                ErrorKind::Argument
+            };
+            let error = Error::refused(kind, message).with(layout.name(), "sliced");
+            return Err(error.at(path));
         }
         let checks: Result<Vec<_>> = self.conditions.iter().map(Condition::check).collect();
         let records = self.records(meta.bytes())?;
@@ -170,7 +195,18 @@ impl Totals {
                 run.states.insert(index, state);
             }
             while let Some(task) = tasks.next_if(|task| task.place.batch == index) {
-                pool.install(|| run.take(&task)).map_err(wrong)?;
+                let taken = pool.install(|| run.take(&task));
+                taken.map_err(|error| match error {
+                    Bgv::LiftBits { .. } | Bgv::TooDeep { .. } | Bgv::TooNoisy { .. } => {
+                        let label = &labels[task.place.total];
+                        let message = format!(
+                            "{label}: the {left} multiplications left on the results are too few"
+                        );
+                        let error = Error::refused(ErrorKind::TooDeep, message);
+                        error.at(path.clone())
+                    }
+                    error => wrong(error),
+                })?;
             }
             run.states.retain(|batch, _| last[batch] > index);
         }
@@ -189,6 +225,7 @@ impl Totals {
     fn records(&self, bytes: u64) -> Result<u64> {
         let refuse = |message: &str| Err(Error::refused(ErrorKind::Argument, message));
         let totals = self.totals.iter().flat_map(|total| total.columns());
+        let totals = self.column.into_iter().chain(totals);
         let conditions = self.conditions.iter().map(|condition| condition.column);
         for total in &self.totals {
             if let Total::Dot(x, y) = total
@@ -199,12 +236,18 @@ impl Totals {
                 return refuse("dot product: expected columns of u8, or of 16 or 32 bits");
             }
         }
+        if let Some(condition) = self.conditions.iter().find(|c| c.column.stride.is_none()) {
+            let column = condition.column;
+            return refuse(&format!(
+                "column {column}: how long is a record? Write {column}/16 for records of 16 bytes"
+            ));
+        }
         let records = totals.chain(conditions).map(|column| column.records(bytes));
         let records: Vec<u64> = records.collect::<Result<_>>()?;
         match records.into_iter().min() {
             Some(records) if !self.totals.is_empty() => Ok(records),
             _ => refuse(
-                "nothing to compute: expected a sum or a dot product of columns, or a count under a condition",
+                "nothing to compute: expected a sum, dot product or count, and a column or condition",
             ),
         }
     }
@@ -280,8 +323,8 @@ impl Totals {
                 };
                 if all.iter().any(|(_, other)| *other != slot) {
                     let message = format!(
-                        "{}: record {record} has its columns in different blocks of 16 bytes, or different places of \
-                         batches of {slots} blocks; expected one",
+                        "{}: record {record} has these columns in different blocks of 16 bytes, expected one, or the \
+                         same place of two batches of {slots} blocks: lay out records so that columns share blocks",
                         self.label(total)
                     );
                     return Err(Error::refused(ErrorKind::Argument, message));
@@ -343,7 +386,7 @@ impl Total {
         let (bits, signed) = match self {
             Self::Sum(column) => (column.bits() + log2(records), column.signed),
             Self::Count => (log2(records + 1).max(1), false),
-            Self::Dot(..) => (DOT_BITS, false),
+            Self::Dot(x, y) => (DOT_BITS, x.signed || y.signed),
         };
         (1, bits.min(64) as u8, signed)
     }
@@ -592,7 +635,14 @@ impl Run<'_> {
             }
             self.lifts.insert(key, best);
         }
-        self.lifts[&key].lift(c)
+        match self.lifts[&key].lift(c) {
+            // sums of masks: a switch divides their noise
+            Err(Bgv::PlaneNoise { .. }) if level > 1 => {
+                let down = self.eval.mod_switch(c)?;
+                self.lift(&down, masks, [least, wanted])
+            }
+            lifted => lifted,
+        }
     }
 
     /// Adds integers up to `most` to the sum for `target`, or begins another if they do not fit.
