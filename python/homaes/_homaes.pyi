@@ -84,6 +84,7 @@ def totals(
     totals: Sequence[str],
     *,
     where: Sequence[str] | None = None,
+    records: int | None = None,
     threads: int | None = None,
 ) -> Values: ...
 def matches(

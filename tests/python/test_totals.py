@@ -41,6 +41,8 @@ def test_totals(tmp_path: Path) -> None:
             (amount**2).sum() % 65536,
         ]
         assert [x.dtype.kind for x in opened.values()] == ["u", "i", "u", "u"]
+    first = homaes.totals(ct, keys.eval, ["sum u8@0/16"], records=3)
+    assert [int(x[0]) for x in keys.secret.open_values(first).values()] == [records["kind"][:3].sum()]
     refused(
         (ValueError, "'sum COLUMN', 'count' or 'dot", lambda: homaes.totals(ct, keys.eval, ["mean u8@0"])),
         (ValueError, "expected a type", lambda: homaes.totals(ct, keys.eval, ["sum u24@0"])),

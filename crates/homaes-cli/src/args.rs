@@ -374,6 +374,9 @@ pub(crate) struct Compute {
     /// compared by == != < <= > >=, others by == and !=
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) conditions: Vec<Condition>,
+    /// Only the first N records [default: all; in ECB and CBC padding belongs to the message]
+    #[arg(long, value_name = "N")]
+    pub(crate) records: Option<u64>,
     /// File for the totals (.hcv)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,

@@ -159,6 +159,9 @@ fn columns_are_totalled() {
         inspect a.hcv => .hcv
         {compute} --column u16be@4/16 --count -o n.hcv
         decrypt --secret keys/secret.hsk --json n.hcv => \"label\":\"count\",\"numbers\":[18]
+        {compute} --column u8@0/16 --records 5 --count -o m.hcv
+        decrypt --secret keys/secret.hsk --json m.hcv => \"numbers\":[5]
+        {compute} --column u8@0/16 --records 19 --count -o x.hcv =1 expected 1 to 18
         {compute} --column i8@9/16 --sum -o s.hcv
         decrypt --secret keys/secret.hsk --json s.hcv => \"numbers\":[{signed}]
         {compute} --column u16be@4/16 --dot u16be@4 -o d.hcv

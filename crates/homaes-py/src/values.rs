@@ -107,14 +107,16 @@ pub(crate) fn scan(
 /// ``totals``: any of ``"sum COLUMN"``, ``"count"`` and ``"dot COLUMN COLUMN"``, over the records that meet all
 /// conditions of ``where``, such as ``"u8@0 == 65"``. A column is a type, the offset of its first number and the bytes
 /// of a record, as in ``u16be@4/16``; ``homaes compute --help`` says more. Sums and counts are exact, dot products
-/// modulo 65536. ``SecretKey.open_values`` gives each total as an array of one number, in the order asked for.
+/// modulo 65536. ``records`` takes the first ones alone; padding of ECB and CBC belongs to the message.
+/// ``SecretKey.open_values`` gives each total as an array of one number, in the order asked for.
 #[pyfunction]
-#[pyo3(signature = (results, eval_key, totals, *, r#where=None, threads=None))]
+#[pyo3(signature = (results, eval_key, totals, *, r#where=None, records=None, threads=None))]
 pub(crate) fn totals(
     results: &Bound<'_, PyAny>,
     eval_key: &EvalKey,
     totals: Vec<String>,
     r#where: Option<Vec<String>>,
+    records: Option<u64>,
     threads: Option<Number>,
 ) -> PyResult<Values> {
     let (origin, threads) = (origin_of(results)?, threads_of(threads)?);
@@ -124,6 +126,10 @@ pub(crate) fn totals(
         let totals: Result<Vec<Total>, _> = totals.iter().map(|text| text.parse()).collect();
         let conditions: Result<Vec<_>, _> = conditions.iter().map(|text| text.parse()).collect();
         let totals = Totals::new(totals?, conditions?);
+        let totals = match records {
+            Some(records) => totals.first_records(records),
+            None => totals,
+        };
         let pool = Pool::new(threads.get());
         let (output, buffer) = Output::memory();
         let results = origin.open(cancel)?;

@@ -105,7 +105,7 @@ fn conditions_choose_records() {
     let [kind, level] = ["u8@0/16", "i8@1/16"].map(|column| plain(column, &bytes, 20));
     let pair = plain("u16be@2/16", &bytes, 20);
     type Meets<'m> = &'m dyn Fn(usize) -> bool;
-    let cases: [(&[&str], Meets<'_>); 5] = [
+    let cases: [(&[&str], Meets<'_>); 6] = [
         (&["u8@0 == 2"], &|i| kind[i] == 2),
         (&["u8@0 != 2"], &|i| kind[i] != 2),
         (&["i8@1 < -5"], &|i| level[i] < -5),
@@ -113,6 +113,7 @@ fn conditions_choose_records() {
             level[i] >= -20 && kind[i] <= 1
         }),
         (&["u16be@2 != 7"], &|i| pair[i] != 7),
+        (&["i8@1 < 0"], &|i| level[i] < 0),
     ];
     for (conditions, meets) in cases {
         let sum = |column: &str| -> i64 {
@@ -208,6 +209,11 @@ fn what_cannot_be_totalled_is_refused() {
             &["dot i8@0/16 u8@1/16"],
             &[],
             "expected columns of u8, or of 16 or 32 bits",
+        ),
+        (
+            &["sum u8@0/4"],
+            &["u8@1/8 == 5"],
+            "u8@0/4 and u8@1/8: expected records of one length",
         ),
         (
             &["count"],

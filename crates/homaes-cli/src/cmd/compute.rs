@@ -1,8 +1,8 @@
 use super::{print_done, refuse_own_input};
 use crate::args::Compute;
-use crate::console::Failure;
+use crate::console::{self, Failure};
 use crate::progress::spin;
-use homaes::{Cancel, Ciphertexts, EvalKey, Output, Pool, Total, Totals};
+use homaes::{Cancel, Ciphertexts, EvalKey, Mode, Output, PartMeta, Pool, Total, Totals};
 
 pub(crate) fn run(args: &Compute) -> Result<(), Failure> {
     refuse_own_input(&args.out, &[&args.input, &args.eval])?;
@@ -17,7 +17,18 @@ pub(crate) fn run(args: &Compute) -> Result<(), Failure> {
         Some(column) => totals.records_of(column),
         None => totals,
     };
+    let totals = match args.records {
+        Some(records) => totals.first_records(records),
+        None => totals,
+    };
     let results = Ciphertexts::open(&args.input)?;
+    let padded = |part: &PartMeta| matches!(part.mode, Mode::Cbc { .. } | Mode::Ecb);
+    if args.records.is_none() && results.meta().parts.iter().any(padded) {
+        let input = args.input.display();
+        console::warn(&format!(
+            "{input}: padding of ECB or CBC counts as data; give --records N if it fills a record"
+        ));
+    }
     let output = Output::create(&args.out, args.force)?;
     let eval = EvalKey::open(&args.eval)?;
     let pool = Pool::new(args.threads.map_or(0, |threads| threads.get()));

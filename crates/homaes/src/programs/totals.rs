@@ -19,6 +19,7 @@ use crate::results::meta::Meta;
 use crate::{Cancel, Error, ErrorKind, Result};
 use homaes_aes::Layout;
 use homaes_bgv::{Addend, Ciphertext, Error as Bgv, Evaluator, Integers, Lifting, State};
+use homaes_scheme::FieldError;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -78,6 +79,8 @@ pub struct Totals {
     conditions: Vec<Condition>,
     /// also says what a record is
     column: Option<Column>,
+    /// of all records of the message
+    first: Option<u64>,
 }
 
 impl Totals {
@@ -90,6 +93,7 @@ impl Totals {
             totals: totals.into_iter().collect(),
             conditions: conditions.into_iter().collect(),
             column: None,
+            first: None,
         };
         new.with_strides()
     }
@@ -99,6 +103,13 @@ impl Totals {
     pub fn records_of(self, column: Column) -> Self {
         let column = Some(column);
         Self { column, ..self }.with_strides()
+    }
+
+    /// The same over the first `records` records. Padding of ECB and CBC belongs to the message.
+    #[must_use]
+    pub fn first_records(self, records: u64) -> Self {
+        let first = Some(records);
+        Self { first, ..self }
     }
 
     fn with_strides(mut self) -> Self {
@@ -157,6 +168,18 @@ impl Totals {
             let error = Error::refused(kind, message).with(layout.name(), "sliced");
             return Err(error.at(path));
         }
+        // the table below is as long as the message
+        let lengths = eval.set().params().batch_lengths(meta.shape(0));
+        let batches = meta.split.batches().saturating_sub(1);
+        let least = lengths
+            .into_iter()
+            .min()
+            .unwrap_or(0)
+            .saturating_mul(batches);
+        if results.file_bytes() < least {
+            let error = FieldError::new("bytes of the file", results.file_bytes(), least);
+            return Err(Error::content(&path, error.into()));
+        }
         let checks: Result<Vec<_>> = self.conditions.iter().map(Condition::check).collect();
         let records = self.records(meta.bytes())?;
         let tasks = self.tasks(&meta, records)?;
@@ -174,6 +197,7 @@ impl Totals {
             tasks: tasks.len() as u64,
             states: BTreeMap::new(),
             lifts: HashMap::new(),
+            lifted: HashMap::new(),
             mask: None,
             open: BTreeMap::new(),
             sums: vec![Vec::new(); self.totals.len()],
@@ -209,6 +233,7 @@ impl Totals {
                 })?;
             }
             run.states.retain(|batch, _| last[batch] > index);
+            run.lifted.clear();
         }
         pool.install(|| run.close_all()).map_err(Error::keys)?;
         for ((total, label), sums) in self.totals.iter().zip(&labels).zip(&run.sums) {
@@ -242,10 +267,21 @@ impl Totals {
                 "column {column}: how long is a record? Write {column}/16 for records of 16 bytes"
             ));
         }
-        let records = totals.chain(conditions).map(|column| column.records(bytes));
+        let columns: Vec<Column> = totals.chain(conditions).collect();
+        if let Some(other) = columns.iter().find(|c| c.stride != columns[0].stride) {
+            let message = format!(
+                "columns {} and {other}: expected records of one length",
+                columns[0]
+            );
+            return refuse(&message);
+        }
+        let records = columns.iter().map(|column| column.records(bytes));
         let records: Vec<u64> = records.collect::<Result<_>>()?;
-        match records.into_iter().min() {
-            Some(records) if !self.totals.is_empty() => Ok(records),
+        match (records.into_iter().min(), self.first) {
+            (Some(records), Some(first)) if first == 0 || first > records => refuse(&format!(
+                "first {first} records: expected 1 to {records}, those of the message"
+            )),
+            (Some(records), first) if !self.totals.is_empty() => Ok(first.unwrap_or(records)),
             _ => refuse(
                 "nothing to compute: expected a sum, dot product or count, and a column or condition",
             ),
@@ -488,6 +524,8 @@ struct Run<'r> {
     states: BTreeMap<u64, State>,
     /// by whether of masks, level, and bits wanted
     lifts: HashMap<(bool, usize, u32), Lifting<'r>>,
+    /// bytes lifted for the last batch, by whether 128 was added and bits wanted
+    lifted: HashMap<(Lane, bool, u32), Integers>,
     /// the last mask, with the lanes of its conditions
     mask: Option<(Vec<Lane>, Ciphertext)>,
     open: BTreeMap<Target, Open>,
@@ -513,14 +551,9 @@ impl Run<'_> {
         match &self.totals.totals[*total] {
             Total::Sum(column) => {
                 for (digit, lane) in (*digit..).zip(own) {
-                    let mut c = self.lane(*lane);
-                    if column.signed && digit + 1 == usize::from(column.bytes) {
-                        c = self.eval.add_byte(&c, 0x80)?;
-                    }
-                    if let Some(mask) = &mask {
-                        c = self.eval.multiply(&c, mask)?;
-                    }
-                    let x = self.lift(&c, false, [8, self.bits(255)])?;
+                    let is_signed = column.signed && digit + 1 == usize::from(column.bytes);
+                    let bits = [8, self.bits(255)];
+                    let x = self.digit(*lane, is_signed, mask.as_ref(), bits)?;
                     self.add(target(weight(digit)), x, 255)?;
                 }
                 if let Some(mask) = mask.filter(|_| column.signed) {
@@ -540,15 +573,10 @@ impl Run<'_> {
                 let [x, y] = [lowest(x), lowest(y)];
                 let mut left = Vec::new();
                 for lane in x {
-                    let c = self.lane(lane);
-                    let c = match &mask {
-                        Some(mask) => self.eval.multiply(&c, mask)?,
-                        None => c,
-                    };
-                    left.push(self.lift(&c, false, [DOT_BITS; 2])?);
+                    left.push(self.digit(lane, false, mask.as_ref(), [DOT_BITS; 2])?);
                 }
                 for (j, lane) in y.into_iter().enumerate() {
-                    let right = self.lift(&self.lane(lane), false, [DOT_BITS; 2])?;
+                    let right = self.digit(lane, false, None, [DOT_BITS; 2])?;
                     // higher digits are 0 modulo 2^16
                     for (i, left) in left.iter().enumerate().filter(|(i, _)| i + j < 2) {
                         let product = left.multiply(&self.eval, &right)?;
@@ -558,6 +586,32 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of a lane as integers: 128 added to those of a highest digit with a sign, then times a mask.
+    fn digit(
+        &mut self,
+        lane: Lane,
+        is_signed: bool,
+        mask: Option<&Ciphertext>,
+        bits: [u32; 2],
+    ) -> homaes_bgv::Result<Integers> {
+        let key = (lane, is_signed, bits[1]);
+        if let (Some(x), None) = (self.lifted.get(&key), mask) {
+            return Ok(x.clone());
+        }
+        let mut c = self.lane(lane);
+        if is_signed {
+            c = self.eval.add_byte(&c, 0x80)?;
+        }
+        if let Some(mask) = mask {
+            c = self.eval.multiply(&c, mask)?;
+        }
+        let x = self.lift(&c, false, bits)?;
+        if mask.is_none() {
+            self.lifted.insert(key, x.clone());
+        }
+        Ok(x)
     }
 
     fn lane(&self, (batch, byte): Lane) -> Ciphertext {

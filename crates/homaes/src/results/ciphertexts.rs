@@ -135,6 +135,11 @@ impl<'r> Ciphertexts<'r> {
         self.reader.header().key_id()
     }
 
+    /// Length of the whole file, as its header states.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.reader.header().file_bytes()
+    }
+
     /// Their file or other origin, as in errors.
     #[must_use]
     pub fn path(&self) -> &Path {
