@@ -473,7 +473,9 @@ fn values(folder: &Path, set: &str, eval: &EvalKey, message: &Path) -> Vec<PathB
             let state: homaes_bgv::State = batch.state().expect("results of BGV");
             let all = state.ciphertexts();
             let added = computed.add("bytes", blocks, 8, [&all[0]]);
-            added.and_then(|()| computed.add("é", blocks - 3, 16, &all[1..3]))
+            let added = added.and_then(|()| computed.add("é", blocks - 3, 16, &all[1..3]));
+            let one = [(7, homaes_bgv::Addend::One)];
+            added.and_then(|()| computed.add_integers("sum", (1, 9, true), one))
         }
         "tfhe/toy" => {
             let state: homaes_tfhe::State = batch.state().expect("results of TFHE");
