@@ -14,6 +14,7 @@ use crate::keys::SecretKey;
 use crate::params::Params;
 use homaes_scheme::Owner;
 use homaes_wire::{Decoder, Encoder, KeyId};
+use zeroize::Zeroizing;
 
 /// Widest integers of a ciphertext.
 const MOST_BITS: u8 = 32;
@@ -149,18 +150,15 @@ impl SecretKey {
         let Some((c, bits, factor)) = &share.integers else {
             return Ok(vec![share.weight]);
         };
-        let mut numbers = self.numbers(c, *bits, *factor)?;
+        let mut numbers = Zeroizing::new(self.numbers(c, *bits, *factor)?);
         if let Some(chosen) = &share.chosen {
-            let is_chosen = |slot: usize| chosen[slot / 8] >> (slot % 8) & 1 == 1;
-            let all = numbers
-                .iter()
-                .enumerate()
-                .filter(|(slot, _)| is_chosen(*slot));
-            numbers = vec![all.fold(0, |sum: u64, (_, x)| sum.wrapping_add(*x))];
+            let is_chosen = |slot: &usize| chosen[slot / 8] >> (slot % 8) & 1 == 1;
+            let all = (0..numbers.len()).filter(is_chosen);
+            let sum = all.fold(0u64, |sum, slot| sum.wrapping_add(numbers[slot]));
+            return Ok(vec![sum.wrapping_mul(share.weight)]);
         }
-        numbers
-            .iter_mut()
-            .for_each(|x| *x = x.wrapping_mul(share.weight));
-        Ok(numbers)
+        let weigh = |x: &mut u64| *x = x.wrapping_mul(share.weight);
+        numbers.iter_mut().for_each(weigh);
+        Ok(std::mem::take(&mut *numbers))
     }
 }
