@@ -248,3 +248,24 @@ fn what_cannot_be_totalled_is_refused() {
     let error = world.totals(&results, &["sum u8@0"], &[]).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error}");
 }
+
+/// A batch of records after AES-128 under a set for AES-256.
+#[test]
+#[ignore = "nightly: a minute and 8 GB"]
+fn nightly_totals_at_full_size() {
+    let world = World::of("bgv/aes256+2", &levels(14));
+    let mut bytes = message(16 * 2048);
+    bytes.iter_mut().step_by(16).for_each(|byte| *byte %= 4);
+    let results = world.results(part(&bytes));
+    let all = |column: &str| plain(column, &bytes, 2048);
+    let [kind, level, amount] = ["u8@0/16", "i8@1/16", "i32be@4/16"].map(all);
+    let chosen = || (0..2048).filter(|i| kind[*i] == 2 && level[*i] < -5);
+    let want = [chosen().map(|i| amount[i]).sum(), chosen().count() as i64];
+    let totals = ["sum i32be@4/16", "count"];
+    let found = world.numbers_of(&results, &totals, &["u8@0 == 2", "i8@1 < -5"]);
+    assert_eq!(found, want);
+    let [x, y] = ["u16be@2/4", "u16le@0/4"].map(|column| plain(column, &bytes, 8192));
+    let want: i64 = x.iter().zip(&y).map(|(a, b)| a * b).sum();
+    let found = world.numbers_of(&results, &["dot u16be@2/4 u16le@0/4"], &[]);
+    assert_eq!(found, [want % (1 << 16)]);
+}
