@@ -4,7 +4,8 @@ use crate::common::{World, assert_fields, end, signal, wait_until};
 use serde_json::json;
 
 #[test]
-fn a_compact_key_is_expanded_in_every_run_or_kept() {
+#[ignore = "nightly: two batches of a larger toy; the next test keeps keys too"]
+fn nightly_a_compact_key_is_expanded_in_every_run_or_kept() {
     let world = World::of("bgv/toy-4369");
     world.table(
         "$transcipher c --keep-expanded kept.hwk --reproducible -o a.hct => of key expansion
