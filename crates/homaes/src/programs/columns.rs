@@ -28,7 +28,7 @@ pub struct Column {
     pub signed: bool,
     /// Order of the bytes.
     pub order: ByteOrder,
-    /// Of the first number in the message.
+    /// Offset of the first number in the message, in bytes.
     pub offset: u64,
     /// Bytes from a number to the next; `None`: as other columns have it.
     pub stride: Option<u64>,

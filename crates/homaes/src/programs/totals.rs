@@ -8,39 +8,28 @@
 //! Signed numbers are lifted with 128 added to the highest digit, which XOR with 0x80 does; 128 times the count of
 //! numbers is subtracted afterwards.
 
-use super::columns::{Check, Column, Condition};
+mod places;
+mod sums;
+mod total;
+
+pub use total::Total;
+
+use super::columns::{Column, Condition};
 use super::computed::Computed;
-use crate::error::{other_scheme, quoted};
-use crate::input::part_meta::PartMeta;
+use crate::error::other_scheme;
 use crate::keys::EvalKey;
 use crate::machine::pool::Pool;
 use crate::results::ciphertexts::Ciphertexts;
 use crate::results::meta::Meta;
 use crate::{Cancel, Error, ErrorKind, Result};
 use homaes_aes::Layout;
-use homaes_bgv::{Addend, Ciphertext, Error as Bgv, Evaluator, Integers, Lifting, State};
+use homaes_bgv::{Addend, Error as Bgv, Evaluator, State};
 use homaes_scheme::FieldError;
+use places::{Lane, Places};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{self, Write};
-use std::ops::Range;
-use std::str::FromStr;
-
-/// Bits of a dot product.
-const DOT_BITS: u32 = 16;
-/// Least bits of lifted masks.
-const MASK_BITS: u32 = 3;
-
-/// What is computed from all records that meet the conditions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Total {
-    /// The sum of a column, exact.
-    Sum(Column),
-    /// The number of records.
-    Count,
-    /// Σ x·y over two columns modulo 2^16, as two's complement if one has signs; with twice the same column, the sum of
-    /// squares.
-    Dot(Column, Column),
-}
+use std::fmt::Write;
+use sums::{Run, Task, TaskPlace};
+use total::DOT_BITS;
 
 /// Totals over the records of a message.
 ///
@@ -135,9 +124,9 @@ impl Totals {
     /// Computes on results in layout sliced with levels left: from `bgv/aes128+8` sums of columns, from
     /// `bgv/aes256+2` after AES-128 all totals.
     ///
-    /// Cost: [`Lifting::lift`] for each byte of a block that holds numbers, in each batch. Conditions take three
-    /// levels, plus one for each doubling of the bytes compared, and one to select. The work runs on the threads of
-    /// `pool` and ends within a second after `cancel` is cancelled.
+    /// Cost: [`lift`](homaes_bgv::Lifting::lift) once for each byte of a block that holds numbers, in each batch; under
+    /// conditions also a product each. Conditions take three levels, plus one for each doubling of the bytes compared,
+    /// and one to select. The work runs on the threads of `pool` and ends within a second after `cancel` is cancelled.
     ///
     /// # Errors
     /// `ErrorKind::Argument` if nothing is asked for, for a column beyond the message or across records, a condition
@@ -190,18 +179,12 @@ impl Totals {
         for label in &labels {
             names.add_integers(label, (1, 1, false), [(0, Addend::One)])?;
         }
-        let mut run = Run {
-            totals: self,
-            checks: checks?,
-            eval: Evaluator::new(key).until(cancel),
-            tasks: tasks.len() as u64,
-            states: BTreeMap::new(),
-            lifts: HashMap::new(),
-            lifted: HashMap::new(),
-            mask: None,
-            open: BTreeMap::new(),
-            sums: vec![Vec::new(); self.totals.len()],
-        };
+        let mut run = Run::new(
+            (&self.totals, &self.conditions),
+            checks?,
+            Evaluator::new(key).until(cancel),
+            tasks.len(),
+        );
         let mut last = HashMap::new();
         for task in &tasks {
             for (batch, _) in task.place.lanes() {
@@ -370,366 +353,5 @@ impl Totals {
         }
         let task = |(place, chosen)| Task { place, chosen };
         Ok(tasks.into_iter().map(task).collect())
-    }
-}
-
-impl FromStr for Total {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text.split_whitespace().collect::<Vec<_>>()[..] {
-            ["sum", column] => Ok(Self::Sum(column.parse()?)),
-            ["count"] => Ok(Self::Count),
-            ["dot", x, y] => Ok(Self::Dot(x.parse()?, y.parse()?)),
-            _ => {
-                let expected = "'sum COLUMN', 'count' or 'dot COLUMN COLUMN'";
-                let message = format!("total {}: expected {expected}", quoted(text));
-                Err(Error::refused(ErrorKind::Argument, message).with(text, expected))
-            }
-        }
-    }
-}
-
-impl fmt::Display for Total {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sum(column) => write!(f, "sum {column}"),
-            Self::Count => f.write_str("count"),
-            Self::Dot(x, y) => write!(f, "dot {x} {y}"),
-        }
-    }
-}
-
-impl Total {
-    fn columns_mut(&mut self) -> Vec<&mut Column> {
-        match self {
-            Self::Sum(column) => vec![column],
-            Self::Count => Vec::new(),
-            Self::Dot(x, y) => vec![x, y],
-        }
-    }
-
-    fn columns(mut self) -> Vec<Column> {
-        self.columns_mut()
-            .into_iter()
-            .map(|column| *column)
-            .collect()
-    }
-
-    /// Numbers, bits and signs of the value, of so many records.
-    fn form(&self, records: u64) -> (u64, u8, bool) {
-        let log2 = |x: u64| 64 - x.saturating_sub(1).leading_zeros();
-        let (bits, signed) = match self {
-            Self::Sum(column) => (column.bits() + log2(records), column.signed),
-            Self::Count => (log2(records + 1).max(1), false),
-            Self::Dot(x, y) => (DOT_BITS, x.signed || y.signed),
-        };
-        (1, bits.min(64) as u8, signed)
-    }
-}
-
-impl Column {
-    /// What each lifted number is less than the number, modulo 2^64: -128 times the weight of the highest digit.
-    fn offset_weight(&self) -> u64 {
-        match self.signed {
-            true => (1u64 << (self.bits() - 1)).wrapping_neg(),
-            false => 0,
-        }
-    }
-}
-
-/// A batch, and the number of a byte in its blocks.
-type Lane = (u64, usize);
-
-/// Where the blocks of a message are.
-struct Places {
-    /// of each part, its place in the message, and the same if parts are filled up to whole blocks
-    parts: Vec<[u64; 2]>,
-    /// bytes of the message with filled parts; their batch; position of the first block in it, distance to the next
-    runs: Vec<(Range<u64>, u64, [usize; 2])>,
-}
-
-impl Places {
-    fn of(meta: &Meta) -> Self {
-        let mut start = 0;
-        let place = |part: &PartMeta| {
-            let place = [start, 16 * part.first_block];
-            start += part.bytes;
-            place
-        };
-        let parts = meta.parts.iter().map(place).collect();
-        let runs = (0..meta.split.batches()).flat_map(|batch| {
-            let pieces = meta.pieces(batch).into_iter();
-            pieces.map(move |(bytes, piece)| (bytes, batch, piece.positions))
-        });
-        let mut runs: Vec<_> = runs.collect();
-        runs.sort_by_key(|(bytes, ..)| bytes.start);
-        Self { parts, runs }
-    }
-
-    /// The lane and slot of a byte of the message.
-    fn find(&self, byte: u64) -> (Lane, usize) {
-        let part = self.parts.partition_point(|[start, _]| *start <= byte) - 1;
-        let [start, filled] = self.parts[part];
-        let byte = filled + byte - start;
-        let run = self.runs.partition_point(|(bytes, ..)| bytes.start <= byte) - 1;
-        let (bytes, batch, [first, step]) = &self.runs[run];
-        let block = (byte - bytes.start) / 16;
-        (
-            (*batch, (byte % 16) as usize),
-            first + block as usize * step,
-        )
-    }
-}
-
-/// The lanes of a task. Their order is that of the work.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct TaskPlace {
-    /// the last one
-    batch: u64,
-    conditions: Vec<Lane>,
-    total: usize,
-    /// of a sum without conditions
-    digit: usize,
-    own: Vec<Lane>,
-}
-
-impl TaskPlace {
-    fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.conditions.iter().chain(&self.own)
-    }
-}
-
-/// Lanes whose chosen slots hold the bytes of records.
-struct Task {
-    place: TaskPlace,
-    chosen: Vec<u8>,
-}
-
-/// A sum of integers, and the largest number that a slot can hold.
-struct Open {
-    x: Integers,
-    most: u64,
-}
-
-/// A total, a weight and chosen slots.
-type Target = (usize, u64, Vec<u8>);
-
-struct Run<'r> {
-    totals: &'r Totals,
-    /// and whether a condition is the opposite
-    checks: Vec<(Check, bool)>,
-    eval: Evaluator<'r>,
-    tasks: u64,
-    states: BTreeMap<u64, State>,
-    /// by whether of masks, level, and bits wanted
-    lifts: HashMap<(bool, usize, u32), Lifting<'r>>,
-    /// bytes lifted for the last batch, by whether 128 was added and bits wanted
-    lifted: HashMap<(Lane, bool, u32), Integers>,
-    /// the last mask, with the lanes of its conditions
-    mask: Option<(Vec<Lane>, Ciphertext)>,
-    open: BTreeMap<Target, Open>,
-    /// of each total: weight, integers and chosen slots
-    sums: Vec<Vec<(u64, Integers, Vec<u8>)>>,
-}
-
-impl Run<'_> {
-    fn take(&mut self, task: &Task) -> homaes_bgv::Result<()> {
-        let TaskPlace {
-            conditions,
-            total,
-            digit,
-            own,
-            ..
-        } = &task.place;
-        let mask = match conditions.is_empty() {
-            true => None,
-            false => Some(self.mask(conditions)?),
-        };
-        let target = |weight: u64| (*total, weight, task.chosen.clone());
-        let weight = |digit: usize| 1u64 << (8 * digit);
-        match &self.totals.totals[*total] {
-            Total::Sum(column) => {
-                for (digit, lane) in (*digit..).zip(own) {
-                    let is_signed = column.signed && digit + 1 == usize::from(column.bytes);
-                    let bits = [8, self.bits(255)];
-                    let x = self.digit(*lane, is_signed, mask.as_ref(), bits)?;
-                    self.add(target(weight(digit)), x, 255)?;
-                }
-                if let Some(mask) = mask.filter(|_| column.signed) {
-                    let x = self.lift(&mask, true, [MASK_BITS, self.bits(1)])?;
-                    self.add(target(column.offset_weight()), x, 1)?;
-                }
-            }
-            Total::Count => {
-                if let Some(mask) = mask {
-                    let x = self.lift(&mask, true, [MASK_BITS, self.bits(1)])?;
-                    self.add(target(1), x, 1)?;
-                }
-            }
-            Total::Dot(x, _) => {
-                let (x, y) = own.split_at(x.bytes.into());
-                let lowest = |all: &[Lane]| -> Vec<Lane> { all.iter().take(2).copied().collect() };
-                let [x, y] = [lowest(x), lowest(y)];
-                let mut left = Vec::new();
-                for lane in x {
-                    left.push(self.digit(lane, false, mask.as_ref(), [DOT_BITS; 2])?);
-                }
-                for (j, lane) in y.into_iter().enumerate() {
-                    let right = self.digit(lane, false, None, [DOT_BITS; 2])?;
-                    // higher digits are 0 modulo 2^16
-                    for (i, left) in left.iter().enumerate().filter(|(i, _)| i + j < 2) {
-                        let product = left.multiply(&self.eval, &right)?;
-                        self.add(target(weight(i + j)), product, 0)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The bytes of a lane as integers: 128 added to those of a highest digit with a sign, then times a mask.
-    fn digit(
-        &mut self,
-        lane: Lane,
-        is_signed: bool,
-        mask: Option<&Ciphertext>,
-        bits: [u32; 2],
-    ) -> homaes_bgv::Result<Integers> {
-        let key = (lane, is_signed, bits[1]);
-        if let (Some(x), None) = (self.lifted.get(&key), mask) {
-            return Ok(x.clone());
-        }
-        let mut c = self.lane(lane);
-        if is_signed {
-            c = self.eval.add_byte(&c, 0x80)?;
-        }
-        if let Some(mask) = mask {
-            c = self.eval.multiply(&c, mask)?;
-        }
-        let x = self.lift(&c, false, bits)?;
-        if mask.is_none() {
-            self.lifted.insert(key, x.clone());
-        }
-        Ok(x)
-    }
-
-    fn lane(&self, (batch, byte): Lane) -> Ciphertext {
-        self.states[&batch].ciphertexts()[byte].clone()
-    }
-
-    /// The records that meet all conditions, whose bytes are in these lanes.
-    fn mask(&mut self, lanes: &[Lane]) -> homaes_bgv::Result<Ciphertext> {
-        if let Some((of, mask)) = &self.mask
-            && of == lanes
-        {
-            return Ok(mask.clone());
-        }
-        let eval = &self.eval;
-        let mut masks = Vec::new();
-        let mut rest = lanes;
-        for ((check, opposite), condition) in self.checks.iter().zip(&self.totals.conditions) {
-            let (own, others) = rest.split_at(condition.column.bytes.into());
-            rest = others;
-            let mask = match check {
-                Check::Equal(bytes) => {
-                    let digits = own.iter().zip(bytes);
-                    let equal = digits.map(|(lane, b)| eval.equals_byte(&self.lane(*lane), *b));
-                    let equal: Vec<_> = equal.collect::<homaes_bgv::Result<_>>()?;
-                    eval.all(&equal.iter().collect::<Vec<_>>())?
-                }
-                Check::Below(bound) => {
-                    let mut x = self.lane(own[0]);
-                    if condition.column.signed {
-                        x = eval.add_byte(&x, 0x80)?;
-                    }
-                    eval.below_byte(&x, *bound)?
-                }
-            };
-            masks.push(if *opposite { eval.not(&mask)? } else { mask });
-        }
-        let mask = eval.all(&masks.iter().collect::<Vec<_>>())?;
-        self.mask = Some((lanes.to_vec(), mask.clone()));
-        Ok(mask)
-    }
-
-    /// Bits that hold a sum of `most` of every task.
-    fn bits(&self, most: u64) -> u32 {
-        64 - (most.saturating_mul(self.tasks)).leading_zeros()
-    }
-
-    /// Integers from bytes or masks: of as many bits up to `wanted` as leave most room for sums, at least `least`.
-    fn lift(
-        &mut self,
-        c: &Ciphertext,
-        masks: bool,
-        [least, wanted]: [u32; 2],
-    ) -> homaes_bgv::Result<Integers> {
-        let level = c.level();
-        let key = (masks, level, wanted);
-        if !self.lifts.contains_key(&key) {
-            let of = |bits| match masks {
-                true => self.eval.mask_lifting(level, bits),
-                false => self.eval.lifting(level, bits),
-            };
-            // additions that it leaves, as their logarithm
-            let additions =
-                |lifting: &Lifting<'_>, bits: u32| lifting.room_bits().min(f64::from(bits - least));
-            let mut best = of(least)?;
-            let mut most = additions(&best, least);
-            for bits in least + 1..=wanted.max(least) {
-                match of(bits) {
-                    Ok(lifting) if additions(&lifting, bits) > most => {
-                        most = additions(&lifting, bits);
-                        best = lifting;
-                    }
-                    Ok(_) | Err(Bgv::LiftBits { .. }) => (),
-                    Err(error) => return Err(error),
-                }
-            }
-            self.lifts.insert(key, best);
-        }
-        match self.lifts[&key].lift(c) {
-            // sums of masks: a switch divides their noise
-            Err(Bgv::PlaneNoise { .. }) if level > 1 => {
-                let down = self.eval.mod_switch(c)?;
-                self.lift(&down, masks, [least, wanted])
-            }
-            lifted => lifted,
-        }
-    }
-
-    /// Adds integers up to `most` to the sum for `target`, or begins another if they do not fit.
-    fn add(&mut self, target: Target, x: Integers, most: u64) -> homaes_bgv::Result<()> {
-        let Some(open) = self.open.remove(&target) else {
-            self.open.insert(target, Open { x, most });
-            return Ok(());
-        };
-        let sum = open.most + most;
-        let fits = sum >> open.x.bits() == 0;
-        let added = fits.then(|| open.x.add(&self.eval, &x)).transpose();
-        let next = match added {
-            Ok(Some(x)) => Open { x, most: sum },
-            Ok(None) | Err(Bgv::TooNoisy { .. }) => {
-                self.close(&target, &open.x)?;
-                Open { x, most }
-            }
-            Err(error) => return Err(error),
-        };
-        self.open.insert(target, next);
-        Ok(())
-    }
-
-    fn close(&mut self, (total, weight, chosen): &Target, x: &Integers) -> homaes_bgv::Result<()> {
-        let x = x.finish(&self.eval)?;
-        self.sums[*total].push((*weight, x, chosen.clone()));
-        Ok(())
-    }
-
-    fn close_all(&mut self) -> homaes_bgv::Result<()> {
-        while let Some((target, open)) = self.open.pop_first() {
-            self.close(&target, &open.x)?;
-        }
-        Ok(())
     }
 }
