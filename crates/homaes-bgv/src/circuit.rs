@@ -46,7 +46,7 @@ mod moves;
 mod three_way;
 
 pub use evaluate::Evaluator;
-pub use integers::{ByteOrder, Integers, Lifting, Wide};
+pub use integers::{ByteLift, ByteOrder, Integers, Lifting, Wide};
 pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
 

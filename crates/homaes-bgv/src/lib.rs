@@ -89,8 +89,8 @@ pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{
-    Axis, ByteOrder, Descent, Evaluator, Integers, LIFT_LEVEL, Lift, LiftNoise, Lifted, Lifting,
-    Wide,
+    Axis, ByteLift, ByteOrder, Descent, Evaluator, Integers, LIFT_LEVEL, Lift, LiftNoise, Lifted,
+    Lifting, Wide,
 };
 pub use codec::{Addend, Pair, batch_bytes, decode_batch, encode_batch, encode_value};
 pub use error::{Error, Result};

@@ -41,6 +41,31 @@ pub enum Error {
         /// the set
         set: &'static str,
     },
+    /// The subring of this set has no ring for packing, as link keys need.
+    #[error(
+        "set {set} has no bridge to link keys: found a ring of degree {degree} to pack in, expected 128 to 2048"
+    )]
+    NoPacking {
+        /// the set
+        set: &'static str,
+        /// degree of the subring
+        degree: usize,
+    },
+    /// AES results under this set have too few multiplications left for a link.
+    #[error(
+        "set {set} has no bridge to link keys for bytes modulo 2^{log2_t}: found {found} multiplications left after \
+         AES-128, expected {needed}"
+    )]
+    LinkLevels {
+        /// the set
+        set: &'static str,
+        /// log2 of the modulus of the bytes
+        log2_t: u32,
+        /// multiplications left
+        found: usize,
+        /// multiplications that the crossing takes
+        needed: usize,
+    },
     /// No bridge leads to keys of this set.
     #[error("bridges do not lead to set {set}")]
     NoEnd {
@@ -119,7 +144,11 @@ impl Failure for Error {
             Self::UnfitKey { .. } => ErrorKind::UnfitKey,
             Self::TooNoisy { .. } | Self::Handed { .. } => ErrorKind::Noise,
             Self::Field(_) | Self::UnevenBits => ErrorKind::Damaged,
-            Self::NoBridge { .. } | Self::NoEnd { .. } | Self::Format => ErrorKind::Argument,
+            Self::NoBridge { .. }
+            | Self::NoPacking { .. }
+            | Self::LinkLevels { .. }
+            | Self::NoEnd { .. }
+            | Self::Format => ErrorKind::Argument,
         }
     }
 

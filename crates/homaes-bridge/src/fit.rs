@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
-use crate::key::{BridgeKey, LEVELS};
+use crate::key::BridgeKey;
 use crate::noise::{BATCH, CARRIED_LOG2, ORDERS, USE_ROOM_LOG2, markov, switch_log2};
 use crate::slots_to_lwe::{Numbers, SlotsToLwe};
 use crate::target::{Other, Target};
@@ -12,6 +12,7 @@ use homaes_math::memcheck::declassify;
 use homaes_rns::log2;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
+use std::f64;
 use zeroize::Zeroizing;
 
 /// Points per unit of κ at which moments are computed.
@@ -69,8 +70,9 @@ impl BridgeKey {
                 false => Err(Error::UnfitKey { found, room, most }),
             }
         };
-        let both = [Numbers::Bits, Numbers::Pairs];
-        let crossings = both.map(|numbers| SlotsToLwe::new(self, numbers));
+        let numbers = self.target.other.numbers().into_iter();
+        let crossings = numbers.map(|numbers| SlotsToLwe::new(self, numbers));
+        let crossings = crossings.collect::<Result<Vec<_>>>()?;
         let mut read_log2 = f64::NEG_INFINITY;
         for crossing in &crossings {
             let found = within(crossing, crossing.limit_log2(), most.read_log2)?;
@@ -79,7 +81,10 @@ impl BridgeKey {
         let used = most
             .used_log2
             .filter(|_| matches!(self.target.other, Other::User { .. }));
-        let used = used.map(|most| within(&crossings[1], USE_ROOM_LOG2, most));
+        let pairs = crossings.iter().find(|c| c.numbers() == Numbers::Pairs);
+        let used = used
+            .zip(pairs)
+            .map(|(most, pairs)| within(pairs, USE_ROOM_LOG2, most));
         let used_log2 = used.transpose()?;
         Ok(Fitness {
             read_log2,
@@ -88,33 +93,58 @@ impl BridgeKey {
     }
 }
 
-/// log2 of the factor by which correlations between groups of embeddings raise variances.
-fn raise_log2(params: &Params) -> f64 {
-    let between = [17, 257].into_iter();
-    let between = between.filter(|r| params.ring().m().is_multiple_of(*r));
-    between.map(|r| (r as f64 / (r - 1) as f64).log2()).sum()
+/// Share of the room of a byte that the lift may take. The rest is for the noise of the ring switch.
+const LIFT_SHARE: f64 = 1.0 / 16.0;
+
+/// log2 of the factor by which correlations between groups of embeddings raise variances, where the primes `between`
+/// tell groups apart.
+fn raise_log2(params: &Params, between: &[u64]) -> f64 {
+    let between = between.iter();
+    let between = between.filter(|r| params.ring().m().is_multiple_of(**r));
+    between.map(|&r| (r as f64 / (r - 1) as f64).log2()).sum()
 }
 
-/// ‖μ‖_2q over 2^`unit` for q = 1 … at κ = 0, 1/[`STEPS`], … up to one step above the largest κ of a key.
+/// ‖μ‖_2q over 2^`unit` for q = 1 … at κ = 0, 1/[`STEPS`], … up to one step above the largest κ of a key. For bytes
+/// without the ring switch.
 fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
     let params = crossing.params();
-    let raise = raise_log2(params);
-    let spread = worst_key_switch_spread(&[1.0; LEVELS], params.set().log2_p_fail);
+    let raise = raise_log2(params, &[17, 257]);
     // noise grows most on its way to the other ring from the lowest level
     let gain = crossing.largest_gain_log2();
     let count = KEY_PEAK.ceil() as usize * STEPS + 2;
     let places = (0..count).into_par_iter().map(|i| {
         let kappa = i as f64 / STEPS as f64;
-        let noise = match crossing.numbers() {
-            Numbers::Bits => LiftNoise::planes(params, CARRIED_LOG2, kappa, raise),
-            Numbers::Pairs => LiftNoise::pairs(params, CARRIED_LOG2, kappa, raise),
+        let switch = worst_switch_log2(crossing, kappa) + 0.5 * raise;
+        let noise = match (crossing.numbers(), crossing.lift()) {
+            (Numbers::Bytes(_), Some(lift)) => lift.noise_at(kappa, raise).scaled(gain),
+            (Numbers::Pairs, _) => LiftNoise::pairs(params, CARRIED_LOG2, kappa, raise)
+                .scaled(gain)
+                .with_normal(switch),
+            _ => LiftNoise::planes(params, CARRIED_LOG2, kappa, raise)
+                .scaled(gain)
+                .with_normal(switch),
         };
-        let switch = switch_log2(params, kappa, spread) + 0.5 * raise;
-        let noise = noise.scaled(gain).with_normal(switch);
         let moments = noise.moments();
         core::array::from_fn(|q| (moments[q + 1] / (2 * (q + 1)) as f64 - unit).exp2())
     });
     places.collect()
+}
+
+/// [`switch_log2`] where the key's errors are largest.
+fn worst_switch_log2(crossing: &SlotsToLwe<'_>, kappa: f64) -> f64 {
+    let (params, digits) = (crossing.params(), crossing.key().target().other.digits());
+    let spread = worst_key_switch_spread(&vec![1.0; digits.levels], params.set().log2_p_fail);
+    switch_log2(params, digits, kappa, spread)
+}
+
+/// Variances of the ring switch of bytes over 4^`unit`, at embeddings with these κ; raised so that embeddings count as
+/// independent. It is linear in κ.
+fn switch_variances(crossing: &SlotsToLwe<'_>, unit: f64, kappas: &[f64]) -> Zeroizing<Vec<f64>> {
+    let raise = raise_log2(crossing.params(), &[3, 5, 17, 257]);
+    let at = |kappa| (2.0 * (worst_switch_log2(crossing, kappa) - unit) + raise).exp2();
+    let [none, one] = [0.0, 1.0].map(at);
+    let each = kappas.iter().map(|kappa| none + kappa * (one - none));
+    Zeroizing::new(each.collect())
 }
 
 /// Bounds on ‖μ_j‖_2q at embeddings with these κ: the linear interpolation of `known` ([`norms`]), taken one step above
@@ -162,7 +192,15 @@ pub(crate) fn exceeded_log2(
         return 0.0;
     }
     let limit = limit_log2 + crossing.unit_log2();
-    let known = norms(crossing, limit);
+    let (lift, normal) = match crossing.numbers() {
+        Numbers::Bits | Numbers::Pairs => (limit, None),
+        Numbers::Bytes(_) => {
+            let rest = limit + (1.0 - LIFT_SHARE).log2();
+            let variances = switch_variances(crossing, rest, &kappas);
+            (limit + LIFT_SHARE.log2(), Some(variances))
+        }
+    };
+    let known = norms(crossing, lift);
     let norms = at_embeddings(&known, &kappas);
     let [_, _, n3, n5] = ring.lens();
     let slots = crossing.slots();
@@ -178,7 +216,13 @@ pub(crate) fn exceeded_log2(
                 *sum += d * x;
             }
         }
-        markov(&groups)
+        let switch = normal.as_ref().map_or(f64::NEG_INFINITY, |variances| {
+            let terms = variances.iter().enumerate();
+            let variance: f64 = terms.map(|(j, v)| dual[place(j)].powi(2) * v).sum();
+            // 2 Re Z beyond 1, with E|Z|² of this
+            1.0 - f64::consts::LOG2_E / (4.0 * variance)
+        });
+        log2::sum(markov(&groups), switch)
     });
     let slots: f64 = each.map(f64::exp2).sum();
     let count = ciphertexts * crossing.numbers().count();

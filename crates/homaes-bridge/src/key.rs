@@ -5,7 +5,7 @@
 //! prime q with
 //!
 //! ```text
-//! b_l + a_l s' = e_l + g_l s      g_l = 2^(LOW + l·BASE), l = 0 … LEVELS - 1
+//! b_l + a_l s' = e_l + g_l s      g_l = 2^(low + l·base), l = 0 … levels - 1
 //! ```
 //!
 //! R is free of rank 16 over R', so such a pair is as hard as 16 independent ones over R': ring-LWE of degree n/16 with
@@ -17,23 +17,19 @@
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
+use crate::slots_to_lwe::bytes_level;
 use crate::target::{Other, Target};
-use homaes_bgv::{Params, SecretKey};
+use homaes_aes::KeySize;
+use homaes_bgv::{ByteLift, Params, SecretKey};
 use homaes_math::sample::{self, Seed};
 use homaes_math::{Modulus, Ring, Transform, Words};
 use homaes_rns::secret::{self, lots, lots_mut};
 use homaes_rns::{Poly, SecretPoly};
+use homaes_tfhe::PackingKey;
 use homaes_wire::KeyId;
 use rand_core::CryptoRng;
 use std::sync::Arc;
 use zeroize::Zeroizing;
-
-/// Digits of c1.
-pub(crate) const LEVELS: usize = 4;
-/// log2 of the base of digits.
-pub(crate) const BASE: u32 = 9;
-/// Low bits of c1 that are dropped.
-pub(crate) const LOW: u32 = 11;
 
 /// Switching key from a BGV secret to an LWE key: public, made by the client, who has both secrets.
 pub struct BridgeKey {
@@ -43,6 +39,8 @@ pub struct BridgeKey {
     pub(crate) ring: Ring,
     pub(crate) transform: Transform,
     pub(crate) pairs: Vec<[Words; 2]>,
+    /// of a bridge to a link key
+    pub(crate) packing: Option<PackingKey>,
     pub(crate) seed: Seed,
     pub(crate) fitness: Option<Fitness>,
 }
@@ -75,7 +73,7 @@ impl BridgeKey {
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
         let params = secret.params();
-        let (ring, transform) = rings(params)?;
+        let (ring, transform) = rings_to(params, &target.other)?;
         if bits.len() != ring.n() {
             return Err(Error::Dimension {
                 found: bits.len(),
@@ -94,14 +92,15 @@ impl BridgeKey {
         }
         let mut seed = Seed::default();
         rng.fill_bytes(&mut seed);
-        let mut pairs = masks(m, &seed, s.limbs[0].len());
+        let digits = target.other.digits();
+        let mut pairs = masks(m, &seed, digits.levels, s.limbs[0].len());
         for (level, [b, a]) in pairs.iter_mut().enumerate() {
             let n = b.len();
             let mut e = Zeroizing::new(vec![0i64; n]);
             sample::gaussian(rng, &mut e);
             let e = in_evaluation(full, &e);
             let mut own = SecretPoly(Poly::scratch(n, 1));
-            let unit = m.shoup(1 << (LOW + level as u32 * BASE));
+            let unit = m.shoup(1 << (digits.low + level as u32 * digits.base));
             for (x, s) in own.limbs[0].iter_mut().zip(s.limbs[0].iter()) {
                 *x = m.scale(*s, unit);
             }
@@ -112,9 +111,14 @@ impl BridgeKey {
                 secret::mask(m, [a, s, extra], x);
             }
         }
+        let packing = match target.other {
+            Other::Link { .. } => Some(PackingKey::generate(params.id(), &seed, bits, rng)),
+            Other::Set(_) | Other::User { .. } => None,
+        };
         Ok(Self {
             params: params.clone(),
             id: secret.id(),
+            packing,
             target,
             ring,
             transform,
@@ -144,6 +148,15 @@ impl BridgeKey {
         &self.target
     }
 
+    /// Packs bytes of a link.
+    pub(crate) fn packing(&self) -> Result<&PackingKey> {
+        let set = self.params.set().name.as_str();
+        let degree = self.dimension();
+        self.packing
+            .as_ref()
+            .ok_or(Error::NoPacking { set, degree })
+    }
+
     /// Bits of the target LWE key.
     pub fn dimension(&self) -> usize {
         self.ring.n()
@@ -168,6 +181,31 @@ pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
     Ok((ring, transform))
 }
 
+/// As [`rings`], unless no such bridge leads there.
+pub(crate) fn rings_to(params: &Params, other: &Other) -> Result<(Ring, Transform)> {
+    let (ring, transform) = rings(params)?;
+    let set = params.set().name.as_str();
+    if let Other::Link { log2_t } = *other {
+        if !PackingKey::exists(ring.n()) {
+            let degree = ring.n();
+            return Err(Error::NoPacking { set, degree });
+        }
+        let layouts = params.set().layouts.iter();
+        let left = layouts.filter_map(|&layout| params.levels_left(layout, KeySize::Aes128));
+        let (found, needed) = (left.max().unwrap_or(0), bytes_level(log2_t) - 1);
+        if found < needed {
+            return Err(Error::LinkLevels {
+                set,
+                log2_t,
+                found,
+                needed,
+            });
+        }
+        ByteLift::new(params, bytes_level(log2_t), log2_t)?;
+    }
+    Ok((ring, transform))
+}
+
 /// Secret coefficients in evaluation form, stored and canonical.
 fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
     let m = transform.modulus();
@@ -184,8 +222,8 @@ fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
 }
 
 /// Pairs with the masks of `seed`; the bodies are arbitrary.
-pub(crate) fn masks(m: &Modulus, seed: &Seed, n: usize) -> Vec<[Words; 2]> {
-    (0..LEVELS)
+pub(crate) fn masks(m: &Modulus, seed: &Seed, levels: usize, n: usize) -> Vec<[Words; 2]> {
+    (0..levels)
         .map(|level| {
             let mut a = Words::scratch(n);
             sample::uniform(seed, level as u64, m, &mut a);

@@ -53,8 +53,8 @@ pub use codec::MOST_OTHER_BYTES;
 pub use error::{Error, Result};
 pub use fitness::Fitness;
 pub use key::BridgeKey;
-pub use slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe};
-pub use state::{Crossed, decode_lwes, record_bytes};
+pub use slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, bytes_level};
+pub use state::{Crossed, decode_lwes, place, record_bytes, rlwe_bytes};
 pub use target::{Other, Target};
 
 #[cfg(test)]

@@ -26,14 +26,22 @@
 //! | what | variance at one embedding |
 //! |---|---|
 //! | rounding of the descent | ρ²κ |
-//! | errors of the bridge key | 4·LEVELS·n²σ²·2^(2·BASE)/12 |
-//! | dropped bits of c1 | 4·n·2^(2·LOW)/12·\|s_j\|² |
+//! | errors of the bridge key, with l digits of b bits | 4·l·n²σ²·2^2b/12 |
+//! | dropped bits of c1, the lowest k | 4·n·2^2k/12·\|s_j\|² |
+//!
+//! **Bytes** for a link key get a sixteenth of their room for the noise of the lift, bounded as above, and the rest for
+//! the ring switch. That is normal and linear: the correlation matrix of all embeddings is at most Π r/(r - 1) over the
+//! primes r of m, so S = 2 Re Z is normal with at most the variance 2·Π r/(r - 1)·Σ_j |D_j|² v_j. Packing and rounding
+//! then add normal noise: sixteen of its deviations, left out with probability 2^-188 a byte, are taken from the room
+//! first.
 
 use crate::fitness::Fitness;
-use crate::key::{BASE, LEVELS, LOW};
+use crate::target::Digits;
 use homaes_bgv::Params;
 use homaes_math::sample::SIGMA;
+use homaes_rns::log2;
 use homaes_rns::series::{exponential, logarithm};
+use homaes_tfhe::PackingKey;
 
 /// Ciphertexts of a batch.
 pub(crate) const BATCH: usize = 16;
@@ -59,17 +67,36 @@ impl Fitness {
 
 /// log2 of the root mean square noise that the ring switch adds at an embedding with this κ, in units of t = 2. Key
 /// errors have `spread` times their mean square there.
-pub(crate) fn switch_log2(params: &Params, kappa: f64, spread: f64) -> f64 {
+pub(crate) fn switch_log2(
+    params: &Params,
+    Digits { levels, base, low }: Digits,
+    kappa: f64,
+    spread: f64,
+) -> f64 {
     let n = params.ring().n() as f64;
-    let levels = LEVELS as f64;
-    let digit = f64::from(2 * BASE).exp2() / 12.0;
-    let low = f64::from(2 * LOW).exp2() / 12.0;
+    let levels = levels as f64;
+    let digit = f64::from(2 * base).exp2() / 12.0;
+    let low = f64::from(2 * low).exp2() / 12.0;
     let errors = levels * n * n * SIGMA * SIGMA * digit * spread;
     // κ to |s_j|² = (1 + h)κ - 1
     let dropped = n * low * (1.0 + params.set().weight as f64) * kappa;
     let rounding = n / 3.0 * (1.0 + params.set().weight as f64) * kappa;
     0.5 * (4.0 * (errors + dropped) + rounding).log2()
 }
+
+/// Deviations of the noise of packing that the room of a reading leaves.
+pub(crate) const PACKING_SIGMAS: f64 = 16.0;
+
+/// log2 of the standard deviation, on the torus, that packing in this degree adds, and rounding to words of
+/// [`RLWE_BITS`] bits: √((d/2 + 1)/12)·2^-32.
+pub(crate) fn packing_log2(degree: usize) -> f64 {
+    let words = (degree as f64 / 2.0 + 1.0) / 12.0;
+    let rounding = 0.5 * words.log2() - f64::from(RLWE_BITS);
+    log2::hypot(PackingKey::noise_log2(degree), rounding)
+}
+
+/// Bits of a word of a packed ciphertext in a file.
+pub(crate) const RLWE_BITS: u32 = 32;
 
 /// log2 of the least E S^2q over q, given ‖Z_g‖_2q.
 pub(crate) fn markov(groups: &[[f64; ORDERS]]) -> f64 {

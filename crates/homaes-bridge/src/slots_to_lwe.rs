@@ -6,10 +6,11 @@
 //! λ(c1·s') = Σ_i a_i z_i: the mask. The body is Σ_k D_k c0_k. The D of other slots of a class are translations.
 
 use crate::error::{Error, Result};
-use crate::key::{BASE, BridgeKey, LEVELS, LOW};
-use crate::noise::{CARRIED_LOG2, switch_log2};
+use crate::key::BridgeKey;
+use crate::noise::{CARRIED_LOG2, PACKING_SIGMAS, packing_log2, switch_log2};
+use crate::target::Digits;
 use crate::weights::{Functional, centred};
-use homaes_bgv::{Descent, Evaluator, LiftNoise, Lifted, Params};
+use homaes_bgv::{ByteLift, Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_math::kernel;
 use homaes_math::{GaloisMap, Modulus, Words};
 use homaes_rns::log2;
@@ -18,6 +19,16 @@ use homaes_scheme::mismatch;
 /// Slots that are read together: their sums fit the L2 cache.
 pub(crate) const TOGETHER: usize = 8;
 
+/// Level of bytes that cross as one number modulo 2^`log2_t`. Above 2^8 the lift doubles twice, and from levels 9 and 10
+/// its noise would have tails too heavy to bound.
+#[must_use]
+pub fn bytes_level(log2_t: u32) -> usize {
+    match log2_t {
+        ..=8 => 9,
+        _ => 12,
+    }
+}
+
 /// How the bits of a byte cross as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
@@ -25,6 +36,8 @@ pub enum Numbers {
     Bits,
     /// four pairs of bits, modulo 32
     Pairs,
+    /// the byte, modulo 2 to this power
+    Bytes(u32),
 }
 
 impl Numbers {
@@ -33,6 +46,7 @@ impl Numbers {
         match self {
             Self::Bits => 1,
             Self::Pairs => 5,
+            Self::Bytes(log2_t) => log2_t,
         }
     }
 
@@ -41,6 +55,7 @@ impl Numbers {
         match self {
             Self::Bits => 8,
             Self::Pairs => 4,
+            Self::Bytes(_) => 1,
         }
     }
 }
@@ -55,6 +70,8 @@ pub(crate) struct Switched {
 pub struct SlotsToLwe<'k> {
     key: &'k BridgeKey,
     numbers: Numbers,
+    /// of bytes
+    lift: Option<ByteLift<'k>>,
     functionals: Vec<Functional>,
     /// class and translation of every slot
     slots: Vec<(usize, GaloisMap)>,
@@ -72,14 +89,25 @@ pub struct ReadingNoise {
 impl<'k> SlotsToLwe<'k> {
     /// Finds the functional of one slot per class, and the translations from there to the other slots. Takes a third of
     /// a second at n = 32768 on one thread.
-    pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Self {
+    ///
+    /// # Errors
+    /// If bytes of the set cannot be lifted to these numbers.
+    pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Result<Self> {
         let params = &*key.params;
+        let lift = match numbers {
+            Numbers::Bytes(log2_t) => Some(ByteLift::new(params, bytes_level(log2_t), log2_t)?),
+            Numbers::Bits | Numbers::Pairs => None,
+        };
+        let factor = lift.as_ref().map_or(1, |lift| {
+            let descent = Descent::new(params, lift.level());
+            lift.factor().wrapping_mul(descent.factor())
+        });
         let slots = params.slots();
         let [n3, n5, n257] = slots.axes();
         let classes = slots.count() / (n3 * n5 * n257);
         let descent = Descent::new(params, 1);
         let functionals = (0..classes)
-            .map(|class| Functional::new(params, &descent, class, numbers.log2_t()))
+            .map(|class| Functional::new(params, &descent, class, numbers.log2_t(), factor))
             .collect();
         let back = |e: usize, len: usize| (len - e % len) % len;
         let [_, cols, l3, l5] = params.ring().lens();
@@ -91,15 +119,16 @@ impl<'k> SlotsToLwe<'k> {
                 table[slots.slot(class, step)] = Some((class, key.ring.translation(map)));
             }
         }
-        Self {
+        Ok(Self {
             key,
             numbers,
+            lift,
             functionals,
             slots: table
                 .into_iter()
                 .map(|place| place.expect("classes and translations reach every slot"))
                 .collect(),
-        }
+        })
     }
 
     /// What the crossing reads.
@@ -138,16 +167,17 @@ impl<'k> SlotsToLwe<'k> {
         let transform = descent.transform();
         let (ring, m) = (params.ring(), transform.modulus());
         transform.inverse(&mut c1);
-        let mut rest: Vec<i64> = c1.iter().map(|&x| high_part(m, x)).collect();
-        let digits: Vec<Words> = (0..LEVELS)
+        let Digits { levels, base, low } = self.key.target.other.digits();
+        let mut rest: Vec<i64> = c1.iter().map(|&x| high_part(m, x, low)).collect();
+        let digits: Vec<Words> = (0..levels)
             .map(|level| {
                 let mut digit = Words::scratch(rest.len());
                 for (x, rest) in digit.iter_mut().zip(&mut rest) {
-                    let d = match level + 1 == LEVELS {
+                    let d = match level + 1 == levels {
                         true => *rest,
-                        false => low_digit(*rest),
+                        false => low_digit(*rest, base),
                     };
-                    *rest = (*rest - d) >> BASE;
+                    *rest = (*rest - d) >> base;
                     *x = m.to_stored(m.from_signed(d));
                 }
                 transform.forward(&mut digit);
@@ -231,14 +261,17 @@ impl<'k> SlotsToLwe<'k> {
             return Err(Error::Handed { found, most });
         }
         let gain = Descent::new(params, a.level()).gain_log2();
-        let rms = match self.numbers {
-            Numbers::Bits => LiftNoise::planes_rms_log2(params, found),
-            Numbers::Pairs => LiftNoise::pairs_rms_log2(params, found),
+        let rms = match (self.numbers, &self.lift) {
+            (Numbers::Bytes(_), Some(lift)) => lift.noise_log2(),
+            (Numbers::Pairs, _) => LiftNoise::pairs_rms_log2(params, found),
+            _ => LiftNoise::planes_rms_log2(params, found),
         };
-        let rms = log2::hypot(rms + gain, switch_log2(params, 1.0, 1.0));
-        // the noise of bits is mostly roundings of c1 times s; that of pairs, squares of these
+        let digits = self.key.target.other.digits();
+        let rms = log2::hypot(rms + gain, switch_log2(params, digits, 1.0, 1.0));
+        // the noise of bits is mostly roundings of c1 times s; that of pairs, squares of these; that of bytes, products
+        // of two factors
         let variances = self.functionals.iter().map(|f| match self.numbers {
-            Numbers::Bits => f.of_products,
+            Numbers::Bits | Numbers::Bytes(_) => f.of_products,
             Numbers::Pairs => f.of_squares,
         });
         let energy = variances.sum::<f64>() / self.functionals.len() as f64;
@@ -250,18 +283,32 @@ impl<'k> SlotsToLwe<'k> {
         self.key.transform.modulus().log2() + 1.0
     }
 
-    /// log2 of the error that the failure bound is for: 1/(4t), half of what decodes.
+    /// log2 of the error that the failure bound is for: 1/(4t), half of what decodes; of bytes 1/(2t), less what packing
+    /// adds.
     pub(crate) fn limit_log2(&self) -> f64 {
-        -f64::from(self.numbers.log2_t()) - 2.0
+        let t = -f64::from(self.numbers.log2_t());
+        match self.numbers {
+            Numbers::Bits | Numbers::Pairs => t - 2.0,
+            Numbers::Bytes(_) => {
+                let packing = packing_log2(self.key.dimension()).exp2();
+                ((t - 1.0).exp2() - PACKING_SIGMAS * packing).log2()
+            }
+        }
     }
 
     /// log2 of the largest growth of noise on its way to the other ring.
     pub(crate) fn largest_gain_log2(&self) -> f64 {
-        let level = match self.numbers {
-            Numbers::Bits => 1,
-            Numbers::Pairs => 2,
+        let level = match (self.numbers, &self.lift) {
+            (Numbers::Bits, _) => 1,
+            (_, Some(lift)) => lift.level(),
+            _ => 2,
         };
         Descent::new(self.params(), level).gain_log2()
+    }
+
+    /// The lift of bytes.
+    pub(crate) fn lift(&self) -> Option<&ByteLift<'k>> {
+        self.lift.as_ref()
     }
 
     /// |D_j| per slot, up to its translation.
@@ -283,14 +330,14 @@ fn same_modulus(found: u32, expected: u32) -> Result<()> {
 /// Sums of rows of masks and bodies.
 pub(crate) type ReadScratch = Vec<[Words; 2]>;
 
-/// A stored lazy residue, centred, rounded to multiples of 2^[`LOW`].
-fn high_part(m: &Modulus, x: u64) -> i64 {
+/// A stored lazy residue, centred, rounded to multiples of 2^`low`.
+fn high_part(m: &Modulus, x: u64, low: u32) -> i64 {
     let x = centred(m, m.from_stored(m.canonical(x)));
-    (x + (1 << (LOW - 1))) >> LOW
+    (x + (1 << (low - 1))) >> low
 }
 
-/// The lowest digit, centred.
-fn low_digit(x: i64) -> i64 {
-    let half = 1 << (BASE - 1);
-    (x + half).rem_euclid(1 << BASE) - half
+/// The lowest digit of `base` bits, centred.
+fn low_digit(x: i64, base: u32) -> i64 {
+    let half = 1 << (base - 1);
+    (x + half).rem_euclid(1 << base) - half
 }

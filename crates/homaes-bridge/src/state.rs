@@ -2,11 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
-use crate::noise::BATCH;
-use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER};
+use crate::noise::{BATCH, RLWE_BITS, packing_log2};
+use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER, bytes_level};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
+use homaes_rns::log2;
 use homaes_scheme::{Cancel, FieldError, Owner};
 use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
 use rayon::prelude::*;
@@ -46,6 +47,10 @@ impl SlotsToLwe<'_> {
         Ok(match self.numbers() {
             Numbers::Bits => eval.bit_planes(a)?,
             Numbers::Pairs => eval.bit_pairs(a)?,
+            Numbers::Bytes(log2_t) => {
+                let lifting = eval.lifting(bytes_level(log2_t), log2_t)?;
+                vec![lifting.lift(a)?.into_lifted()]
+            }
         })
     }
 
@@ -153,6 +158,42 @@ impl SlotsToLwe<'_> {
         Ok(out)
     }
 
+    /// Bytes of a crossing of bytes, as many as the link key has bits or fewer, in one RLWE ciphertext: mask, then body,
+    /// the upper 32 bits of every word, rounded, little-endian. Byte x is coefficient [`place`]; the coefficients of
+    /// missing bytes are 0.
+    ///
+    /// Noise: [`rlwe_log2`](Self::rlwe_log2). Cost: of n bits, a reading per byte and n - 1 automorphisms.
+    ///
+    /// # Errors
+    /// As [`lwes`](Self::lwes); also if there are more bytes, if the crossing is not one of bytes, or if the bridge
+    /// leads elsewhere.
+    pub fn rlwe(&self, crossed: &Crossed, bytes: Range<usize>, cancel: &Cancel) -> Result<Vec<u8>> {
+        self.check_crossed(crossed, &bytes)?;
+        let (packing, n, len) = (self.key().packing()?, self.key().dimension(), self.words());
+        if bytes.len() > n {
+            return Err(FieldError::new("bytes to pack", bytes.len() as u64, n as u64).into());
+        }
+        let mut lwes = Words::zeroed(bytes.len() * len);
+        self.read_bytes(crossed, bytes, &mut lwes, len, |out, lwe| {
+            out.copy_from_slice(lwe);
+        });
+        let nothing = vec![0; len];
+        let mut placed = vec![&nothing[..]; n];
+        for (x, lwe) in lwes.chunks_exact(len).enumerate() {
+            placed[place(x, n)] = lwe;
+        }
+        let packed = packing.pack(placed, cancel)?;
+        Ok(packed.iter().flat_map(|&x| encode_word(x)).collect())
+    }
+
+    /// log2 of the standard deviation of the noise of [`rlwe`](Self::rlwe) on the torus.
+    pub fn rlwe_log2(&self, crossed: &Crossed) -> f64 {
+        log2::hypot(
+            crossed.noise.log2_sigma,
+            packing_log2(self.key().dimension()),
+        )
+    }
+
     fn check_crossed(&self, crossed: &Crossed, bytes: &Range<usize>) -> Result<()> {
         let what = "crossed state";
         crossed.owner.check_set(what, self.params().id())?;
@@ -237,8 +278,23 @@ impl SlotsToLwe<'_> {
     }
 }
 
+/// Coefficient of byte `x` among the `n` of a packed ciphertext: even bytes take the lower half, odd ones the upper, each
+/// at its number with reversed bits. A CKKS library that moves coefficients to slots reverses the bits again, so even and
+/// odd bytes come out in order, as real and imaginary parts.
+pub fn place(x: usize, n: usize) -> usize {
+    let half = n / 2;
+    let reversed = (x / 2).reverse_bits() >> (usize::BITS - half.ilog2());
+    x % 2 * half + reversed
+}
+
+/// Bytes of the result of [`SlotsToLwe::rlwe`] for link keys of `params`.
+pub fn rlwe_bytes(params: &Params) -> u64 {
+    let n = params.bridge_ring().map_or(0, |ring| ring.n());
+    (2 * n * WORD_BYTES) as u64
+}
+
 /// Words of a record are multiples of 2^`RECORD_BITS`.
-const RECORD_BITS: u32 = 32;
+const RECORD_BITS: u32 = RLWE_BITS;
 const WORD_BYTES: usize = 4;
 
 fn encode_word(x: u64) -> [u8; WORD_BYTES] {

@@ -1,3 +1,4 @@
+use crate::slots_to_lwe::Numbers;
 use homaes_wire::KeyId;
 
 /// The key that a bridge leads to.
@@ -21,6 +22,49 @@ pub enum Other {
         /// the tag of the user's keys
         tag: Vec<u8>,
     },
+    /// a link key, from which a user of a CKKS library makes a key to their own
+    Link {
+        /// log2 of the modulus of the numbers, one per byte
+        log2_t: u32,
+    },
+}
+
+impl Other {
+    /// Values of log2 t that a link takes: OpenFHE's functional bootstrapping needs 8, Lattigo's parameters 10 or 11.
+    pub const LINK_BITS: core::ops::RangeInclusive<u32> = 8..=11;
+
+    /// Digits of c1 in the switch to a key of this kind.
+    pub(crate) fn digits(&self) -> Digits {
+        match self {
+            Self::Set(_) | Self::User { .. } => Digits {
+                levels: 4,
+                base: 9,
+                low: 11,
+            },
+            // reading a byte modulo 2^11 multiplies the noise by 2^6
+            Self::Link { .. } => Digits {
+                levels: 10,
+                base: 4,
+                low: 7,
+            },
+        }
+    }
+
+    /// What crosses to such a key.
+    pub(crate) fn numbers(&self) -> Vec<Numbers> {
+        match self {
+            Self::Set(_) | Self::User { .. } => vec![Numbers::Bits, Numbers::Pairs],
+            Self::Link { log2_t } => vec![Numbers::Bytes(*log2_t)],
+        }
+    }
+}
+
+/// How c1 is cut for a ring switch: `levels` digits of `base` bits each, above `low` dropped bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Digits {
+    pub(crate) levels: usize,
+    pub(crate) base: u32,
+    pub(crate) low: u32,
 }
 
 impl core::fmt::Display for Other {
@@ -28,6 +72,7 @@ impl core::fmt::Display for Other {
         match self {
             Self::Set(name) => write!(f, "a key of set {name}"),
             Self::User { .. } => f.write_str("a client key of the crate tfhe"),
+            Self::Link { log2_t } => write!(f, "a link key for bytes modulo 2^{log2_t}"),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "tfhe-rs")]
 mod fheuint8;
+mod link;
 
 struct Keys {
     params: Arc<Params>,
@@ -180,7 +181,7 @@ fn across(set: &ParamSet, seed: u8) {
         x = eval.mod_switch(&x).unwrap();
     }
     for numbers in [Numbers::Bits, Numbers::Pairs] {
-        let crossing = SlotsToLwe::new(&bridge, numbers);
+        let crossing = SlotsToLwe::new(&bridge, numbers).unwrap();
         let crossed = crossing
             .cross_slots(&eval, std::slice::from_ref(&x))
             .unwrap();
@@ -274,7 +275,7 @@ fn keys_are_fit_at_full_size() {
             let fits = bridge.check_secret(&secret).is_ok();
             println!("{}, fits {fits}:", set.name.as_str());
             for numbers in [Numbers::Bits, Numbers::Pairs] {
-                let crossing = SlotsToLwe::new(&bridge, numbers);
+                let crossing = SlotsToLwe::new(&bridge, numbers).unwrap();
                 let limit = crossing.limit_log2();
                 let exceeded = |limit| fit::exceeded_log2(&crossing, &secret, noise::BATCH, limit);
                 let (found, used) = (exceeded(limit), exceeded(limit - 1.33));
@@ -319,7 +320,7 @@ fn a_batch_as_bits(set: &ParamSet, other: &homaes_tfhe::ParamSet, key_bytes: usi
     let blocks = 0..w.params.blocks_per_batch(Layout::Sliced) as u128;
     let blocks: Vec<Block> = blocks.map(u128::to_be_bytes).collect();
     let state = aes.evaluate(&blocks).unwrap();
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let noise = crossed.noise();
     let (mut sum, mut largest) = (0.0, f64::NEG_INFINITY);
@@ -377,7 +378,7 @@ fn results_of_circuits_come_across() {
     let another = BridgeKey::generate(&w.secret, &bits, to_another, &mut w.rng).unwrap();
     let both = [Numbers::Bits, Numbers::Pairs];
     for (numbers, other) in both.into_iter().zip([both[1], both[0]]) {
-        let crossing = SlotsToLwe::new(&bridge, numbers);
+        let crossing = SlotsToLwe::new(&bridge, numbers).unwrap();
         let crossed = crossing.cross_slots(&eval, &results).unwrap();
         assert_eq!(crossed.bytes(), want.len());
         // starts within the first ciphertext and runs into the second
@@ -391,7 +392,12 @@ fn results_of_circuits_come_across() {
             (&bridge, other, "numbers modulo"),
             (&another, numbers, "the crossed state was made under key"),
         ] {
-            refused(SlotsToLwe::new(bridge, numbers).lwes(&crossed, 0..1), why);
+            refused(
+                SlotsToLwe::new(bridge, numbers)
+                    .unwrap()
+                    .lwes(&crossed, 0..1),
+                why,
+            );
         }
     }
 }
@@ -403,7 +409,7 @@ fn what_does_not_fit_is_named() {
     let eval = Evaluator::new(&w.eval);
     let [x, stranger] =
         [&w.secret, &other.secret].map(|secret| secret.encrypt(&[1], &mut w.rng).unwrap());
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
     let many = vec![x.clone(); 65];
     let found = crossing.cross_slots(&eval, &many);
     refused(found, "convert fewer ciphertexts at once");
@@ -411,7 +417,9 @@ fn what_does_not_fit_is_named() {
     let found = crossing.cross_slots(&eval, &[stranger]);
     refused(found, "the ciphertext was made under key");
     let (_, theirs) = other.bridge();
-    let found = SlotsToLwe::new(&theirs, Numbers::Bits).cross_slots(&eval, &many[..1]);
+    let found = SlotsToLwe::new(&theirs, Numbers::Bits)
+        .unwrap()
+        .cross_slots(&eval, &many[..1]);
     refused(found, "the bridge key was made under key");
     let found = BridgeKey::generate(&w.secret, &[1; 9], target(), &mut w.rng);
     refused(
@@ -419,7 +427,7 @@ fn what_does_not_fit_is_named() {
         "bridge from set bgv/toy-255: the TFHE key has 9 bits, expected 8",
     );
     let bits = eval.bit_planes(&x).unwrap();
-    let pairs = SlotsToLwe::new(&bridge, Numbers::Pairs);
+    let pairs = SlotsToLwe::new(&bridge, Numbers::Pairs).unwrap();
     let found = pairs.switched(&eval, &bits[0]);
     refused(found, "numbers modulo 2^1, expected 2^5");
     let tfhe = homaes_tfhe::Params::new(&homaes_tfhe::sets::TOY).unwrap();

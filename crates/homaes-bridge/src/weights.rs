@@ -34,11 +34,19 @@ pub(crate) struct Functional {
 }
 
 impl Functional {
-    /// The functional of slot (class, 0, 0, 0) modulo 2^`log2_t`.
-    pub(crate) fn new(params: &Params, descent: &Descent<'_>, class: usize, log2_t: u32) -> Self {
+    /// The functional of slot (class, 0, 0, 0) modulo 2^`log2_t`, for numbers times the odd `factor`.
+    pub(crate) fn new(
+        params: &Params,
+        descent: &Descent<'_>,
+        class: usize,
+        log2_t: u32,
+        factor: u64,
+    ) -> Self {
         let (ring, transform) = (params.ring(), descent.transform());
         let t = 1 << log2_t;
         let mut w = raw(params, transform, class, log2_t);
+        let inverse = inverse((factor % (t as u64)) as i64, t);
+        w.iter_mut().for_each(|w| *w = wrap(*w * inverse, t));
         settle(ring, &mut w, t);
         let m = transform.modulus();
         let mut dual = words(m, &w);
@@ -72,6 +80,12 @@ fn words(m: &Modulus, x: &[i64]) -> Words {
 /// x modulo t, from -t/2 to t/2 - 1.
 fn wrap(x: i64, t: i64) -> i64 {
     (x + t / 2).rem_euclid(t) - t / 2
+}
+
+/// The inverse of an odd number modulo `t`.
+fn inverse(x: i64, t: i64) -> i64 {
+    let mut odd = (1..t).step_by(2);
+    odd.find(|u| (u * x).rem_euclid(t) == 1).unwrap_or(1)
 }
 
 /// Centred integer of a canonical plain residue.
@@ -114,10 +128,7 @@ fn raw(params: &Params, transform: &Transform, class: usize, log2_t: u32) -> Vec
     let (n, m, t) = (params.ring().n(), transform.modulus(), 1i64 << log2_t);
     let e = idempotent(params, transform, class, log2_t);
     let c = e.iter().position(|x| x % 2 != 0).unwrap_or(0);
-    let inverse = (1..t)
-        .step_by(2)
-        .find(|u| (u * e[c]).rem_euclid(t) == 1)
-        .unwrap_or(1);
+    let inverse = inverse(e[c], t);
     let mut values = words(m, &e);
     transform.forward(&mut values);
     // the dual embedding of coefficient c is its inverse transform, as the transform is symmetric
@@ -339,7 +350,7 @@ mod tests {
                 let found = [&single, &w].map(|w| energy(w));
                 println!("t = {t}, class {class}: 2^ {found:.2?}");
                 assert!(found[1] < 0.9 && found[1] < found[0] - 1.0);
-                let f = Functional::new(&params, &Descent::new(&params, 2), class, log2_t);
+                let f = Functional::new(&params, &Descent::new(&params, 2), class, log2_t, 1);
                 let independent = (2.0 * found[1]).exp2();
                 let factors = [f.of_products, f.of_squares].map(|x| x / independent);
                 println!("correlation of products and squares: {factors:.3?}");
@@ -357,7 +368,7 @@ mod tests {
             let (ring, transform) = (params.ring(), descent.transform());
             let (n, m) = (ring.n(), transform.modulus());
             for log2_t in [1, 5] {
-                let f = Functional::new(&params, &descent, 0, log2_t);
+                let f = Functional::new(&params, &descent, 0, log2_t, 1);
                 let mut rng = ChaCha20Rng::from_seed([7; 32]);
                 let mut draw = || {
                     let small = |_| i64::from(rng.next_u32() % 65) - 32;

@@ -42,6 +42,10 @@ impl<'k> Bootstrap<'k> {
         }
     }
 
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     pub(crate) fn zero(&self) -> Glwe {
         Glwe::zeroed(self.shape.rank, self.shape.degree)
     }

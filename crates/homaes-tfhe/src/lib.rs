@@ -112,6 +112,7 @@ pub use homaes_scheme::Decrypted;
 pub use homaes_scheme::Reading;
 pub use homaes_scheme::{Expansion, Records};
 pub use keys::{EvalKey, EvalKeyFile, SecretKey};
+pub use packing::PackingKey;
 pub use params::Params;
 pub use scheme::SCHEME;
 pub use set::{BitsSet, Gadget, LweKey, NibbleSet, ParamSet, ParamsError, Variant};

@@ -12,6 +12,10 @@
 //! them, so it rounds these the other way than the mean that it removes supposes. The error then has a mean, which grows
 //! with k N and in `tfhe/p64` misreads bits.
 
+mod key;
+
+pub use key::PackingKey;
+
 use crate::bootstrap::Bootstrap;
 use crate::ciphertext::Glwe;
 use crate::ring;
@@ -28,7 +32,7 @@ pub(crate) fn pack(base: &Bootstrap<'_>, set: &BitsSet, lwes: &[u64]) -> Vec<Glw
     let words = set.rank * set.degree + 1;
     let each = lwes.par_chunks(set.degree * words);
     let each = each.map(|lwes| {
-        let mut out = Packing::new(base, set, lwes.chunks_exact(words).collect()).run();
+        let mut out = Packing::new(base, lwes.chunks_exact(words).collect()).run();
         round(set, &mut out);
         out
     });
@@ -50,26 +54,25 @@ fn round(set: &BitsSet, packed: &mut Glwe) {
 
 struct Packing<'a> {
     base: &'a Bootstrap<'a>,
-    set: &'a BitsSet,
     lwes: Vec<&'a [u64]>,
     /// spectra of digits, and of results
     memory: [Reals; 2],
 }
 
 impl<'a> Packing<'a> {
-    fn new(base: &'a Bootstrap<'a>, set: &'a BitsSet, lwes: Vec<&'a [u64]>) -> Self {
-        let spectra = [set.rank * set.trace.levels, set.rank + 1];
+    fn new(base: &'a Bootstrap<'a>, lwes: Vec<&'a [u64]>) -> Self {
+        let shape = base.shape();
+        let spectra = [shape.rank * shape.automorphism.levels, shape.rank + 1];
         Self {
             base,
-            set,
             lwes,
-            memory: spectra.map(|count| Reals::zeroed(count * set.degree)),
+            memory: spectra.map(|count| Reals::zeroed(count * shape.degree)),
         }
     }
 
     /// All bits in one ciphertext; coefficients between them are 0.
     fn run(&mut self) -> Glwe {
-        let log = self.set.degree.trailing_zeros();
+        let log = self.base.shape().degree.trailing_zeros();
         let merged = self.lwes.len().next_power_of_two().trailing_zeros();
         let mut out = self.merged(0, 1);
         for t in merged + 1..=log {
@@ -99,7 +102,7 @@ impl<'a> Packing<'a> {
 
     /// One bit over N, in the constant coefficient; the others are arbitrary.
     fn single(&self, lwe: &[u64]) -> Glwe {
-        let n = self.set.degree;
+        let n = self.base.shape().degree;
         let mut out = self.base.zero();
         let (masks, body) = out.split_mut();
         let (mask, own) = lwe.split_at(masks.len());

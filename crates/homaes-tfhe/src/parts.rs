@@ -213,7 +213,7 @@ impl Part {
     }
 
     /// The spectra of the rows, masks before body.
-    fn spectra(
+    pub(crate) fn spectra(
         self,
         shape: &Shape,
         [fourier, small]: [&Fourier; 2],

@@ -52,12 +52,13 @@ mod lifting;
 mod slots;
 mod wide;
 
-pub(crate) use factor::switch_factor;
-pub use lifting::Lifting;
+pub(crate) use factor::{inverse_modulus, squared_factor, switch_factor};
+pub use lifting::{ByteLift, Lifting};
 pub use wide::{ByteOrder, Wide};
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::Evaluator;
+use crate::circuit::lift::Lifted;
 use crate::circuit::moves::Axis;
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
@@ -127,6 +128,16 @@ impl Integers {
     /// probability 2^-100: every sum of two takes at most one.
     pub fn room_bits(&self, params: &Params) -> f64 {
         limit(params, self.level(), self.bits) - self.bound.largest_log2(params)
+    }
+
+    /// As a ciphertext for a change of rings ([`crate::Descent`]), with the odd factor still on its numbers.
+    pub fn into_lifted(self) -> Lifted {
+        Lifted {
+            ciphertext: self.ciphertext,
+            log2_t: self.bits,
+            factor: self.factor,
+            carried_log2: f64::NEG_INFINITY,
+        }
     }
 
     /// This, unless it may be decrypted wrongly; `what` names it in the error.

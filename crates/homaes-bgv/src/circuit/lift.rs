@@ -42,7 +42,7 @@ use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::image_bound;
 use crate::circuit::combined;
 use crate::circuit::evaluate::{Evaluator, only, out_of_depth};
-use crate::circuit::integers::switch_factor;
+use crate::circuit::integers::{inverse_modulus, squared_factor, switch_factor};
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
 use crate::noise::Noise;
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
             let (targets, noise) = (&[Target::Product(0)], product.noise);
             let square = eval.switched_product(plan, level, targets, &product.parts, noise)?;
             Ok(Lifted {
-                factor: x.factor.wrapping_mul(x.factor).wrapping_mul(down),
+                factor: squared_factor(x.factor, down),
                 ciphertext: square,
                 log2_t: x.log2_t + 1,
                 carried_log2: x.carried_log2,
@@ -304,7 +304,14 @@ impl<'p> Descent<'p> {
         -self.down.log2_drop()
     }
 
-    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m/t + μ/2, with the noise μ in units of t = 2.
+    /// The factor on numbers read from the result: of m by Q^-1 modulo t, because the new prime leaves the number as it
+    /// comes. Modulo 2^64; it is 1 up to t = 256.
+    pub fn factor(&self) -> u64 {
+        inverse_modulus(self.params, self.level)
+    }
+
+    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m'/t + μ/2, with the noise μ in units of t = 2 and
+    /// m' = m times [`factor`](Self::factor).
     ///
     /// Noise: μ times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, plus two.
     ///

@@ -40,7 +40,7 @@ fn by_signs(
     let key: Vec<u8> = (0..key_bytes).map(|i| (7 * i) as u8).collect();
     let (keys, wrapped) = w.wrap(&key, layouts, Some(1));
     let aes = Aes::new(&w.eval, &wrapped, layouts[0]).unwrap();
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
     let block = core::array::from_fn(|i| (31 * i) as u8);
     let state = aes.evaluate(&[block]).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
@@ -91,7 +91,7 @@ fn a_packed_block_becomes_values() {
     let (mut w, bridge) = bridged(&sets::BRIDGE128, 14, client);
     let (keys, wrapped) = w.wrap(&[0x2b; 16], PACKED, None);
     let aes = Aes::new(&w.eval, &wrapped, Layout::Packed).unwrap();
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs).unwrap();
     let state = aes.evaluate(&[[9; 16]]).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let format = Format::of_server(server).unwrap();
@@ -120,7 +120,7 @@ fn nightly_a_batch_becomes_values_of_tfhe() {
     let block = |i: u32| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8);
     let blocks: Vec<Block> = (0..2048).map(block).collect();
     let state = aes.evaluate(&blocks).unwrap();
-    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs);
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let format = Format::of_server(server).unwrap();
     let want: Vec<u8> = encrypted(&blocks, &keys).concat();

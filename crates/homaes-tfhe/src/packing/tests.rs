@@ -91,7 +91,7 @@ fn any_number_of_blocks_is_packed() {
         if count > 512 {
             continue;
         }
-        let exact = Packing::new(&base, &f.set, words.chunks(len).collect()).run();
+        let exact = Packing::new(&base, words.chunks(len).collect()).run();
         let phase = exact.phase(&f.secrets().glwe);
         let stride = stride(&f.set, count);
         let found = phase.iter().step_by(stride).zip(bits);
@@ -113,7 +113,7 @@ fn finer_masks_would_be_read_wrongly() {
     let f = Trial::new(&small(256), [8; 32]);
     let base = base(&f);
     let (bits, words) = fresh(&f, 256);
-    let exact = Packing::new(&base, &f.set, words.chunks(513).collect()).run();
+    let exact = Packing::new(&base, words.chunks(513).collect()).run();
     let switched = |finer: u32| {
         let kept = Gadget {
             base_log: f.set.key_switch.bits() + finer,

@@ -13,13 +13,30 @@ pub(super) fn inverse(a: u64) -> u64 {
     })
 }
 
+fn modulus(params: &Params, level: usize) -> u64 {
+    let primes = params.basis(level).iter().map(|&i| params.modulus(i).p());
+    primes.fold(1, u64::wrapping_mul)
+}
+
+/// Q^-1 modulo 2^64.
+pub(crate) fn inverse_modulus(params: &Params, level: usize) -> u64 {
+    inverse(modulus(params, level))
+}
+
 /// The factor of a switch from one level to another.
 pub(crate) fn switch_factor(params: &Params, from: usize, to: usize) -> u64 {
-    let modulus = |level: usize| {
-        let primes = params.basis(level).iter().map(|&i| params.modulus(i).p());
-        primes.fold(1, u64::wrapping_mul)
-    };
-    modulus(to).wrapping_mul(inverse(modulus(from)))
+    modulus(params, to).wrapping_mul(inverse_modulus(params, from))
+}
+
+/// Of x², after a switch with the factor `down`.
+pub(crate) fn squared_factor(factor: u64, down: u64) -> u64 {
+    factor.wrapping_mul(factor).wrapping_mul(down)
+}
+
+/// Of x²·(3f - 2x), whose factors come down by `down` each, and the product by `last`.
+pub(super) fn doubled_factor(factor: u64, [down, last]: [u64; 2]) -> u64 {
+    let cube = [factor, factor, down, down, last];
+    cube.into_iter().fold(factor, u64::wrapping_mul)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From bytes and masks to integers.
 
 use super::bound::{IntegerBound, raise_log2};
-use super::factor::switch_factor;
+use super::factor::{doubled_factor, squared_factor, switch_factor};
 use super::{Integers, limit};
 use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, Product};
@@ -70,22 +70,7 @@ impl<'k> Evaluator<'k> {
     }
 
     fn best(&self, source: Source, level: usize, bits: u32) -> Result<Best> {
-        let params = self.params();
-        let set = params.set().name.as_str();
-        if params.set().chain.steps != Steps::Three {
-            return Err(Error::NoLift { set });
-        }
-        let level = level.min(params.top_level());
-        let best = |bits| Best::of(params, source, level, bits);
-        best(bits).ok_or_else(|| Error::LiftBits {
-            found: bits,
-            most: (3..=MOST_BITS)
-                .rev()
-                .find(|&bits| best(bits).is_some())
-                .unwrap_or(0),
-            level,
-            set,
-        })
+        Best::right(self.params(), source, level, bits)
     }
 
     /// Σ y·w at their level in one relinearisation, by `plan`.
@@ -163,11 +148,74 @@ impl Source {
         self == Self::Masks || switch() + PLANES_LOG2 - drop <= most
     }
 
+    /// Bound at an embedding with this κ, with variances raised by 2^`raise_log2`.
+    fn noise(self, params: &Params, plan: &Plan<'_>, at: [f64; 2]) -> LiftNoise {
+        let handed = params.noise().rho_log2 + HANDED_LOG2;
+        LiftNoise::integers(params, plan, (self.planes(plan), handed), at)
+    }
+
+    fn rms_log2(self, params: &Params, plan: &Plan<'_>) -> f64 {
+        let handed = params.noise().rho_log2 + USUAL_LOG2;
+        LiftNoise::integers_rms_log2(params, plan, (self.planes(plan), handed))
+    }
+
     fn bound(self, params: &Params, plan: &Plan<'_>) -> IntegerBound {
-        let (planes, handed) = (self.planes(plan), params.noise().rho_log2 + HANDED_LOG2);
-        let worst = [KEY_PEAK, raise_log2(params)];
-        let noise = LiftNoise::integers(params, plan, (planes, handed), worst);
-        IntegerBound::new(params, noise.moments(), f64::from(planes))
+        let noise = self.noise(params, plan, [KEY_PEAK, raise_log2(params)]);
+        IntegerBound::new(params, noise.moments(), f64::from(self.planes(plan)))
+    }
+}
+
+/// The lift of [`Evaluator::lifting`] without its keys: level, noise and factor of the integers.
+pub struct ByteLift<'p> {
+    params: &'p Params,
+    plan: Plan<'static>,
+}
+
+impl<'p> ByteLift<'p> {
+    /// As [`Evaluator::lifting`].
+    ///
+    /// # Errors
+    /// As [`Evaluator::lifting`].
+    pub fn new(params: &'p Params, level: usize, bits: u32) -> Result<Self> {
+        let plan = Best::right(params, Source::Bytes, level, bits)?.plan;
+        Ok(Self { params, plan })
+    }
+
+    /// Level of the integers.
+    pub fn level(&self) -> usize {
+        self.plan.end()
+    }
+
+    /// The odd factor of the integers, modulo 2^64.
+    pub fn factor(&self) -> u64 {
+        let down = |from, to| switch_factor(self.params, from, to);
+        let (mut factor, mut level) = (1u64, self.plan.level - 1);
+        for _ in 0..self.plan.squarings {
+            factor = squared_factor(factor, down(level, level - 1));
+            level -= 1;
+        }
+        for _ in self.plan.between {
+            let downs = [down(level, level - 1), down(level - 1, level - 2)];
+            factor = doubled_factor(factor, downs);
+            level -= 2;
+        }
+        doubled_factor(factor, [down(level, level - 1), 1])
+    }
+
+    /// [`Lifting::noise_log2`].
+    pub fn noise_log2(&self) -> f64 {
+        Source::Bytes.rms_log2(self.params, &self.plan)
+    }
+
+    /// Bound on the noise at an embedding with this κ, with variances raised by 2^`raise_log2`.
+    pub fn noise_at(&self, kappa: f64, raise_log2: f64) -> LiftNoise {
+        Source::Bytes.noise(self.params, &self.plan, [kappa, raise_log2])
+    }
+
+    /// Events that [`noise_at`](Self::noise_at) leaves out for one ciphertext, each of probability
+    /// 2^[`LiftNoise::event_log2`].
+    pub fn events(&self) -> u32 {
+        Source::Bytes.planes(&self.plan)
     }
 }
 
@@ -179,6 +227,25 @@ struct Best {
 }
 
 impl Best {
+    /// [`Best::of`], or why there is none.
+    fn right(params: &Params, source: Source, level: usize, bits: u32) -> Result<Self> {
+        let set = params.set().name.as_str();
+        if params.set().chain.steps != Steps::Three {
+            return Err(Error::NoLift { set });
+        }
+        let level = level.min(params.top_level());
+        let best = |bits| Self::of(params, source, level, bits);
+        best(bits).ok_or_else(|| Error::LiftBits {
+            found: bits,
+            most: (3..=MOST_BITS)
+                .rev()
+                .find(|&bits| best(bits).is_some())
+                .unwrap_or(0),
+            level,
+            set,
+        })
+    }
+
     /// The plan that leaves most room, from `level` or the two below.
     fn of(params: &Params, source: Source, level: usize, bits: u32) -> Option<Self> {
         let levels = level.saturating_sub(2)..=level;
@@ -219,10 +286,7 @@ impl Lifting<'_> {
 
     /// log2 of the root mean square noise of the integers, in units of t = 2, over the embeddings of a usual key.
     pub fn noise_log2(&self) -> f64 {
-        let params = self.eval.params();
-        let handed = params.noise().rho_log2 + USUAL_LOG2;
-        let planes = self.source().planes(&self.plan);
-        LiftNoise::integers_rms_log2(params, &self.plan, (planes, handed))
+        self.source().rms_log2(self.eval.params(), &self.plan)
     }
 
     /// Every byte as an integer from 0 to 255, or every 0 or 1 of a mask, modulo 2^k. Other bytes in a mask give
@@ -317,9 +381,8 @@ impl Lifted {
     fn doubled(&self, params: &Params, ciphertext: Ciphertext, to: u32) -> Self {
         let down = switch_factor(params, self.level(), self.level() - 1);
         let last = switch_factor(params, self.level() - 1, ciphertext.level);
-        let cube = [self.factor, self.factor, down, down, last];
         Self {
-            factor: cube.into_iter().fold(self.factor, u64::wrapping_mul),
+            factor: doubled_factor(self.factor, [down, last]),
             log2_t: to,
             ciphertext,
             ..*self
