@@ -51,6 +51,12 @@ pub enum Error {
         /// degree of the subring
         degree: usize,
     },
+    /// No link takes bytes modulo this power of two.
+    #[error("bytes modulo 2^{found}, expected modulo 2^8 to 2^11")]
+    LinkBits {
+        /// log2 found
+        found: u32,
+    },
     /// AES results under this set have too few multiplications left for a link.
     #[error(
         "set {set} has no bridge to link keys for bytes modulo 2^{log2_t}: found {found} multiplications left after \
@@ -146,6 +152,7 @@ impl Failure for Error {
             Self::Field(_) | Self::UnevenBits => ErrorKind::Damaged,
             Self::NoBridge { .. }
             | Self::NoPacking { .. }
+            | Self::LinkBits { .. }
             | Self::LinkLevels { .. }
             | Self::NoEnd { .. }
             | Self::Format => ErrorKind::Argument,

@@ -183,27 +183,39 @@ pub(crate) fn rings(params: &Params) -> Result<(Ring, Transform)> {
 
 /// As [`rings`], unless no such bridge leads there.
 pub(crate) fn rings_to(params: &Params, other: &Other) -> Result<(Ring, Transform)> {
-    let (ring, transform) = rings(params)?;
-    let set = params.set().name.as_str();
     if let Other::Link { log2_t } = *other {
-        if !PackingKey::exists(ring.n()) {
-            let degree = ring.n();
-            return Err(Error::NoPacking { set, degree });
-        }
-        let layouts = params.set().layouts.iter();
-        let left = layouts.filter_map(|&layout| params.levels_left(layout, KeySize::Aes128));
-        let (found, needed) = (left.max().unwrap_or(0), bytes_level(log2_t) - 1);
-        if found < needed {
-            return Err(Error::LinkLevels {
-                set,
-                log2_t,
-                found,
-                needed,
-            });
-        }
-        ByteLift::new(params, bytes_level(log2_t), log2_t)?;
+        check_link(params, log2_t)?;
     }
-    Ok((ring, transform))
+    rings(params)
+}
+
+/// Checks that bridges lead from a set to link keys for bytes modulo 2^`log2_t`.
+///
+/// # Errors
+/// Why they do not.
+pub fn check_link(params: &Params, log2_t: u32) -> Result<()> {
+    let (ring, _) = rings(params)?;
+    let set = params.set().name.as_str();
+    if !Other::LINK_BITS.contains(&log2_t) {
+        return Err(Error::LinkBits { found: log2_t });
+    }
+    if !PackingKey::exists(ring.n()) {
+        let degree = ring.n();
+        return Err(Error::NoPacking { set, degree });
+    }
+    let layouts = params.set().layouts.iter();
+    let left = layouts.filter_map(|&layout| params.levels_left(layout, KeySize::Aes128));
+    let (found, needed) = (left.max().unwrap_or(0), bytes_level(log2_t) - 1);
+    if found < needed {
+        return Err(Error::LinkLevels {
+            set,
+            log2_t,
+            found,
+            needed,
+        });
+    }
+    ByteLift::new(params, bytes_level(log2_t), log2_t)?;
+    Ok(())
 }
 
 /// Secret coefficients in evaluation form, stored and canonical.

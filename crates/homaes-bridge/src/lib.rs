@@ -52,7 +52,7 @@ mod weights;
 pub use codec::MOST_OTHER_BYTES;
 pub use error::{Error, Result};
 pub use fitness::Fitness;
-pub use key::BridgeKey;
+pub use key::{BridgeKey, check_link};
 pub use slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, bytes_level};
 pub use state::{Crossed, decode_lwes, place, record_bytes, rlwe_bytes};
 pub use target::{Other, Target};

@@ -4,8 +4,8 @@ use homaes::{
     Column, Condition, Devices as Evaluators, Direction, Expansion, Layout, Scheme, Variant,
 };
 use parse::{
-    Auto, directions_or_both, expansions, file_path, layouts, modes, parse_blocks, parse_device,
-    parse_layouts, parse_range, parse_threads, schemes, variants,
+    Auto, bridge_end, directions_or_both, expansions, file_path, layouts, modes, parse_blocks,
+    parse_device, parse_layouts, parse_range, parse_threads, schemes, variants,
 };
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -89,7 +89,7 @@ pub(crate) struct Keygen {
     /// packed columns, two fifths of the file; a short message then costs a whole sliced batch
     #[arg(long, value_name = "LIST", value_parser = parse_layouts, default_value = "all")]
     pub(crate) layouts: Auto<Vec<Layout>>,
-    /// Folder for secret.hsk, eval.hek and bridge.hbk; created if missing
+    /// Folder for secret.hsk, eval.hek, bridge.hbk and link.key; created if missing
     #[arg(short, long, value_name = "DIR", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// File whose only line becomes the secret key's passphrase; '-' reads standard input
@@ -99,10 +99,11 @@ pub(crate) struct Keygen {
     #[arg(long, conflicts_with = "passphrase_file", requires = "set")]
     pub(crate) passphrase: bool,
     /// Also make a bridge key, bridge.hbk, which converts BGV results for CLIENT-KEY: the secret key of a set such as
-    /// tfhe/p64, or a client key of the crate tfhe, written by safe_serialize (feature tfhe-rs). With --set, draw
-    /// secret keys until one fits the bridge; without it, use the secret key in the folder if it fits
-    #[arg(long, value_name = "CLIENT-KEY", value_parser = file_path())]
-    pub(crate) bridge: Option<PathBuf>,
+    /// tfhe/p64, or a client key of the crate tfhe, written by safe_serialize (feature tfhe-rs). 'ckks' draws a link
+    /// key, link.key, for Lattigo, 'ckks:8' one for OpenFHE (ckks:K, bytes modulo 2^K). With --set, draw secret keys
+    /// until one fits the bridge; without it, use the secret key in the folder if it fits
+    #[arg(long, value_name = "CLIENT-KEY", value_parser = bridge_end())]
+    pub(crate) bridge: Option<BridgeEnd>,
     /// File whose only line is the passphrase of CLIENT-KEY
     #[arg(long, value_name = "FILE", requires = "bridge")]
     pub(crate) bridge_passphrase_file: Option<PathBuf>,
@@ -405,22 +406,31 @@ pub(crate) struct Finish {
     pub(crate) force: bool,
 }
 
-/// Write results as values of the crate tfhe, for its safe_deserialize
+/// Write results that crossed a bridge as values of the crate tfhe, ciphertexts of Lattigo, or arrays of numpy
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// Type to write; fheuint8: one tfhe::FheUint8 per byte of the message
+    /// Type to write
     #[arg(long, value_enum)]
     pub(crate) to: ExportTo,
-    /// LWE ciphertexts (.hlw) of 'homaes transcipher --to tfhe'
+    /// Results of 'homaes transcipher --to tfhe' (.hlw) or '--to ckks' (.hrl)
     #[arg(value_name = "IN", value_parser = file_path())]
     pub(crate) input: PathBuf,
-    /// Write this part of a message with parts
+    /// fheuint8: write this part of a message with parts
     #[arg(long, value_name = "NAME")]
     pub(crate) part: Option<String>,
-    /// Write only bytes A to B - 1 of the message, counted from 0
+    /// fheuint8: write only bytes A to B - 1 of the message, counted from 0
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
     pub(crate) range: Option<Range<u64>>,
-    /// File to write, 66 KB per byte of the message
+    /// lattigo: first prime of the bootstrapping parameters
+    #[arg(long, value_name = "Q0", required_if_eq("to", "lattigo"))]
+    pub(crate) modulus: Option<u64>,
+    /// lattigo: log2 of the ring's degree
+    #[arg(long, value_name = "LOG", default_value_t = 16)]
+    pub(crate) log_n: u32,
+    /// lattigo: log2 of modulus over scale, LogMessageRatio of the bootstrapping parameters
+    #[arg(long, value_name = "LOG", default_value_t = 2)]
+    pub(crate) message_ratio: u32,
+    /// File to write; per byte of the message 66 KB for fheuint8, 16 bytes for lattigo, 8 for npz
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Replace an existing file
@@ -432,13 +442,28 @@ pub(crate) struct Export {
 pub(crate) enum To {
     /// bits under a key of a set tfhe/p…, or pairs of bits under a client key of the crate tfhe
     Tfhe,
+    /// bytes under a link key, for CKKS libraries
+    Ckks,
+}
+
+/// Where a new bridge leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BridgeEnd {
+    /// the key in this file
+    Key(PathBuf),
+    /// a new link key, for bytes modulo 2 to this power
+    Ckks(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ExportTo {
-    /// tfhe::FheUint8
+    /// one tfhe::FheUint8 per byte of the message, for safe_deserialize
     #[value(name = "fheuint8")]
     FheUint8,
+    /// ciphertexts of Lattigo v6, for the module interop/lattigo
+    Lattigo,
+    /// arrays of numpy with RLWE ciphertexts
+    Npz,
 }
 
 /// Show the content of a file, a folder of keys or a job; needs no secret. Checksums are verified in files; 'job

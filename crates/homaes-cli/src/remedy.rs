@@ -20,6 +20,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         // it may be an AES key, which must not be made again
         ErrorKind::NotHomaes => "give a file made by homaes, or copy it again if it was one",
         ErrorKind::WrongKind(Kind::Values) => "'homaes export' reads results for the crate tfhe",
+        ErrorKind::WrongKind(Kind::Packed) => {
+            "'homaes export' reads results for CKKS libraries (--to lattigo or npz)"
+        }
         ErrorKind::WrongKind(Kind::Computed) => "'homaes decrypt --json' prints computed values",
         ErrorKind::WrongKind(_) => "check which file goes with which option",
         ErrorKind::NewerVersion => "use a newer version of homaes",
@@ -68,6 +71,13 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::BridgeLevels(1) => {
             "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, \
              bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
+        }
+        ErrorKind::BridgeLevels(8) => {
+            "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+2 for AES-192"
+        }
+        ErrorKind::BridgeLevels(11) => {
+            "wrap the key with --levels-left 11, under bgv/aes192+5 for AES-128; longer keys need a bridge of \
+             'keygen --bridge ckks:8'"
         }
         ErrorKind::BridgeLevels(_) => {
             "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; \

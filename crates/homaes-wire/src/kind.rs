@@ -21,11 +21,13 @@ pub enum Kind {
     BridgeKey = 8,
     /// LWE ciphertexts under a key from elsewhere.
     Values = 9,
+    /// RLWE ciphertexts under a link key.
+    Packed = 10,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::SecretKey,
         Self::EvalKey,
         Self::WrappedKey,
@@ -34,6 +36,7 @@ impl Kind {
         Self::Computed,
         Self::BridgeKey,
         Self::Values,
+        Self::Packed,
     ];
 
     /// Extension of the file name, without the dot.
@@ -48,6 +51,7 @@ impl Kind {
             Self::Computed => "hcv",
             Self::BridgeKey => "hbk",
             Self::Values => "hlw",
+            Self::Packed => "hrl",
         }
     }
 
@@ -63,6 +67,7 @@ impl Kind {
             Self::Computed => "computed values",
             Self::BridgeKey => "bridge key",
             Self::Values => "LWE ciphertexts for the crate tfhe",
+            Self::Packed => "RLWE ciphertexts for CKKS libraries",
         }
     }
 
@@ -70,7 +75,7 @@ impl Kind {
     pub(crate) const fn newest_version(self) -> u16 {
         match self {
             Self::EvalKey | Self::Ciphertext => 3,
-            Self::WrappedKey | Self::Values => 2,
+            Self::WrappedKey | Self::Values | Self::Packed => 2,
             Self::SecretKey | Self::Shard | Self::Computed | Self::BridgeKey => 1,
         }
     }

@@ -2,15 +2,26 @@
 //!
 //! ```text
 //! .hwk, .hek, AES ciphertext ─► AES on BGV ─► SlotsToLwe::cross ─┬► .hct of a TFHE set
-//!                                                                └► .hlw under a user's client key of the crate tfhe,
-//!                                                                   32 blocks per record
+//!                                                                ├► .hlw under a user's client key of the crate tfhe,
+//!                                                                │  32 blocks per record
+//!                                                                └► .hrl under a link key for CKKS libraries,
+//!                                                                   an RLWE ciphertext per record
 //! ```
 //!
 //! `docs/noise.md` has the derivation.
 
+pub(crate) mod crossed_file;
 #[cfg(feature = "tfhe-rs")]
 mod export;
-pub(crate) mod lwe_file;
+mod lattigo;
+mod link;
+mod npz;
+mod packed;
+
+pub use lattigo::{Lattigo, export_lattigo};
+pub use link::{LINK_KEY_FILE, LinkKey};
+pub use npz::export_npz;
+pub use packed::Packed;
 
 #[cfg(feature = "tfhe-rs")]
 pub use export::{Exported, export_fheuint8, read_client_key, read_fheuint8};
@@ -26,10 +37,11 @@ use crate::{
 };
 use homaes_aes::{Block, Direction, Layout};
 use homaes_bgv::{Aes, LIFT_LEVEL, State};
-use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe};
+use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, bytes_level};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
 use homaes_scheme::{MAX_LOG2_P_FAIL, Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
+use rayon::prelude::*;
 use std::any::Any;
 use std::ops::Range;
 use std::path::Path;
@@ -38,14 +50,11 @@ use std::sync::Arc;
 /// Blocks per record under a user's key.
 pub(crate) const BLOCKS_PER_RECORD: u64 = 32;
 
-/// log2 of the torus distances at which a bit over 2 and a pair of bits over 32 are read wrongly.
-const ROOM_LOG2: [f64; 2] = [-2.0, -6.0];
-
-/// Converts from a BGV secret key to a TFHE key. Public, for the server.
+/// Converts from a BGV secret key to a TFHE key or a link key. Public, for the server.
 pub struct BridgeKey {
     key: homaes_bridge::BridgeKey,
     set: Set,
-    /// The TFHE set; `None` for a user of the crate `tfhe`.
+    /// The TFHE set; `None` for a user of the crate `tfhe` and for a link key.
     end: Option<End>,
     /// The last checksum of its file; zeros without a file.
     checksum: [u8; CHECKSUM_BYTES],
@@ -144,7 +153,7 @@ impl BridgeKey {
 
     fn of(key: homaes_bridge::BridgeKey, set: Set) -> Result<Self> {
         let end = match key.target().other {
-            Other::User { .. } => None,
+            Other::User { .. } | Other::Link { .. } => None,
             Other::Set(name) => {
                 let set = Set::named(name)?;
                 let params = set
@@ -200,7 +209,19 @@ impl BridgeKey {
         self.key.key_id()
     }
 
-    /// The TFHE set it leads to; `None` for a client key of the crate `tfhe`.
+    /// Describes the key that it leads to.
+    #[must_use]
+    pub fn end(&self) -> String {
+        self.key.target().other.to_string()
+    }
+
+    /// Whether it leads to a link key.
+    #[must_use]
+    pub fn is_link(&self) -> bool {
+        matches!(self.key.target().other, Other::Link { .. })
+    }
+
+    /// The TFHE set it leads to; `None` for a client key of the crate `tfhe` and for a link key.
     #[must_use]
     pub fn leads_to(&self) -> Option<&Set> {
         self.end.as_ref().map(|end| &end.set)
@@ -220,7 +241,7 @@ impl BridgeKey {
     pub(crate) fn blocks_per_record(&self) -> u64 {
         match &self.end {
             Some(end) => end.set.blocks_per_batch(Layout::Bits),
-            None => BLOCKS_PER_RECORD,
+            None => blocks_per_record(&self.set, self.results().0),
         }
     }
 
@@ -228,11 +249,12 @@ impl BridgeKey {
         let id = self.key.target().id;
         match &self.end {
             Some(end) => (Kind::Ciphertext, &end.set, id),
+            None if self.is_link() => (Kind::Packed, &self.set, id),
             None => (Kind::Values, &self.set, id),
         }
     }
 
-    /// Describes the user that the bridge leads to, if any.
+    /// Describes whose key the bridge leads to, unless it is that of a set.
     pub(crate) fn user(&self) -> Option<Vec<u8>> {
         self.end.is_none().then(|| self.key.target().other.encode())
     }
@@ -240,7 +262,7 @@ impl BridgeKey {
     pub(crate) fn record_bytes(&self, shape: Shape) -> u64 {
         match &self.end {
             Some(end) => homaes_tfhe::batch_bytes(&end.params, shape.blocks),
-            None => record_bytes(&self.set, shape),
+            None => record_bytes(&self.set, &self.key.target().other, shape),
         }
     }
 
@@ -255,6 +277,7 @@ impl BridgeKey {
         let needed = match self.numbers() {
             Numbers::Bits => 1,
             Numbers::Pairs => LIFT_LEVEL - 1,
+            Numbers::Bytes(log2_t) => bytes_level(log2_t) - 1,
         };
         let left = level.saturating_sub(1);
         if left >= needed {
@@ -270,10 +293,7 @@ impl BridgeKey {
     }
 
     fn numbers(&self) -> Numbers {
-        match self.end {
-            Some(_) => Numbers::Bits,
-            None => Numbers::Pairs,
-        }
+        numbers(&self.key.target().other)
     }
 
     /// AES under both keys, which must match, in `layout`, followed by the crossing; uses the current thread pool.
@@ -288,7 +308,7 @@ impl BridgeKey {
         let (eval, wrapped) = keys.ok_or_else(|| Error::keys(no_bridge(&self.set)))?;
         let aes = Aes::new_until(eval, wrapped, layout, cancel).map_err(Error::keys)?;
         Ok(Box::new(Bridged {
-            crossing: SlotsToLwe::new(&self.key, self.numbers()),
+            crossing: SlotsToLwe::new(&self.key, self.numbers()).map_err(Error::keys)?,
             end: self.end.as_ref().map(|end| &*end.params),
             aes,
         }))
@@ -300,7 +320,7 @@ impl BridgeKey {
 fn crossed_log2_p_fail(log2_p_fail: f64, numbers: Numbers) -> f64 {
     let most = Fitness::most(log2_p_fail);
     let across = match numbers {
-        Numbers::Bits => most.read_log2,
+        Numbers::Bits | Numbers::Bytes(_) => most.read_log2,
         Numbers::Pairs => most.used_log2.unwrap_or(most.read_log2),
     };
     (log2_p_fail.exp2() + across.exp2()).log2()
@@ -321,9 +341,9 @@ pub(crate) fn log2_p_fail(set: &Set, steps: &[Step], batches: u64) -> Option<f64
     }
 }
 
-/// The same for the blocks `blocks` of an `.hlw` file with results of `set`. The file does not record the layout of
-/// AES, so the layout with most batches counts.
-pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
+/// The same for the blocks `blocks` of an `.hlw` or `.hrl` file with results of `set` under the key of `end`. The file
+/// does not record the layout of AES, so the layout with most batches counts.
+pub(crate) fn values_log2_p_fail(set: &Set, end: &Other, blocks: Range<u64>) -> Option<f64> {
     let last = blocks
         .end
         .checked_sub(1)
@@ -332,7 +352,7 @@ pub(crate) fn values_log2_p_fail(set: &Set, blocks: Range<u64>) -> Option<f64> {
         let each = set.blocks_per_batch(layout);
         last / each - blocks.start / each + 1
     });
-    let each = crossed_log2_p_fail(set.card().log2_p_fail, Numbers::Pairs);
+    let each = crossed_log2_p_fail(set.card().log2_p_fail, numbers(end));
     log2_p_any(each, batches.max()?)
 }
 
@@ -362,12 +382,37 @@ pub(crate) fn no_bridge(set: &Set) -> homaes_bridge::Error {
     homaes_bridge::Error::NoBridge { set: set.name() }
 }
 
-/// Length of a record under a user's key.
-pub(crate) fn record_bytes(set: &Set, shape: Shape) -> u64 {
+/// What crosses to such a key.
+fn numbers(end: &Other) -> Numbers {
+    match *end {
+        Other::Set(_) => Numbers::Bits,
+        Other::User { .. } => Numbers::Pairs,
+        Other::Link { log2_t } => Numbers::Bytes(log2_t),
+    }
+}
+
+/// Length of a record under the key of `end`, a user or a link.
+pub(crate) fn record_bytes(set: &Set, end: &Other, shape: Shape) -> u64 {
     let params = set.params_of();
-    params.map_or(0, |params| {
-        homaes_bridge::record_bytes(&params, shape.blocks)
+    params.map_or(0, |params| match end {
+        Other::Link { .. } => homaes_bridge::rlwe_bytes(&params),
+        Other::Set(_) | Other::User { .. } => homaes_bridge::record_bytes(&params, shape.blocks),
     })
+}
+
+/// Blocks of a record of such a file with results of `set`.
+pub(crate) fn blocks_per_record(set: &Set, kind: Kind) -> u64 {
+    match kind {
+        Kind::Packed => (link_bytes(set) / 16).max(1) as u64,
+        _ => BLOCKS_PER_RECORD,
+    }
+}
+
+/// Bytes in a ciphertext under link keys of `set`, and bits of these.
+pub(crate) fn link_bytes(set: &Set) -> usize {
+    let params = set.params_of::<homaes_bgv::Params>();
+    let ring = params.and_then(|params| params.bridge_ring());
+    ring.map_or(0, |ring| ring.n())
 }
 
 homaes_wire::debug_fields!(BridgeKey, set, key);
@@ -376,22 +421,31 @@ homaes_wire::debug_fields!(BridgeKey, set, key);
 struct Bridged<'k> {
     aes: Aes<'k>,
     crossing: SlotsToLwe<'k>,
-    /// `None` for a user's key
+    /// `None` for a user's key and a link key
     end: Option<&'k homaes_tfhe::Params>,
 }
 
 impl Bridged<'_> {
-    fn record(&self, crossed: &Crossed, blocks: Range<usize>) -> Result<Vec<u8>, SchemeError> {
-        match self.end {
-            Some(params) => {
+    fn record(
+        &self,
+        crossed: &Crossed,
+        blocks: Range<usize>,
+        cancel: &Cancel,
+    ) -> Result<Vec<u8>, SchemeError> {
+        let bytes = 16 * blocks.start..16 * blocks.end;
+        match (self.end, self.crossing.numbers()) {
+            (Some(params), _) => {
                 let state = self.crossing.state(crossed, blocks, params)?;
                 Ok(homaes_tfhe::encode_batch(params, &state)?)
             }
-            None => {
-                let bytes = 16 * blocks.start..16 * blocks.end;
-                Ok(self.crossing.record(crossed, bytes)?)
-            }
+            (None, Numbers::Bytes(_)) => Ok(self.crossing.rlwe(crossed, bytes, cancel)?),
+            (None, _) => Ok(self.crossing.record(crossed, bytes)?),
         }
+    }
+
+    /// log2 of the torus distance at which a number is read wrongly.
+    fn room_log2(&self) -> f64 {
+        -f64::from(self.crossing.numbers().log2_t()) - 1.0
     }
 }
 
@@ -417,15 +471,34 @@ impl Circuit for Bridged<'_> {
         let crossed = self.crossing.cross_until(eval, &state, cancel)?;
         drop(state);
         cancel.check()?;
-        let sigma = crossed.noise().log2_sigma;
-        let (room, part) = match self.end {
-            Some(params) => (ROOM_LOG2[0], params.blocks_per_batch()),
-            None => (ROOM_LOG2[1], BLOCKS_PER_RECORD as usize),
-        };
+        let room = self.room_log2();
         let (blocks, cancel) = (input.len(), cancel.clone());
-        let records: BatchRecords<'_> = Box::new((0..blocks).step_by(part).map(move |start| {
+        let ranges = move |part: usize| {
+            let starts = (0..blocks).step_by(part);
+            starts.map(move |start| start..blocks.min(start + part))
+        };
+        if let (None, Numbers::Bytes(_)) = (self.end, self.crossing.numbers()) {
+            // small, and packing is sequential: the ciphertexts of a batch are made in parallel
+            let sigma = self.crossing.rlwe_log2(&crossed);
+            let each: Vec<_> = ranges(self.crossing.key().dimension() / 16).collect();
+            let each = each.into_par_iter().with_max_len(1);
+            let each: Vec<_> = each
+                .map(|blocks| self.record(&crossed, blocks, &cancel))
+                .collect();
+            return Ok(Finished {
+                records: Box::new(each.into_iter()),
+                quality: Quality::new(1, 64.0 + sigma, room - sigma),
+                gpu: None,
+            });
+        }
+        let sigma = crossed.noise().log2_sigma;
+        let part = match self.end {
+            Some(params) => params.blocks_per_batch(),
+            None => BLOCKS_PER_RECORD as usize,
+        };
+        let records: BatchRecords<'_> = Box::new(ranges(part).map(move |blocks| {
             cancel.check()?;
-            self.record(&crossed, start..blocks.min(start + part))
+            self.record(&crossed, blocks, &cancel)
         }));
         Ok(Finished {
             records,

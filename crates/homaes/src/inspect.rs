@@ -1,7 +1,7 @@
 //! The content of a file and its checksums. Needs no secret.
 
 use crate::ShardName;
-use crate::bridge::lwe_file::LweFile;
+use crate::bridge::crossed_file::CrossedFile;
 use crate::bridge::{have_crossed, log2_p_fail, no_bridge, values_log2_p_fail};
 use crate::error::At;
 use crate::keys::{Protection, layouts_of};
@@ -35,13 +35,13 @@ pub struct Inspection {
     pub file_bytes: u64,
     /// Number of records by tag.
     pub records: BTreeMap<u16, u64>,
-    /// The content of an `.hct` or `.hlw` file; `None` for other files and unknown sets.
+    /// The content of an `.hct`, `.hlw` or `.hrl` file; `None` for other files and unknown sets.
     pub messages: Option<Messages>,
     /// The layouts of an `.hek` file; `None` for other files and unknown sets.
     pub eval_layouts: Option<Vec<Layout>>,
     /// The content of an `.hwk` file; `None` for other files and unknown sets.
     pub wrapped: Option<WrappedKeyInfo>,
-    /// The key that an `.hbk` file leads to, or that an `.hlw` file is under; `None` for other files and unknown sets.
+    /// The key that an `.hbk` file leads to, or that an `.hlw` or `.hrl` file is under; `None` for other files and unknown sets.
     pub end: Option<End>,
     /// The cost of trying a passphrase, if the file is a secret key under one.
     pub protection: Option<KdfCost>,
@@ -68,13 +68,13 @@ impl End {
         let what = other.to_string();
         let tag = match other {
             Other::User { tag, .. } => Some(tag),
-            Other::Set(_) => None,
+            Other::Set(_) | Other::Link { .. } => None,
         };
         Self { key_id, what, tag }
     }
 }
 
-/// The ciphertexts of an `.hct` or `.hlw` file.
+/// The ciphertexts of an `.hct`, `.hlw` or `.hrl` file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Messages {
@@ -83,8 +83,8 @@ pub struct Messages {
     /// The scheme that evaluated AES, to which the noise in `steps` refers; differs from the set's if the results
     /// crossed.
     pub evaluated_in: Scheme,
-    /// The worst quality of all ciphertexts; `None` for an empty message and for `.hlw` files, which have no noise
-    /// estimate.
+    /// The worst quality of all ciphertexts; `None` for an empty message and for results that crossed, which
+    /// have no noise estimate.
     pub quality: Option<Quality>,
     /// log2 of the bound on the probability that any of them decrypts wrongly; `None` for an empty message.
     pub log2_p_fail: Option<f64>,
@@ -147,9 +147,10 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Inspection> {
                 inspection.eval_layouts = Some(layouts_of(path, set, &header)?);
             }
             Kind::BridgeKey => inspection.end = Some(end(path, reader, set)?),
-            Kind::Values => {
-                let (messages, user) = values(LweFile::new(reader.boxed(), set.clone())?, set)?;
-                inspection.end = Some(End::new(header.key_id(), user));
+            Kind::Values | Kind::Packed => {
+                let file = CrossedFile::new(reader.boxed(), set.clone())?;
+                let (messages, end) = crossed(file, set)?;
+                inspection.end = Some(End::new(header.key_id(), end));
                 inspection.messages = Some(messages);
             }
             // a protected key is longer, and encrypted
@@ -196,16 +197,16 @@ fn end(path: &Path, reader: Reader<File>, set: &Set) -> Result<End> {
     Ok(End::new(target.id, target.other))
 }
 
-fn values(mut values: LweFile<'_>, set: &Set) -> Result<(Messages, Other)> {
-    while values.next()?.is_some() {}
-    let user = values.user.clone();
-    let (meta, steps) = values.into_parts();
+fn crossed(mut file: CrossedFile<'_>, set: &Set) -> Result<(Messages, Other)> {
+    while file.next()?.is_some() {}
+    let end = file.end.clone();
+    let (meta, steps) = file.into_parts();
     let messages = Messages {
-        log2_p_fail: values_log2_p_fail(set, 0..meta.split.blocks()),
+        log2_p_fail: values_log2_p_fail(set, &end, 0..meta.split.blocks()),
         meta,
         evaluated_in: Scheme::Bgv,
         quality: None,
         steps,
     };
-    Ok((messages, user))
+    Ok((messages, end))
 }

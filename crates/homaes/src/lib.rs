@@ -63,7 +63,9 @@ mod results;
 mod run;
 mod scheme;
 
-pub use bridge::{BridgeKey, is_secret_key};
+pub use bridge::{
+    BridgeKey, LINK_KEY_FILE, Lattigo, LinkKey, Packed, export_lattigo, export_npz, is_secret_key,
+};
 #[cfg(feature = "tfhe-rs")]
 pub use bridge::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 pub use decrypt::{DecryptOptions, DecryptReport, Expect, Tag, describe};

@@ -79,18 +79,19 @@ pub(crate) fn refuse_unfinished_name(path: &Path) -> Result<()> {
 /// Occurs at the start of client key files of the crate `tfhe`, after the format's versions.
 const CLIENT_KEY: &[u8] = b"high_level_api::ClientKey";
 
-fn is_client_key(path: &Path) -> bool {
+/// Start of link key files.
+pub(crate) const LINK_KEY: &str = "{\"homaes\":\"link key\"";
+
+fn is_other_secret(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(128).read_to_end(&mut head));
-    read.is_ok()
-        && head
-            .windows(CLIENT_KEY.len())
-            .any(|part| part == CLIENT_KEY)
+    let mut parts = head.windows(CLIENT_KEY.len());
+    read.is_ok() && (head.starts_with(LINK_KEY.as_bytes()) || parts.any(|part| part == CLIENT_KEY))
 }
 
 /// Refuses a path with a secret key, which `force` would replace.
 pub(crate) fn spare_secret_key(path: &Path, force: bool) -> Result<()> {
-    let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_client_key(path);
+    let is_key = || Reader::open(path, Kind::SecretKey).is_ok() || is_other_secret(path);
     let held = force && path.is_file() && is_key();
     match held {
         true => Err(Error::taken(ErrorKind::HoldsSecretKey, path)),

@@ -1,5 +1,6 @@
 //! Parsers of option values.
 
+use super::BridgeEnd;
 use clap::builder::{
     OsStringValueParser, PathBufValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
 };
@@ -125,6 +126,22 @@ pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match is_stream(&path) {
         true => Err(NO_STREAM),
         false => Ok(path),
+    })
+}
+
+/// `ckks`, `ckks:K` or a path; `./ckks` names a file.
+pub(super) fn bridge_end() -> impl TypedValueParser<Value = BridgeEnd> {
+    file_path().try_map(|path| {
+        let log2_t = match path.to_str() {
+            Some("ckks") => Some("11"),
+            Some(text) => text.strip_prefix("ckks:"),
+            None => None,
+        };
+        match log2_t.map(str::parse) {
+            None => Ok(BridgeEnd::Key(path)),
+            Some(Ok(log2_t @ 8..=11)) => Ok(BridgeEnd::Ckks(log2_t)),
+            Some(_) => Err("expected ckks:8 to ckks:11, the modulus 2^K of bytes"),
+        }
     })
 }
 

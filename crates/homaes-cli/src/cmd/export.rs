@@ -1,13 +1,62 @@
-use crate::args::Export;
+use super::{print_done, refuse_own_input};
+use crate::args::{Export, ExportTo};
 use crate::console::Failure;
+use crate::progress::Bar;
+use crate::table;
+use homaes::{Lattigo, Output};
+
+pub(crate) fn run(args: &Export) -> Result<(), Failure> {
+    let packed = args.to != ExportTo::FheUint8;
+    for (given, option) in [
+        (args.part.is_some(), "--part"),
+        (args.range.is_some(), "--range"),
+    ] {
+        if given && packed {
+            let message = format!("{option} is for --to fheuint8; other exports write all bytes");
+            return Err(Failure::Usage(message));
+        }
+    }
+    refuse_own_input(&args.out, &[&args.input])?;
+    match (args.to, args.modulus) {
+        (ExportTo::FheUint8, _) => values(args),
+        (ExportTo::Lattigo, Some(modulus)) => {
+            let lattigo = Lattigo {
+                modulus,
+                log_n: args.log_n,
+                message_ratio: args.message_ratio,
+            };
+            ciphertexts(args, "of Lattigo", |output, tick| {
+                homaes::export_lattigo(&args.input, lattigo, output, tick)
+            })
+        }
+        _ => ciphertexts(args, "for numpy", |output, tick| {
+            homaes::export_npz(&args.input, output, tick)
+        }),
+    }
+}
+
+fn ciphertexts(
+    args: &Export,
+    what: &str,
+    export: impl FnOnce(Output, &mut dyn FnMut(u64, u64)) -> homaes::Result<homaes::Packed>,
+) -> Result<(), Failure> {
+    let output = Output::create(&args.out, args.force)?;
+    let bar = Bar::counter("writing ciphertexts");
+    let done = export(output, &mut |done, all| bar.set(done, all))?;
+    drop(bar);
+    let (bytes, ciphertexts) = (done.bytes, table::count(done.ciphertexts, "ciphertext"));
+    let (bytes, wrong) = (table::count(bytes, "byte"), table::wrong(done.log2_p_fail));
+    let (log2_t, link) = (done.log2_t, done.link);
+    print_done(
+        &args.out,
+        &format!("{ciphertexts} {what}: {bytes} modulo 2^{log2_t} under link key {link}{wrong}"),
+    );
+    Ok(())
+}
 
 #[cfg(feature = "tfhe-rs")]
-pub(crate) fn run(args: &Export) -> Result<(), Failure> {
-    use super::{print_done, refuse_own_input};
-    use crate::progress::Bar;
-    use crate::table;
-    refuse_own_input(&args.out, &[&args.input])?;
-    let output = homaes::Output::create(&args.out, args.force)?;
+fn values(args: &Export) -> Result<(), Failure> {
+    let output = Output::create(&args.out, args.force)?;
     let bar = Bar::counter("writing values");
     let mut tick = |done, all| bar.set(done, all);
     let done = homaes::export_fheuint8(
@@ -28,7 +77,7 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
 }
 
 #[cfg(not(feature = "tfhe-rs"))]
-pub(crate) fn run(_: &Export) -> Result<(), Failure> {
+fn values(_: &Export) -> Result<(), Failure> {
     crate::console::refuse(
         "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs",
     )

@@ -29,15 +29,15 @@ fn text(found: &Inspection) -> String {
         None => "unknown set: only the checksums were verified".into(),
     };
     let of = match found.kind {
-        Kind::BridgeKey | Kind::Values => "BGV keys: ",
+        Kind::BridgeKey | Kind::Values | Kind::Packed => "BGV keys: ",
         _ => "",
     };
     rows.add("security", format!("{of}{security}"));
     let assumptions = found.set.iter().flat_map(|set| &set.card().assumptions);
     assumptions.for_each(|assumption| rows.add("assumes", &**assumption));
     rows.add("set digest", hex(&found.digest));
-    // computed values name the key at the end of the bridge, below
-    if found.kind != Kind::Values {
+    // results that crossed name the key at the end of the bridge, below
+    if !crossed(found.kind) {
         rows.add("key id", found.key_id.to_string());
     }
     rows.add("size", format!("{} bytes", found.file_bytes));
@@ -97,6 +97,11 @@ fn text(found: &Inspection) -> String {
     }
 }
 
+/// Whether results are under the key at the end of a bridge, without levels.
+fn crossed(kind: Kind) -> bool {
+    matches!(kind, Kind::Values | Kind::Packed)
+}
+
 fn gpu_memory(found: &Inspection) -> Vec<(Layout, u64)> {
     let Some(set) = found.set.as_ref() else {
         return Vec::new();
@@ -139,6 +144,7 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     let bits = bits(meta.key_size);
     let held = match kind {
         Kind::Values => "four pairs of bits per byte".to_owned(),
+        Kind::Packed => "a coefficient per byte".to_owned(),
         _ => format!("layout {}", meta.layout),
     };
     match meta.only() {
@@ -166,14 +172,14 @@ fn add_messages(rows: &mut Rows, kind: Kind, scheme: Scheme, messages: &Messages
     let blocks = table::count(blocks, "block");
     rows.add("message", format!("{bytes}, {blocks}"));
     let batches = match kind {
-        Kind::Values => "records",
+        Kind::Values | Kind::Packed => "records",
         _ => "batches",
     };
     let (all, each) = (split.batches(), split.blocks_per_batch);
     rows.add(batches, format!("{all} of {each} blocks"));
     let p_fail = table::p_fail(messages.log2_p_fail).map(|p| format!("at most {p}"));
     rows.add("p_fail", p_fail.unwrap_or_else(|| "none".into()));
-    if kind == Kind::Values {
+    if crossed(kind) {
         return; // no levels, and no estimate of their noise
     }
     if let Some(results) = table::results(scheme, meta.level) {

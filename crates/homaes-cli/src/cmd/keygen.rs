@@ -2,25 +2,26 @@ use super::{
     FOR_THE_SERVER, named_set, new_passphrase, of_size, open_secret, open_secret_by, print_done,
     refuse_own_input, resumable,
 };
-use crate::args::Keygen;
+use crate::args::{BridgeEnd, Keygen};
 use crate::console::{self, Failure, fail, refuse};
 use crate::progress::Bar;
 use crate::remedy::remedy;
 use homaes::{
     BRIDGE_KEY_FILE, BridgeKey, EVAL_KEY_FILE, Error, ErrorKind, EvalKey, KdfCost, KeyFolder,
-    KeySize, KeyStep, Layout, Output, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, Set, inspect,
-    inspect_folder,
+    KeySize, KeyStep, LINK_KEY_FILE, Layout, LinkKey, Output, Pair, Passphrase, SECRET_KEY_FILE,
+    SecretKey, Set, inspect, inspect_folder,
 };
 use std::path::Path;
+use std::sync::OnceLock;
 
 pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
     let bridge_file = args.out.join(BRIDGE_KEY_FILE);
-    let reads = [
-        &args.bridge,
-        &args.passphrase_file,
-        &args.bridge_passphrase_file,
-    ];
-    let reads = reads.into_iter().flatten();
+    let end_file = match &args.bridge {
+        Some(BridgeEnd::Key(path)) => Some(path),
+        Some(BridgeEnd::Ckks(_)) | None => None,
+    };
+    let passphrases = [&args.passphrase_file, &args.bridge_passphrase_file];
+    let reads = passphrases.into_iter().flatten().chain(end_file);
     let reads: Vec<&Path> = reads.map(|path| path.as_path()).collect();
     if args.bridge.is_some() {
         refuse_own_input(&bridge_file, &reads)?;
@@ -31,21 +32,23 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         }
     }
     let passphrase = args.bridge_passphrase_file.as_deref();
-    let end = args.bridge.as_deref();
-    let end = end.map(|path| read_end(path, passphrase)).transpose()?;
+    let end = args.bridge.as_ref();
+    let end = end.map(|end| read_end(end, passphrase)).transpose()?;
     if end.is_some() && bridge_file.exists() && !args.force {
         let error = Error::refused(ErrorKind::AlreadyExists, "file already exists");
         return Err(error.at(bridge_file).into());
     }
     let Some(name) = &args.set else {
-        return add_to_folder(args, end, &bridge_file);
+        return add_to_folder(args, end);
     };
     let set = named_set(name)?;
     if end.is_some() && !set.has_bridges() {
         return Err(no_bridges(&set));
     }
-    if let Some(End::Set(key)) = &end {
-        set.check_bridge(key.set())?;
+    match &end {
+        Some(End::Set(key)) => set.check_bridge(key.set())?,
+        Some(End::Link { log2_t, .. }) => set.check_link(*log2_t)?,
+        _ => {}
     }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
@@ -81,9 +84,7 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         };
         console::warn(&format!("{path}: holds unfinished keys; {what}"));
     }
-    let bridge_output = end
-        .as_ref()
-        .map(|_| Output::create(&bridge_file, args.force));
+    let bridge_output = end.as_ref().map(|end| BridgeOutput::create(args, end));
     let bridge_output = bridge_output.transpose()?;
     let lock = passphrase.as_ref();
     let (key, bridge) = make(args, &set, folder, lock, end.as_ref())?;
@@ -108,8 +109,8 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
             bridge_file.display()
         ));
     }
-    match bridge.zip(bridge_output) {
-        Some((bridge, output)) => save_bridge(&bridge, output),
+    match bridge.zip(bridge_output).zip(end) {
+        Some(((bridge, output), end)) => output.save(&bridge, &end),
         None => Ok(()),
     }
 }
@@ -189,7 +190,7 @@ fn make(
     Ok((key.map_err(|error| resumable(args.resume, error))?, bridge))
 }
 
-fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Failure> {
+fn add_to_folder(args: &Keygen, end: Option<End>) -> Result<(), Failure> {
     let secret = args.out.join(SECRET_KEY_FILE);
     if !secret.exists() {
         return fail(format!(
@@ -205,7 +206,10 @@ fn add_to_folder(args: &Keygen, end: Option<End>, file: &Path) -> Result<(), Fai
     }
     let key = open_secret(&secret, args.passphrase_file.as_deref())?;
     match end {
-        Some(end) => save_bridge(&end.bridge(&key)?, Output::create(file, args.force)?),
+        Some(end) => {
+            let output = BridgeOutput::create(args, &end)?;
+            output.save(&end.bridge(&key)?, &end)
+        }
         None => Ok(()),
     }
 }
@@ -221,6 +225,11 @@ pub(super) enum End {
     Set(SecretKey),
     #[cfg(feature = "tfhe-rs")]
     User(Box<homaes::ClientKey>),
+    Link {
+        log2_t: u32,
+        /// drawn when the first bridge is made
+        key: OnceLock<LinkKey>,
+    },
 }
 
 impl End {
@@ -229,11 +238,31 @@ impl End {
             Self::Set(end) => BridgeKey::generate(key, end),
             #[cfg(feature = "tfhe-rs")]
             Self::User(user) => BridgeKey::to_client(key, user),
+            Self::Link { log2_t, key: link } => {
+                key.set().check_link(*log2_t)?;
+                let drawn = match link.get() {
+                    Some(drawn) => drawn,
+                    None => {
+                        let drawn = LinkKey::generate(key.set())?;
+                        link.get_or_init(|| drawn)
+                    }
+                };
+                BridgeKey::to_link(key, drawn, *log2_t)
+            }
         }
     }
 }
 
-fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure> {
+fn read_end(end: &BridgeEnd, passphrase_file: Option<&Path>) -> Result<End, Failure> {
+    let path = match end {
+        BridgeEnd::Ckks(log2_t) => {
+            return Ok(End::Link {
+                log2_t: *log2_t,
+                key: OnceLock::new(),
+            });
+        }
+        BridgeEnd::Key(path) => path,
+    };
     if homaes::is_secret_key(path)? {
         return Ok(End::Set(open_secret_by(
             path,
@@ -254,11 +283,44 @@ fn read_end(path: &Path, passphrase_file: Option<&Path>) -> Result<End, Failure>
     ))
 }
 
+/// The files of a new bridge, reserved before the work.
+struct BridgeOutput {
+    bridge: Output,
+    link: Option<Output>,
+}
+
+impl BridgeOutput {
+    fn create(args: &Keygen, end: &End) -> Result<Self, Error> {
+        let link = match end {
+            End::Link { .. } => {
+                let path = args.out.join(LINK_KEY_FILE);
+                Some(Output::private(path, args.force)?)
+            }
+            _ => None,
+        };
+        let bridge = Output::create(args.out.join(BRIDGE_KEY_FILE), args.force)?;
+        Ok(Self { bridge, link })
+    }
+
+    fn save(self, bridge: &BridgeKey, end: &End) -> Result<(), Failure> {
+        if let (Some(output), End::Link { key, .. }) = (self.link, end)
+            && let Some(key) = key.get()
+        {
+            let file = output.path().to_owned();
+            key.save(output)?;
+            let what =
+                "stays here: keep it secret, make your CKKS library's key from it, then delete it";
+            print_done(&file, &format!("link key {}, {what}", key.id()));
+        }
+        save_bridge(bridge, self.bridge)
+    }
+}
+
 /// Writes a bridge key, and reports where it leads and how often it fails.
 fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
     let file = output.path().to_owned();
     bridge.save(output)?;
-    let end = end_of(bridge);
+    let end = bridge.end();
     let wrong = bridge.fitness().map_or_else(String::new, |fitness| {
         let used = fitness.used_log2.map_or_else(String::new, |log2| {
             format!(
@@ -272,11 +334,4 @@ fn save_bridge(bridge: &BridgeKey, output: Output) -> Result<(), Failure> {
     });
     print_done(&file, &format!("converts to {end}{wrong}"));
     Ok(())
-}
-
-pub(super) fn end_of(bridge: &BridgeKey) -> String {
-    match bridge.leads_to() {
-        Some(set) => format!("a key of set {}", set.name()),
-        None => "a client key of the crate tfhe".to_owned(),
-    }
 }

@@ -89,6 +89,14 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         Ok::<_, Error>((eval, wrapped, bridge))
     });
     let (eval, wrapped, bridge) = keys.map_err(|error| resumable(args.resume, error))?;
+    if let (Some(to), Some(bridge)) = (args.to, &bridge)
+        && bridge.is_link() != (to == args::To::Ckks)
+    {
+        let (to, end) = (if bridge.is_link() { "ckks" } else { "tfhe" }, bridge.end());
+        return refuse(format!(
+            "--bridge leads to {end}: use --to {to}, or give another bridge key"
+        ));
+    }
     console::warn_insecure(eval.set());
     let mode = mode_of(&message);
     let follower = Follower::new(args.progress);

@@ -71,7 +71,7 @@ fn versions_are_those_of_the_kind() {
         assert_eq!(header(1).unwrap().version(), 1);
         let newest = match kind {
             Kind::EvalKey | Kind::Ciphertext => 3,
-            Kind::WrappedKey | Kind::Values => 2,
+            Kind::WrappedKey | Kind::Values | Kind::Packed => 2,
             _ => 1,
         };
         for version in [2, 3, 4, u16::MAX] {

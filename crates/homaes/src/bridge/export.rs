@@ -1,6 +1,6 @@
 //! Converts `.hlw` files to values of the crate `tfhe` (feature `tfhe-rs`).
 
-use crate::bridge::lwe_file::LweFile;
+use crate::bridge::crossed_file::CrossedFile;
 use crate::bridge::values_log2_p_fail;
 use crate::error::At;
 use crate::machine::disk;
@@ -134,8 +134,8 @@ fn each<T: Send>(
     let reader = Reader::open(path, Kind::Values).at(path)?;
     let set = Set::of_file(path, reader.header().set())?;
     reader.check_set(set.name(), set.digest()).at(path)?;
-    let mut values = LweFile::new(reader.boxed(), set.clone())?;
-    let format = values.user.format().at(path)?;
+    let mut values = CrossedFile::new(reader.boxed(), set.clone())?;
+    let format = values.end.format().at(path)?;
     let split = values.meta().split;
     let part = values.meta().chosen(path, part)?;
     let (first, bytes) = (16 * part.first_block, part.bytes);
@@ -148,7 +148,7 @@ fn each<T: Send>(
     let range = first + range.start..first + range.end;
     let count = range.end - range.start;
     let blocks = range.start / 16..range.end.div_ceil(16);
-    let log2_p_fail = values_log2_p_fail(&set, blocks).filter(|_| count > 0);
+    let log2_p_fail = values_log2_p_fail(&set, &values.end, blocks).filter(|_| count > 0);
     let pool = Pool::new(0);
     take(Vec::new(), count)?;
     let mut first = 0;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use super::*;
-use crate::bridge::lwe_file::LweFile;
+use crate::bridge::crossed_file::CrossedFile;
 use crate::{AesFile, AesKey, Detail, KeySet, Memory, Mode, Transcipher, WrapOptions, inspect};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes_bridge::Target;
@@ -62,8 +62,8 @@ fn nightly_results_cross_to_the_key_of_a_user() {
     assert_eq!(messages.meta.split.bytes, message.len() as u64);
     assert_eq!(messages.log2_p_fail, Some(-63.0));
     let reader = Reader::open(at("o"), Kind::Values).unwrap();
-    let mut values = LweFile::new(reader.boxed(), set).unwrap();
-    assert_eq!(values.user, target.other);
+    let mut values = CrossedFile::new(reader.boxed(), set).unwrap();
+    assert_eq!(values.end, target.other);
     let mut back = Vec::new();
     while let Some(batch) = values.next().unwrap() {
         let lwes = homaes_bridge::decode_lwes(batch.bytes());
@@ -94,10 +94,11 @@ fn nightly_results_cross_to_the_key_of_a_user() {
 #[test]
 fn values_count_the_most_batches_that_they_can_come_from() {
     let set = Set::named("bgv/bridge128").unwrap();
-    let found = |blocks| values_log2_p_fail(&set, blocks);
+    let end = Other::Link { log2_t: 8 };
+    let found = |blocks| values_log2_p_fail(&set, &end, blocks);
     assert_eq!(found(0..0), None);
     for (blocks, batches) in [(0..1, 1), (0..128, 1), (100..129, 2), (0..2048, 16)] {
-        let expected = (f64::from(batches) * 2.0 * (-64f64).exp2()).log2();
+        let expected = (f64::from(batches) * ((-64f64).exp2() + (-66f64).exp2())).log2();
         assert_eq!(found(blocks), Some(expected));
     }
 }
@@ -129,7 +130,7 @@ fn lies_are_refused(good: &Path, bad: &Path) {
     let set = Set::named(header.set()).unwrap();
     for len in [0, 4, 192] {
         let error = refused(&set, 3, &|body| body.truncate(len));
-        assert!(error.contains("LWE ciphertexts is malformed"), "{error}");
+        assert!(error.contains("ciphertexts is malformed"), "{error}");
     }
     let tfhe = Set::named("tfhe/toy").unwrap();
     let error = refused(&tfhe, 3, &|body| body.clear());

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::machine::peak_rss_bytes;
 use super::reference::Clock;
 use crate::args::{self, Bench};
-use crate::cmd::keygen::{End, end_of, no_bridges};
+use crate::cmd::keygen::{End, no_bridges};
 use crate::cmd::sample::Sample;
 use crate::cmd::{named_set, transcipher};
 use crate::console::{Failure, refuse};
@@ -77,6 +77,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     // multiplications of the crossing, of bits or of pairs
     let levels = match &end {
         End::Set(_) => 1,
+        End::Link { .. } => unreachable!("see new_end"),
         #[cfg(feature = "tfhe-rs")]
         End::User(_) => 5,
     };
@@ -86,7 +87,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
         Ok(())
     })?;
     let made = made.expect("every secret key is tried");
-    let (fitness, end_name) = (made.fitness(), end_of(&made));
+    let (fitness, end_name) = (made.fitness(), made.end());
     let path = scratch.file(BRIDGE_KEY_FILE);
     made.save(Output::create(&path, true)?)?;
     let bridge_key_bytes = scratch.bytes(BRIDGE_KEY_FILE)?;
@@ -206,6 +207,7 @@ impl Server<'_> {
         let secret = match across {
             None => &self.keys.secret,
             Some((_, End::Set(key))) => key,
+            Some((_, End::Link { .. })) => unreachable!("see new_end"),
             #[cfg(feature = "tfhe-rs")]
             Some((_, End::User(key))) => {
                 sample.check(&user::message(key, &results, self.scratch.file("values"))?)?;

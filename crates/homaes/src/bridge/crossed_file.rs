@@ -1,6 +1,7 @@
-//! `.hlw` files: LWE ciphertexts under a user's client key of the crate `tfhe`.
+//! `.hlw` files, LWE ciphertexts under a user's client key of the crate `tfhe`, and `.hrl` files, RLWE ciphertexts under
+//! a link key.
 
-use crate::bridge::{BLOCKS_PER_RECORD, record_bytes};
+use crate::bridge::{blocks_per_record, record_bytes};
 use crate::error::{At, malformed};
 use crate::results::ciphertexts::{Batch, Batches, Ciphertexts};
 use crate::results::meta::{Meta, TAG_TARGET};
@@ -8,18 +9,20 @@ use crate::{Result, Set, Step};
 use homaes_aes::Layout;
 use homaes_bridge::{MOST_OTHER_BYTES, Other};
 use homaes_scheme::traits::Input;
+use homaes_wire::Kind;
 
-pub(crate) struct LweFile<'r> {
+pub(crate) struct CrossedFile<'r> {
     records: Batches<'r>,
-    /// Identifies the user.
-    pub(crate) user: Other,
+    /// Whose key it is under.
+    pub(crate) end: Other,
 }
 
-impl<'r> LweFile<'r> {
+impl<'r> CrossedFile<'r> {
     /// Reads the first two records; the file names the set.
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
+        let kind = reader.header().kind();
         let mut file = Ciphertexts::framed(reader, set, 1)?;
-        file.check_cut(BLOCKS_PER_RECORD)?;
+        file.check_cut(blocks_per_record(file.set(), kind))?;
         let path = file.path().to_owned();
         let wrong = |what, expected| Err(malformed(what, expected)).at(&path);
         if (file.meta().layout, file.meta().level) != (Layout::Bits, 1) {
@@ -28,33 +31,33 @@ impl<'r> LweFile<'r> {
         if !file.set().has_bridges() {
             return wrong("set", "one with bridges");
         }
-        let user = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
-        match user {
-            Other::User { .. } => Ok(Self {
+        let end = file.record(TAG_TARGET, MOST_OTHER_BYTES, Other::decode)?;
+        match (kind, &end) {
+            (Kind::Values, Other::User { .. }) | (Kind::Packed, Other::Link { .. }) => Ok(Self {
                 records: file.into_iter(),
-                user,
+                end,
             }),
-            Other::Set(_) => wrong("other side of the bridge", "a user of the crate tfhe"),
+            (Kind::Packed, _) => wrong("other side of the bridge", "a link key"),
+            _ => wrong("other side of the bridge", "a user of the crate tfhe"),
         }
     }
 
     /// Describes the message.
-    #[cfg(feature = "tfhe-rs")]
     pub(crate) fn meta(&self) -> &Meta {
         self.records.meta()
     }
 
     /// The next record; `None` at the end, once the whole file was read.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
-        let mut expected = 0;
+        let (end, mut expected) = (&self.end, 0);
         let batch = self.records.next_of(|set, shape| {
-            expected = record_bytes(set, shape);
+            expected = record_bytes(set, end, shape);
             expected
         })?;
         match batch {
             Some(batch) if batch.bytes().len() as u64 != expected => {
                 let expected = "as many as the blocks of their record have";
-                Err(malformed("LWE ciphertexts", expected)).at(batch.path())
+                Err(malformed("ciphertexts", expected)).at(batch.path())
             }
             batch => Ok(batch),
         }
