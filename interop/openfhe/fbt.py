@@ -1,7 +1,7 @@
 """Apply a table to bytes of homaes with OpenFHE's functional bootstrapping (Python wheel `openfhe` 1.6.1, numpy).
 
-    fbt.py m.npz link.key [--log-n 12]     bytes that homaes wrote (`export --to npz`, log2_t = 8)
-    fbt.py [--log-n 12] [--noise -20]      synthetic ciphertexts with a key of their own
+    fbt.py m.npz link.key [message] [--log-n 12]   bytes that homaes wrote (`export --to npz`, log2_t = 8), and what they are
+    fbt.py [--log-n 12] [--noise -20]              synthetic ciphertexts with a key of their own
 
 The wheel cannot set the polynomials of a key or ciphertext, so `with_polys` edits their JSON. C++ has setters for both.
 OpenFHE checks its 128-bit table at --log-n 16. Smaller rings only test the interface. OMP_NUM_THREADS limits threads.
@@ -66,8 +66,8 @@ def synthetic(n, count, noise, rng):
     for i in range(count):
         full = np.convolve(mask[i], z)
         body[i] += full[:n] - np.append(full[n:], 0)
-    data = {"mask": mask.astype(np.uint32), "body": (body % (1 << 32)).astype(np.uint32),
-            "place": place, "log2_t": 8, "bytes": count * n}
+    rlwe = np.stack([mask, body % (1 << 32)], axis=1).astype(np.uint32)
+    data = {"rlwe": rlwe, "place": place, "log2_t": 8, "bytes": count * n}
     return data, z, msg.reshape(-1)
 
 
@@ -82,10 +82,13 @@ def main():
         data, key = np.load(args.files[0]), json.load(open(args.files[1]))
         assert bytes(data["link"]).hex() == key["id"], "wrong link key for this file"
         z = np.unpackbits(np.frombuffer(bytes.fromhex(key["bits"]), np.uint8), bitorder="little").astype(np.int64)
+        if len(args.files) > 2:
+            expected = np.fromfile(args.files[2], np.uint8).astype(np.int64)
     else:
         data, z, expected = synthetic(2048, big // 2048, args.noise, np.random.default_rng(1))
     assert int(data["log2_t"]) == 8, "OpenFHE needs bytes modulo 2^8"
-    count, n = data["mask"].shape
+    words = data["rlwe"].astype(np.int64)
+    count, _, n = words.shape
     step = big // n
     assert count <= step, "take the next N/n ciphertexts for another call"
 
@@ -117,8 +120,8 @@ def main():
     q0 = elements.GetModulus()
     polys = np.zeros((2, big), dtype=object)                    # sum over i of X^i c_i(X^(N/n)), rounded to q0
     for i in range(count):
-        for row, words in enumerate((data["body"][i], -data["mask"][i].astype(np.int64))):
-            polys[row, i::step] = [(2 * int(c) * q0 + (1 << 32)) >> 33 for c in words]
+        for row, poly in enumerate((words[i, 1], -words[i, 0])):
+            polys[row, i::step] = [(2 * int(c) * q0 + (1 << 32)) >> 33 for c in poly]
     blank = rlwe.EncryptCoeff([0] * big, Q, P, keys.secretKey, elements)
     blank = rlwe.ConvertRLWEToCKKS(cc, blank, keys.publicKey, Q, big // 2, depth)
     ct = cc.KeySwitch(with_polys(blank, o.DeserializeCiphertextString, list(polys)), to_sk)

@@ -2,7 +2,7 @@
 
 use crate::codec::{batch_bytes, file_bytes};
 use crate::params::Params;
-use homaes_aes::Layout;
+use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::SIGMA;
 use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
 
@@ -78,6 +78,7 @@ impl Params {
         out.push(line("public key (library only)", top + first_special));
         out.push(line("wrapped AES key", wrapped));
         out.extend(self.bridge_key());
+        out.extend(self.packing_key());
         out
     }
 
@@ -88,6 +89,16 @@ impl Params {
         let log2_sigma = SIGMA.log2() - self.descent_transform().modulus().log2();
         let what = "bridge key, under the key on the other side";
         Some(lwe::published(what, n, None, log2_sigma, n))
+    }
+
+    /// The packing key of bridges to link keys, which bytes need eight multiplications for.
+    fn packing_key(&self) -> Option<Published> {
+        let n = self.bridge_ring()?.n() as u32;
+        let leaves = |&layout: &Layout| self.levels_left(layout, KeySize::Aes128) >= Some(8);
+        self.set().layouts.iter().any(leaves).then(|| {
+            let what = "packing key of a bridge to a link key, under the link key";
+            lwe::published(what, n, None, lwe::PACKING_LOG2_SIGMA, n)
+        })
     }
 }
 

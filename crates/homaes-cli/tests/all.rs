@@ -6,6 +6,7 @@
 mod authenticated;
 mod book;
 mod bridge;
+mod ckks;
 mod commands;
 mod common;
 mod compact;

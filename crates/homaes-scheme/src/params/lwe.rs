@@ -35,6 +35,9 @@
 
 mod table;
 
+/// log2 of the standard deviation of packing keys (crate `homaes-tfhe`), on the torus.
+pub const PACKING_LOG2_SIGMA: f64 = -45.3;
+
 use super::table::{Row, WORDS};
 use super::{Estimate, Published};
 use core::ops::{Range, RangeInclusive};

@@ -28,7 +28,7 @@ pub struct PackingKey {
 
 impl PackingKey {
     /// log2 of the standard deviation of its noise on the torus.
-    pub const LOG2_SIGMA: f64 = -45.3;
+    pub const LOG2_SIGMA: f64 = homaes_scheme::lwe::PACKING_LOG2_SIGMA;
 
     /// Whether there are such keys in this degree.
     pub fn exists(degree: usize) -> bool {
