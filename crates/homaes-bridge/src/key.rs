@@ -17,7 +17,7 @@
 
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
-use crate::slots_to_lwe::bytes_level;
+use crate::numbers::bytes_level;
 use crate::target::{Other, Target};
 use homaes_aes::KeySize;
 use homaes_bgv::{ByteLift, Params, SecretKey};

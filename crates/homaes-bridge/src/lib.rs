@@ -44,6 +44,7 @@ mod fit;
 mod fitness;
 mod key;
 mod noise;
+mod numbers;
 mod slots_to_lwe;
 mod state;
 mod target;
@@ -53,7 +54,8 @@ pub use codec::MOST_OTHER_BYTES;
 pub use error::{Error, Result};
 pub use fitness::Fitness;
 pub use key::{BridgeKey, check_link};
-pub use slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, bytes_level};
+pub use numbers::{Numbers, bytes_level};
+pub use slots_to_lwe::{ReadingNoise, SlotsToLwe};
 pub use state::{Crossed, decode_lwes, place, record_bytes, rlwe_bytes};
 pub use target::{Other, Target};
 

@@ -36,7 +36,7 @@
 //! first.
 
 use crate::fitness::Fitness;
-use crate::target::Digits;
+use crate::numbers::Digits;
 use homaes_bgv::Params;
 use homaes_math::sample::SIGMA;
 use homaes_rns::log2;

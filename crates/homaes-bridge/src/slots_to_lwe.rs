@@ -8,7 +8,7 @@
 use crate::error::{Error, Result};
 use crate::key::BridgeKey;
 use crate::noise::{CARRIED_LOG2, PACKING_SIGMAS, packing_log2, switch_log2};
-use crate::target::Digits;
+use crate::numbers::{Digits, Numbers, bytes_level};
 use crate::weights::{Functional, centred};
 use homaes_bgv::{ByteLift, Descent, Evaluator, LiftNoise, Lifted, Params};
 use homaes_math::kernel;
@@ -18,47 +18,6 @@ use homaes_scheme::mismatch;
 
 /// Slots that are read together: their sums fit the L2 cache.
 pub(crate) const TOGETHER: usize = 8;
-
-/// Level of bytes that cross as one number modulo 2^`log2_t`. Above 2^8 the lift doubles twice, and from levels 9 and 10
-/// its noise would have tails too heavy to bound.
-#[must_use]
-pub fn bytes_level(log2_t: u32) -> usize {
-    match log2_t {
-        ..=8 => 9,
-        _ => 12,
-    }
-}
-
-/// How the bits of a byte cross as numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    /// eight bits, modulo 2
-    Bits,
-    /// four pairs of bits, modulo 32
-    Pairs,
-    /// the byte, modulo 2 to this power
-    Bytes(u32),
-}
-
-impl Numbers {
-    /// log2 of the modulus t of the numbers.
-    pub fn log2_t(self) -> u32 {
-        match self {
-            Self::Bits => 1,
-            Self::Pairs => 5,
-            Self::Bytes(log2_t) => log2_t,
-        }
-    }
-
-    /// Numbers per byte.
-    pub fn count(self) -> usize {
-        match self {
-            Self::Bits => 8,
-            Self::Pairs => 4,
-            Self::Bytes(_) => 1,
-        }
-    }
-}
 
 /// A ciphertext under the key of the subring.
 pub(crate) struct Switched {

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::fitness::Fitness;
 use crate::noise::{BATCH, RLWE_BITS, packing_log2};
-use crate::slots_to_lwe::{Numbers, ReadingNoise, SlotsToLwe, Switched, TOGETHER, bytes_level};
+use crate::numbers::{Numbers, bytes_level};
+use crate::slots_to_lwe::{ReadingNoise, SlotsToLwe, Switched, TOGETHER};
 use crate::target::Other;
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;

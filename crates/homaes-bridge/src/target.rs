@@ -1,4 +1,4 @@
-use crate::slots_to_lwe::Numbers;
+use crate::numbers::{Digits, Numbers};
 use homaes_wire::KeyId;
 
 /// The key that a bridge leads to.
@@ -57,14 +57,6 @@ impl Other {
             Self::Link { log2_t } => vec![Numbers::Bytes(*log2_t)],
         }
     }
-}
-
-/// How c1 is cut for a ring switch: `levels` digits of `base` bits each, above `low` dropped bits.
-#[derive(Clone, Copy)]
-pub(crate) struct Digits {
-    pub(crate) levels: usize,
-    pub(crate) base: u32,
-    pub(crate) low: u32,
 }
 
 impl core::fmt::Display for Other {

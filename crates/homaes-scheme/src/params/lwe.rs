@@ -35,8 +35,9 @@
 
 mod table;
 
-/// log2 of the standard deviation of packing keys (crate `homaes-tfhe`), on the torus.
-pub const PACKING_LOG2_SIGMA: f64 = -45.3;
+/// log2 of the standard deviation of packing keys (crate `homaes-tfhe`), on the torus: that of a bridge key at a prime of
+/// 47 bits.
+pub const PACKING_LOG2_SIGMA: f64 = -45.322;
 
 use super::table::{Row, WORDS};
 use super::{Estimate, Published};
