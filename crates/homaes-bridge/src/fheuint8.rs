@@ -6,7 +6,8 @@
 use crate::codec::MOST_OTHER_BYTES;
 use crate::error::{Error, Result};
 use crate::key::BridgeKey;
-use crate::slots_to_lwe::{Numbers, SlotsToLwe};
+use crate::numbers::Numbers;
+use crate::slots_to_lwe::SlotsToLwe;
 use crate::state::Crossed;
 use crate::target::{Other, Target};
 use homaes_bgv::SecretKey;
@@ -57,7 +58,7 @@ impl Other {
     pub fn format(&self) -> Result<Format> {
         match self {
             Self::User { pattern, tag } => Ok(Format::from_parts(*pattern, tag)?),
-            Self::Set(_) => Err(Error::Target {
+            Self::Set(_) | Self::Link { .. } => Err(Error::Target {
                 found: self.clone(),
                 expected: Self::User {
                     pattern: 0,

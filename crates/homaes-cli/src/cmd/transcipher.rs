@@ -89,14 +89,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
         Ok::<_, Error>((eval, wrapped, bridge))
     });
     let (eval, wrapped, bridge) = keys.map_err(|error| resumable(args.resume, error))?;
-    if let (Some(to), Some(bridge)) = (args.to, &bridge)
-        && bridge.is_link() != (to == args::To::Ckks)
-    {
-        let (to, end) = (if bridge.is_link() { "ckks" } else { "tfhe" }, bridge.end());
-        return refuse(format!(
-            "--bridge leads to {end}: use --to {to}, or give another bridge key"
-        ));
-    }
+    check_end(args, bridge.as_ref())?;
     console::warn_insecure(eval.set());
     let mode = mode_of(&message);
     let follower = Follower::new(args.progress);
@@ -150,6 +143,24 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     let results = results.map_or_else(String::new, |results| format!(", {results}"));
     print_done(&args.out, &(summary(&wrapped, &report) + &results));
     Ok(())
+}
+
+/// Refuses a bridge that leads elsewhere than `--to` says.
+fn check_end(args: &args::Transcipher, bridge: Option<&BridgeKey>) -> Result<(), Failure> {
+    let Some((to, bridge)) = args.to.zip(bridge) else {
+        return Ok(());
+    };
+    let (right, name) = match bridge.is_link() {
+        true => (args::To::Ckks, "ckks"),
+        false => (args::To::Tfhe, "tfhe"),
+    };
+    match to == right {
+        true => Ok(()),
+        false => refuse(format!(
+            "--bridge leads to {}: use --to {name}, or give another bridge key",
+            bridge.end()
+        )),
+    }
 }
 
 /// Warns of shared counters, and of keys with so different numbers of blocks that most positions stay empty.

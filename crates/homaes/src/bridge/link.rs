@@ -82,7 +82,7 @@ impl LinkKey {
                 line.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
             }
         }
-        let _ = write!(line, "\",\"sha256\":\"{}\"}}\n", hex(&sum));
+        let _ = writeln!(line, "\",\"sha256\":\"{}\"}}", hex(&sum));
         let path = output.path().to_owned();
         let written = output.write_all(line.as_bytes());
         written.map_err(|source| Error::io(&path, source))?;
