@@ -356,8 +356,8 @@ pub(crate) struct Compute {
     /// Evaluation key (.hek)
     #[arg(long, value_name = "FILE", value_parser = file_path())]
     pub(crate) eval: PathBuf,
-    /// Results (.hct)
-    #[arg(value_name = "RESULTS", value_parser = file_path())]
+    /// Results (.hct), folder or s3 URI of a job, or '-' for standard input
+    #[arg(value_name = "RESULTS")]
     pub(crate) input: PathBuf,
     /// Column of --sum and --dot; its record length also holds for columns that have none
     #[arg(long, value_name = "COLUMN")]

@@ -187,6 +187,17 @@ fn columns_are_totalled() {
         compute --eval keys/eval.hek o.hct --column u8@4/16 --sum -o x.hcv =1 with 0 multiplications left"
     ));
     assert!(!world.at("x.hcv").exists());
+    // the same results on standard input, and as a job
+    let one = "compute --eval keys/eval.hek --column u16be@4/16 --sum";
+    world.fed(&format!("{one} - -o in.hcv"), "big.hct").ends(0);
+    world.table(&format!(
+        "decrypt --secret keys/secret.hsk --json in.hcv => \"numbers\":[{sum}]
+        job plan --eval keys/eval.hek --wrapped-key big.hwk --mode ctr --iv $iv c --out job
+        {one} job -o j.hcv =1 job run
+        job run job
+        {one} job -o j.hcv
+        decrypt --secret keys/secret.hsk --json j.hcv => \"numbers\":[{sum}]"
+    ));
 }
 
 /// Batches times the bound for one, wherever a message is shown.

@@ -1,3 +1,4 @@
+use super::decrypt::{job_at, open};
 use super::{print_done, refuse_own_input};
 use crate::args::Compute;
 use crate::console::{self, Failure};
@@ -21,7 +22,11 @@ pub(crate) fn run(args: &Compute) -> Result<(), Failure> {
         Some(records) => totals.first_records(records),
         None => totals,
     };
-    let results = Ciphertexts::open(&args.input)?;
+    let job = job_at(&args.input)?;
+    let results = match open(&args.input, job.as_ref())? {
+        Some(results) => results,
+        None => Ciphertexts::open(&args.input)?,
+    };
     let padded = |part: &PartMeta| matches!(part.mode, Mode::Cbc { .. } | Mode::Ecb);
     if args.records.is_none() && results.meta().parts.iter().any(padded) {
         let input = args.input.display();

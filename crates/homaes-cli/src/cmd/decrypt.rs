@@ -164,7 +164,8 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     Ok(())
 }
 
-fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
+/// The job at a folder or URI, if there is one.
+pub(super) fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     let uri = |scheme| {
         input
             .to_str()
@@ -180,8 +181,8 @@ fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
     })
 }
 
-/// `None` for a file, which is opened later.
-fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
+/// Results of a job or on standard input; `None` for a file.
+pub(super) fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
     Ok(match job {
         Some(job) => Some(Ciphertexts::of_read(job.results()?, input)?),
         None if is_stream(input) => {

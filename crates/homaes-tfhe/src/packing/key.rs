@@ -13,6 +13,7 @@ use homaes_scheme::read::{put_words, take_words};
 use homaes_scheme::{Cancel, FieldError, SetId};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
+use zeroize::Zeroizing;
 
 /// Digits of the key switches.
 const DIGITS: Gadget = gadget(9, 4);
@@ -67,7 +68,8 @@ impl PackingKey {
         assert!(Self::exists(bits.len()));
         let shape = Self::shape(bits.len());
         let fourier = Fourier::new(shape.degree);
-        let secrets = Secrets::new([&fourier; 2], &[], bits);
+        let bits = Zeroizing::new(bits.iter().map(|bit| bit & 1).collect::<Vec<_>>());
+        let secrets = Secrets::new([&fourier; 2], &[], &bits);
         let automorphisms = (1..=shape.degree.ilog2()).map(Part::Automorphism);
         let bodies = automorphisms
             .map(|part| part.bodies(&shape, &secrets, &part.masks(set, seed), rng))
