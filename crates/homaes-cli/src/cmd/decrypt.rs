@@ -182,7 +182,10 @@ pub(super) fn job_at(input: &Path) -> Result<Option<Job>, Failure> {
 }
 
 /// Results of a job or on standard input; `None` for a file.
-pub(super) fn open<'j>(input: &Path, job: Option<&'j Job>) -> Result<Option<Ciphertexts<'j>>, Failure> {
+pub(super) fn open<'j>(
+    input: &Path,
+    job: Option<&'j Job>,
+) -> Result<Option<Ciphertexts<'j>>, Failure> {
     Ok(match job {
         Some(job) => Some(Ciphertexts::of_read(job.results()?, input)?),
         None if is_stream(input) => {

@@ -142,3 +142,73 @@ fn lies_are_refused(good: &Path, bad: &Path) {
     });
     assert!(error.contains("layout or level"), "{error}");
 }
+
+/// Files of results under a link key whose checksums are right, but whose records are of another kind or length.
+#[test]
+fn lies_about_a_link_are_refused() {
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../interop/lattigo/testdata/toy.hrl"
+    );
+    let mut reader = Reader::open(golden, Kind::Packed).unwrap();
+    let header = reader.header().clone();
+    let set = Set::named(header.set()).unwrap();
+    let batches = (0..6).map(|i| (2, i));
+    let records: Vec<_> = [(1, 0), (4, 0)]
+        .into_iter()
+        .chain(batches)
+        .chain([(3, 0)])
+        .collect();
+    let records: Vec<_> = records
+        .into_iter()
+        .map(|(tag, index)| (tag, index, reader.next_indexed(tag, 1 << 16).unwrap().1))
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.hrl");
+    let refused = |kind, number: usize, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut records = records.clone();
+        change(&mut records[number].2);
+        let lengths = records.iter().map(|record| record.2.len() as u64);
+        let contents = lengths.fold(Contents::default(), Contents::record);
+        let header = Header::new(kind, set.name(), *set.digest(), header.key_id(), contents);
+        let mut writer = Writer::new(Vec::new(), header.unwrap()).unwrap();
+        for (tag, index, body) in &records {
+            writer.write_record(*tag, *index, body).unwrap();
+        }
+        std::fs::write(&bad, writer.finish().unwrap()).unwrap();
+        let output = || Output::create(folder.path().join("out"), false).unwrap();
+        let error = export_npz(&bad, output(), &mut |_, _| ())
+            .err()
+            .map(|e| e.to_string());
+        assert_eq!(error.is_some(), inspect(&bad).is_err());
+        error.unwrap_or_default()
+    };
+    assert_eq!(refused(Kind::Packed, 0, &|_| ()), "");
+    std::fs::remove_file(folder.path().join("out")).unwrap();
+    for (number, change, words) in [
+        (
+            1,
+            (|end| end[1] = 12) as fn(&mut Vec<u8>),
+            "other side of the bridge is malformed",
+        ),
+        (
+            1,
+            |end| *end = b"\x00tfhe/toy".to_vec(),
+            "other side of the bridge is malformed",
+        ),
+        (
+            1,
+            |end| *end = b"\x01\x00tag".to_vec(),
+            "expected a link key",
+        ),
+        (2, |body| body.truncate(2044), "ciphertexts is malformed"),
+        (7, |body| body.extend([0; 4]), "record"),
+    ] {
+        let error = refused(Kind::Packed, number, &change);
+        assert!(error.contains(words), "{number}: {error}");
+    }
+    assert!(inspect(&bad).is_err() && !folder.path().join("out").exists());
+    // the same records as values of another kind
+    let error = refused(Kind::Values, 0, &|_| ());
+    assert!(error.contains("expected"), "{error}");
+}
