@@ -134,9 +134,8 @@ func ExportOptions(params bootstrapping.Parameters) string {
 	return fmt.Sprintf("--modulus %d --log-n %d --message-ratio %d", p.Q()[0], p.LogN(), r)
 }
 
-// HalfBoot brings ciphertext i to slots: a bootstrapping without SlotsToCoeffs. Slot s of even holds byte 2s, slot s of
-// odd byte 2s + 1, as values 0 to 255. With N16QP1547H192H32 both have level 8 (SlotsToCoeffsParameters.LevelQ) and
-// scale 2^49 (2^EvalModLogScale / 2^LogT). File and key stay as they are. An evaluator serves one call at a time.
+// HalfBoot brings ciphertext i to slots: a bootstrapping without SlotsToCoeffs. Slot s of even holds byte 2s, of odd byte
+// 2s + 1, as 0 to 255; with N16QP1547H192H32 at level 8 and scale 2^49. An evaluator serves one call at a time.
 func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File, i int) (
 	even, odd *rlwe.Ciphertext, err error) {
 	params, mod1, level := eval.BootstrappingParameters, eval.Mod1Parameters, 0
@@ -149,6 +148,8 @@ func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File
 		err = fmt.Errorf("homaes: no ciphertext %d in a file of %d; count from 0", i, len(file.Ciphertexts))
 	case slots != file.LogN-1 || eval.CircuitOrder != bootstrapping.ModUpThenEncode:
 		err = fmt.Errorf("homaes: evaluator for 2^%d slots, expected 2^%d; set LogSlots to LogN - 1", slots, file.LogN-1)
+	case eval.Mod1ParametersLiteral.Mod1InvDegree < 7:
+		err = fmt.Errorf("homaes: Mod1InvDegree is %d, expected at least 7", eval.Mod1ParametersLiteral.Mod1InvDegree)
 	case key == nil || key.BinarySize() != size:
 		err = fmt.Errorf("homaes: not an evaluation key of %d bytes for these parameters; make it with Link.Key", size)
 	}
@@ -160,13 +161,12 @@ func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File
 		params.RingQ().AtLevel(0).NTT(c, c)
 	}
 	ct.IsNTT = true
-	if err = eval.Evaluator.ApplyEvaluationKey(ct, key, moved); err != nil {
-		return nil, nil, err
+	if err = eval.Evaluator.ApplyEvaluationKey(ct, key, moved); err == nil {
+		if moved, err = eval.ModUp(moved); err == nil {
+			even, odd, err = eval.CoeffsToSlots(moved)
+		}
 	}
-	if moved, err = eval.ModUp(moved); err != nil {
-		return nil, nil, err
-	}
-	if even, odd, err = eval.CoeffsToSlots(moved); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, c := range []**rlwe.Ciphertext{&even, &odd} {

@@ -1,12 +1,13 @@
 """Apply a table to bytes of homaes with OpenFHE's functional bootstrapping (Python wheel `openfhe` 1.6.1, numpy).
 
-    fbt.py m.npz link.key [message] [--log-n 12]   bytes that homaes wrote (`export --to npz`, log2_t = 8), and what they are
+    fbt.py m.npz link.key [message] [--log-n 12]   bytes that homaes wrote (`export --to npz`), and what they are
     fbt.py [--log-n 12] [--noise -20]              synthetic ciphertexts with a key of their own
 
+It plays both sides: the client makes `to_sk` from link key and secret key, the server has ciphertexts and `to_sk`.
 The wheel cannot set the polynomials of a key or ciphertext, so `with_polys` edits their JSON. C++ has setters for both.
 OpenFHE checks its 128-bit table at --log-n 16. Smaller rings only test the interface. OMP_NUM_THREADS limits threads.
 """
-import argparse, json, time
+import argparse, json, sys, time
 import numpy as np
 import openfhe as o
 
@@ -73,24 +74,35 @@ def synthetic(n, count, noise, rng):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("files", nargs="*")
+    ap.add_argument("npz", nargs="?")
+    ap.add_argument("link", nargs="?")
+    ap.add_argument("message", nargs="?")
+    ap.add_argument("--first", type=int, default=0, help="number of the first RLWE ciphertext; a run takes N/n of them")
     ap.add_argument("--log-n", type=int, default=12)
     ap.add_argument("--noise", type=float, default=-20)
     args = ap.parse_args()
     big, start, expected = 1 << args.log_n, time.time(), None
-    if args.files:
-        data, key = np.load(args.files[0]), json.load(open(args.files[1]))
-        assert bytes(data["link"]).hex() == key["id"], "wrong link key for this file"
-        z = np.unpackbits(np.frombuffer(bytes.fromhex(key["bits"]), np.uint8), bitorder="little").astype(np.int64)
-        if len(args.files) > 2:
-            expected = np.fromfile(args.files[2], np.uint8).astype(np.int64)
+    if args.npz:
+        try:
+            data, key = dict(np.load(args.npz)), json.load(open(args.link))
+            z = np.frombuffer(bytes.fromhex(key["bits"]), np.uint8)
+        except (OSError, TypeError, ValueError, KeyError) as error:
+            sys.exit(f"not an export of homaes and its link.key: {error}")
+        if bytes(data["link"]).hex() != key["id"]:
+            sys.exit(f"{args.link}: another link key than {args.npz} names")
+        z = np.unpackbits(z, bitorder="little").astype(np.int64)
+        n = len(z)
+        data["rlwe"] = data["rlwe"][args.first:args.first + big // n]
+        data["bytes"] = min(int(data["bytes"]) - args.first * n, len(data["rlwe"]) * n)
+        if args.message:
+            expected = np.fromfile(args.message, np.uint8)[args.first * n:][:data["bytes"]].astype(np.int64)
     else:
         data, z, expected = synthetic(2048, big // 2048, args.noise, np.random.default_rng(1))
-    assert int(data["log2_t"]) == 8, "OpenFHE needs bytes modulo 2^8"
+    if int(data["log2_t"]) != 8:
+        sys.exit(f"bytes modulo 2^{int(data['log2_t'])}, expected 2^8: make the bridge with --bridge ckks:8")
     words = data["rlwe"].astype(np.int64)
     count, _, n = words.shape
     step = big // n
-    assert count <= step, "take the next N/n ciphertexts for another call"
 
     table = np.random.default_rng(7).permutation(256) - 128     # any 256 values; small ones keep the error small
     coeffs = o.GetHermiteTrigCoefficients(lambda x: int(table[x % P]), P, 1, SCALE)

@@ -75,7 +75,7 @@ impl Other {
         };
         found.ok_or(WireError::Malformed {
             what: "other side of the bridge",
-            expected: "a TFHE set of this program, a user of tfhe, or a link key for bytes modulo 2^8 to 2^11",
+            expected: "a TFHE set of this program, a user of tfhe, or a link key for bytes modulo 2^8 or 2^11",
         })
     }
 }

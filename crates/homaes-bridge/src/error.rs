@@ -43,7 +43,7 @@ pub enum Error {
     },
     /// The subring of this set has no ring for packing, as link keys need.
     #[error(
-        "set {set} has no bridge to link keys: found a ring of degree {degree} to pack in, expected 128 to 2048"
+        "set {set} has no bridge to link keys: found a ring of degree {degree} to pack in, expected 128 to 2048, as bgv/aes192+5 and bgv/toy-4369 have"
     )]
     NoPacking {
         /// the set
@@ -52,7 +52,7 @@ pub enum Error {
         degree: usize,
     },
     /// No link takes bytes modulo this power of two.
-    #[error("bytes modulo 2^{found}, expected modulo 2^8 to 2^11")]
+    #[error("bytes modulo 2^{found}, expected modulo 2^8 or 2^11")]
     LinkBits {
         /// log2 found
         found: u32,
@@ -150,10 +150,10 @@ impl Failure for Error {
             Self::UnfitKey { .. } => ErrorKind::UnfitKey,
             Self::TooNoisy { .. } | Self::Handed { .. } => ErrorKind::Noise,
             Self::Field(_) | Self::UnevenBits => ErrorKind::Damaged,
+            Self::LinkLevels { needed, .. } => ErrorKind::BridgeLevels(*needed),
             Self::NoBridge { .. }
             | Self::NoPacking { .. }
             | Self::LinkBits { .. }
-            | Self::LinkLevels { .. }
             | Self::NoEnd { .. }
             | Self::Format => ErrorKind::Argument,
         }

@@ -30,8 +30,9 @@ pub enum Other {
 }
 
 impl Other {
-    /// Values of log2 t that a link takes: OpenFHE's functional bootstrapping needs 8, Lattigo's parameters 10 or 11.
-    pub const LINK_BITS: core::ops::RangeInclusive<u32> = 8..=11;
+    /// Values of log2 t that a link takes: 8 for OpenFHE's functional bootstrapping, 11 for Lattigo's parameters, whose
+    /// arcsine of degree 7 needs numbers below 1/16 of the torus.
+    pub const LINK_BITS: [u32; 2] = [8, 11];
 
     /// Digits of c1 in the switch to a key of this kind.
     pub(crate) fn digits(&self) -> Digits {

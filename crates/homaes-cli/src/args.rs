@@ -100,8 +100,8 @@ pub(crate) struct Keygen {
     pub(crate) passphrase: bool,
     /// Also make a bridge key, bridge.hbk, which converts BGV results for CLIENT-KEY: the secret key of a set such as
     /// tfhe/p64, or a client key of the crate tfhe, written by safe_serialize (feature tfhe-rs). 'ckks' draws a link
-    /// key, link.key, for Lattigo, 'ckks:8' one for OpenFHE (ckks:K, bytes modulo 2^K). With --set, draw secret keys
-    /// until one fits the bridge; without it, use the secret key in the folder if it fits
+    /// key, link.key, for Lattigo, 'ckks:8' one for OpenFHE. With --set, draw secret keys until one fits the bridge;
+    /// without it, use the secret key in the folder if it fits
     #[arg(long, value_name = "CLIENT-KEY", value_parser = bridge_end())]
     pub(crate) bridge: Option<BridgeEnd>,
     /// File whose only line is the passphrase of CLIENT-KEY
@@ -229,7 +229,7 @@ pub(crate) struct Transcipher {
     pub(crate) wrapped_key: PathBuf,
     #[command(flatten)]
     pub(crate) message: Message,
-    /// FHE ciphertexts to write (.hct; .hlw for a client key of the crate tfhe); '-' streams to stdout, where a
+    /// FHE ciphertexts to write (.hct; .hlw for a client key of the crate tfhe, .hrl for a link key); '-' streams to stdout, where a
     /// failed run leaves partial output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -424,12 +424,12 @@ pub(crate) struct Export {
     /// lattigo: first prime of the bootstrapping parameters
     #[arg(long, value_name = "Q0", required_if_eq("to", "lattigo"))]
     pub(crate) modulus: Option<u64>,
-    /// lattigo: log2 of the ring's degree
-    #[arg(long, value_name = "LOG", default_value_t = 16)]
-    pub(crate) log_n: u32,
-    /// lattigo: log2 of modulus over scale, LogMessageRatio of the bootstrapping parameters
-    #[arg(long, value_name = "LOG", default_value_t = 2)]
-    pub(crate) message_ratio: u32,
+    /// lattigo: log2 of the ring's degree [default: 16]
+    #[arg(long, value_name = "LOG")]
+    pub(crate) log_n: Option<u32>,
+    /// lattigo: log2 of modulus over scale, LogMessageRatio of the bootstrapping parameters [default: 2]
+    #[arg(long, value_name = "LOG")]
+    pub(crate) message_ratio: Option<u32>,
     /// File to write; per byte of the message 66 KB for fheuint8, 16 bytes for lattigo, 8 for npz
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,

@@ -73,11 +73,12 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
              bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
         }
         ErrorKind::BridgeLevels(8) => {
-            "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+2 for AES-192"
+            "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+2 for AES-192; AES-256 leaves \
+             too few"
         }
         ErrorKind::BridgeLevels(11) => {
-            "wrap the key with --levels-left 11, under bgv/aes192+5 for AES-128; longer keys need a bridge of \
-             'keygen --bridge ckks:8'"
+            "wrap the key with --levels-left 11, under bgv/aes192+5, for AES-128 alone; a bridge of 'keygen --bridge \
+             ckks:8' takes 8"
         }
         ErrorKind::BridgeLevels(_) => {
             "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; \

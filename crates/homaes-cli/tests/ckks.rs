@@ -28,10 +28,11 @@ fn results_under_a_link_key_are_exported() {
         {LATTIGO} -o m.lattigo toy.hrl =1 already exists
         {LATTIGO} -o toy.hrl toy.hrl --force =1 is both an input and the output
         export --to lattigo -o x toy.hrl =2 --modulus
-        export --to lattigo --modulus 1152921504606830595 --log-n 10 -o x toy.hrl =1 expected a prime
+        export --to lattigo --modulus 1152921504606830595 --log-n 10 -o x toy.hrl =1 for log_n 10
         export --to lattigo --modulus 1152921504606584833 --log-n 18 -o x toy.hrl =1 expected 8 to 17
         {LATTIGO} --message-ratio 5 -o x toy.hrl =1 expected 2^1 to 2^4
         {LATTIGO} --range 0..16 -o x toy.hrl =2 --range is for --to fheuint8
+        export --to npz --log-n 12 -o x toy.hrl =2 --log-n is for --to lattigo
         {LATTIGO} -o x o.hct =1 RLWE ciphertexts
         {LATTIGO} -o x toy.lattigo =1 not a homaes file
         decrypt --secret keys/secret.hsk toy.hrl -o x =1 --to lattigo or npz"
@@ -58,13 +59,13 @@ fn link_keys_are_secret_and_kept() {
         "keygen --set bgv/toy-4369 --out b --bridge ckks --accept-insecure => converts to a link key for bytes modulo 2^11
         inspect b/bridge.hbk => a link key for bytes modulo 2^11
         keygen --out b --bridge ckks =1 bridge.hbk: file already exists
-        keygen --out b --bridge ckks --force =1 link.key
+        keygen --out b --bridge ckks --force =1 link key of an earlier bridge, which is never replaced
         mv b/link.key link.key
         keygen --out b --bridge ckks:8 --force => modulo 2^8
-        keygen --out b --bridge ckks:12 --force =2 expected ckks:8 to ckks:11
+        keygen --out b --bridge ckks:10 --force =2 expected ckks for Lattigo
         keygen --set bgv/toy-255 --out n --bridge ckks --accept-insecure =1 a ring of degree 8 to pack in
-        keygen --set bgv/aes128+8 --out n --bridge ckks =1 found 8 multiplications left after AES-128, expected 11
-        keygen --set bgv/aes128 --out n --bridge ckks =2 set bgv/aes128 has no bridges
+        keygen --set bgv/aes128+8 --out n --bridge ckks =1 found 8 multiplications left after AES-128, expected 11; wrap the key with --levels-left 11, under bgv/aes192+5
+        keygen --set bgv/aes128 --out n --bridge ckks =2 use bgv/aes192+5
         keygen --set tfhe/toy --out n --bridge ckks --accept-insecure =2 set tfhe/toy has no bridges
         wrap-key --secret b/secret.hsk --key-file k --layout sliced --levels-left 2 --out b.hwk
         transcipher --eval b/eval.hek --wrapped-key b.hwk --mode ctr --iv $iv --to tfhe --bridge b/bridge.hbk c -o x \

@@ -129,7 +129,7 @@ pub(super) fn file_path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// `ckks`, `ckks:K` or a path; `./ckks` names a file.
+/// `ckks`, `ckks:8` or a path; `./ckks` names a file.
 pub(super) fn bridge_end() -> impl TypedValueParser<Value = BridgeEnd> {
     file_path().try_map(|path| {
         let log2_t = match path.to_str() {
@@ -139,8 +139,10 @@ pub(super) fn bridge_end() -> impl TypedValueParser<Value = BridgeEnd> {
         };
         match log2_t.map(str::parse) {
             None => Ok(BridgeEnd::Key(path)),
-            Some(Ok(log2_t @ 8..=11)) => Ok(BridgeEnd::Ckks(log2_t)),
-            Some(_) => Err("expected ckks:8 to ckks:11, the modulus 2^K of bytes"),
+            Some(Ok(log2_t @ (8 | 11))) => Ok(BridgeEnd::Ckks(log2_t)),
+            Some(_) => {
+                Err("expected ckks for Lattigo (bytes modulo 2^11) or ckks:8 for OpenFHE (2^8)")
+            }
         }
     })
 }

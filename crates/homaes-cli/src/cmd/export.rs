@@ -6,13 +6,40 @@ use crate::table;
 use homaes::{Lattigo, Output};
 
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
-    let packed = args.to != ExportTo::FheUint8;
-    for (given, option) in [
-        (args.part.is_some(), "--part"),
-        (args.range.is_some(), "--range"),
+    for (given, option, to, name) in [
+        (
+            args.part.is_some(),
+            "--part",
+            ExportTo::FheUint8,
+            "fheuint8",
+        ),
+        (
+            args.range.is_some(),
+            "--range",
+            ExportTo::FheUint8,
+            "fheuint8",
+        ),
+        (
+            args.modulus.is_some(),
+            "--modulus",
+            ExportTo::Lattigo,
+            "lattigo",
+        ),
+        (
+            args.log_n.is_some(),
+            "--log-n",
+            ExportTo::Lattigo,
+            "lattigo",
+        ),
+        (
+            args.message_ratio.is_some(),
+            "--message-ratio",
+            ExportTo::Lattigo,
+            "lattigo",
+        ),
     ] {
-        if given && packed {
-            let message = format!("{option} is for --to fheuint8; other exports write all bytes");
+        if given && args.to != to {
+            let message = format!("{option} is for --to {name}; leave it out");
             return Err(Failure::Usage(message));
         }
     }
@@ -22,8 +49,8 @@ pub(crate) fn run(args: &Export) -> Result<(), Failure> {
         (ExportTo::Lattigo, Some(modulus)) => {
             let lattigo = Lattigo {
                 modulus,
-                log_n: args.log_n,
-                message_ratio: args.message_ratio,
+                log_n: args.log_n.unwrap_or(16),
+                message_ratio: args.message_ratio.unwrap_or(2),
             };
             ciphertexts(args, "of Lattigo", |output, tick| {
                 homaes::export_lattigo(&args.input, lattigo, output, tick)

@@ -42,8 +42,15 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         return add_to_folder(args, end);
     };
     let set = named_set(name)?;
-    if end.is_some() && !set.has_bridges() {
-        return Err(no_bridges(&set));
+    if let Some(end) = end.as_ref().filter(|_| !set.has_bridges()) {
+        return Err(no_bridges(
+            &set,
+            match end {
+                End::Link { log2_t: 8, .. } => "bgv/aes128+8",
+                End::Link { .. } => "bgv/aes192+5",
+                _ => "bgv/bridge128",
+            },
+        ));
     }
     match &end {
         Some(End::Set(key)) => set.check_bridge(key.set())?,
@@ -214,9 +221,9 @@ fn add_to_folder(args: &Keygen, end: Option<End>) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn no_bridges(set: &Set) -> Failure {
+pub(super) fn no_bridges(set: &Set, better: &str) -> Failure {
     Failure::Usage(format!(
-        "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use bgv/bridge128",
+        "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use {better}",
         set.name()
     ))
 }
@@ -290,12 +297,17 @@ struct BridgeOutput {
 }
 
 impl BridgeOutput {
-    fn create(args: &Keygen, end: &End) -> Result<Self, Error> {
+    fn create(args: &Keygen, end: &End) -> Result<Self, Failure> {
+        let path = args.out.join(LINK_KEY_FILE);
         let link = match end {
-            End::Link { .. } => {
-                let path = args.out.join(LINK_KEY_FILE);
-                Some(Output::private(path, args.force)?)
+            End::Link { .. } if path.exists() => {
+                return fail(format!(
+                    "{}: link key of an earlier bridge, which is never replaced; delete it once your CKKS library has \
+                     its key, or choose another folder",
+                    path.display()
+                ));
             }
+            End::Link { .. } => Some(Output::private(path, false)?),
             _ => None,
         };
         let bridge = Output::create(args.out.join(BRIDGE_KEY_FILE), args.force)?;

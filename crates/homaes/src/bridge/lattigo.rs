@@ -34,6 +34,12 @@ impl Lattigo {
             log_n,
             message_ratio,
         } = self;
+        if about.log2_t < 11 {
+            return wrong(format!(
+                "results are bytes modulo 2^{}, expected 2^11: a bridge of 'keygen --bridge ckks' leads there",
+                about.log2_t
+            ));
+        }
         let (least, most) = (about.dimension.ilog2(), 17);
         if !(least..=most).contains(&log_n) {
             return wrong(format!(
@@ -54,8 +60,8 @@ impl Lattigo {
             || !is_prime(modulus)
         {
             return wrong(format!(
-                "modulus: found {modulus}, expected a prime of 33 to 61 bits that is 1 modulo 2^{}: the first of the \
-                 bootstrapping parameters, Q()[0] in Lattigo",
+                "modulus: found {modulus}, expected a prime of 33 to 61 bits that is 1 modulo 2^{}, for log_n {log_n}: \
+                 the first of the bootstrapping parameters, Q()[0] in Lattigo",
                 log_n + 1
             ));
         }

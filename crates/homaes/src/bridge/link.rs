@@ -92,7 +92,7 @@ impl LinkKey {
 
 impl BridgeKey {
     /// Leads from `secret`, of a BGV set with enough multiplications left on bytes after AES, to `link`: bytes modulo
-    /// 2^`log2_t`, 8 to 11. Eight multiplications are enough for 8, the others take eleven.
+    /// 2^8 or 2^11, `log2_t`. 8 takes eight multiplications, 11 eleven.
     ///
     /// # Errors
     /// [`Error::Keys`] if the set leaves fewer, or for another modulus; `ErrorKind::UnfitKey`, [`Error::Random`].

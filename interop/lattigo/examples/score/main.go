@@ -1,6 +1,5 @@
-// Score computes a logistic model on records of 8 bytes that a device encrypted with AES-CTR. The server that computes
-// it sees neither records nor scores. Full size takes 14 GB of memory. A small run, which protects nothing:
-// go run ./examples/score -set bgv/toy-4369 -log-n 12
+// Score computes a logistic model on records of 8 bytes under AES-CTR; the server sees neither records nor scores. It
+// takes 17 GB of memory. A small run protects nothing: go run ./examples/score -set bgv/toy-4369 -log-n 12 -records 512
 package main
 
 import (
@@ -23,12 +22,13 @@ func main() {
 	command := flag.String("homaes", "homaes", "the command homaes")
 	set := flag.String("set", "bgv/aes192+5", "parameter set of homaes")
 	logN := flag.Int("log-n", 16, "log2 of Lattigo's ring degree")
+	records := flag.Int("records", 4096, "number of records")
 	flag.Parse()
 	dir, run := workplace(*command)
 	defer os.RemoveAll(dir)
 
-	// Device: encrypts 4,096 records with AES.
-	aesKey, iv, message := random(16), random(16), random(4096*8)
+	// Device: encrypts records with AES.
+	aesKey, iv, message := random(16), random(16), random(*records*8)
 	check(os.WriteFile(dir+"/m.aes", ctr(aesKey, iv, message), 0o600))
 
 	// Owner: makes the keys of Lattigo and homaes, and the key from one to the other.

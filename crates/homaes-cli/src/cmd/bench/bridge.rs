@@ -121,7 +121,7 @@ fn case(args: &Bench) -> Result<Case, Failure> {
     }
     let set = named_set(args.set.as_deref().unwrap_or(SET))?;
     if !set.has_bridges() {
-        return Err(no_bridges(&set));
+        return Err(no_bridges(&set, SET));
     }
     Case::new(set, args)
 }
