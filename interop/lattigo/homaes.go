@@ -50,8 +50,8 @@ func ReadLink(path string) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, _ := hex.DecodeString(f.ID + f.Bits)
-	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != f.SHA256 || len(f.ID) != 32 || len(raw) < 16 {
+	raw, err := hex.DecodeString(f.ID + f.Bits)
+	if sum := sha256.Sum256(raw); err != nil || hex.EncodeToString(sum[:]) != f.SHA256 || len(f.ID) != 32 || len(raw) < 16 {
 		return nil, fmt.Errorf("%s: damaged: SHA-256 is %.4x, expected %.8s; copy it again", path, sum, f.SHA256)
 	}
 	n, excess := f.Dimension, -f.Dimension/2 // of set bits over one half
@@ -64,11 +64,17 @@ func ReadLink(path string) (*Link, error) {
 	return &Link{ID: f.ID, Dimension: n, bits: raw[16:]}, nil
 }
 
+// Key is the evaluation key from a link key to your secret key. Both fields go to the server.
+type Key struct {
+	Link string // ID of the link key
+	*rlwe.EvaluationKey
+}
+
 // Key makes the evaluation key from the link key to sk, the secret key that params.GenEvaluationKeys returns (not the
-// residual one if the two rings differ). The key does not hold the link key's ID: keep both for [File.CheckLink].
-func (l *Link) Key(params bootstrapping.Parameters, sk *rlwe.SecretKey) (*rlwe.EvaluationKey, error) {
+// residual one if the two rings differ).
+func (l *Link) Key(params bootstrapping.Parameters, sk *rlwe.SecretKey) (*Key, error) {
 	p, level := params.BootstrappingParameters, 0
-	if p.N() < l.Dimension || sk == nil || sk.Value.Q.N() != p.N() {
+	if len(l.bits) == 0 || p.N() < l.Dimension || sk == nil || sk.Value.Q.N() != p.N() {
 		return nil, fmt.Errorf("homaes: secret key not of ring degree %d >= %d; use GenEvaluationKeys'", p.N(), l.Dimension)
 	}
 	z := rlwe.NewSecretKey(p) // only modulo the first prime
@@ -81,7 +87,7 @@ func (l *Link) Key(params bootstrapping.Parameters, sk *rlwe.SecretKey) (*rlwe.E
 	key := gen.GenEvaluationKeyNew(z, sk, rlwe.EvaluationKeyParameters{LevelQ: &level})
 	z.Value.Q.Zero()
 	gen.GenEvaluationKeyNew(z, sk, rlwe.EvaluationKeyParameters{LevelQ: &level}) // overwrites the generator's copy
-	return key, nil
+	return &Key{l.ID, key}, nil
 }
 
 // Read reads a file and checks all of it.
@@ -120,14 +126,6 @@ func Read(path string) (*File, error) {
 	return f, nil
 }
 
-// CheckLink compares the file's link key with the ID of the one that made your evaluation key.
-func (f *File) CheckLink(id string) error {
-	if f.Link != id {
-		return fmt.Errorf("homaes: file for link key %s, evaluation key from %s; pass the former's", f.Link, id)
-	}
-	return nil
-}
-
 // ExportOptions returns the options of 'homaes export' for these parameters.
 func ExportOptions(params bootstrapping.Parameters) string {
 	p, r := params.BootstrappingParameters, params.Mod1ParametersLiteral.LogMessageRatio
@@ -136,7 +134,7 @@ func ExportOptions(params bootstrapping.Parameters) string {
 
 // HalfBoot brings ciphertext i to slots: a bootstrapping without SlotsToCoeffs. Slot s of even holds byte 2s, of odd byte
 // 2s + 1, as 0 to 255; with N16QP1547H192H32 at level 8 and scale 2^49. An evaluator serves one call at a time.
-func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File, i int) (
+func HalfBoot(eval *bootstrapping.Evaluator, key *Key, file *File, i int) (
 	even, odd *rlwe.Ciphertext, err error) {
 	params, mod1, level := eval.BootstrappingParameters, eval.Mod1Parameters, 0
 	size := rlwe.NewEvaluationKey(params, rlwe.EvaluationKeyParameters{LevelQ: &level}).BinarySize()
@@ -150,7 +148,9 @@ func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File
 		err = fmt.Errorf("homaes: evaluator for 2^%d slots, expected 2^%d; set LogSlots to LogN - 1", slots, file.LogN-1)
 	case eval.Mod1ParametersLiteral.Mod1InvDegree < 7:
 		err = fmt.Errorf("homaes: Mod1InvDegree is %d, expected at least 7", eval.Mod1ParametersLiteral.Mod1InvDegree)
-	case key == nil || key.BinarySize() != size:
+	case key == nil || key.Link != file.Link:
+		err = fmt.Errorf("homaes: file for link key %s; pass the key that its link key made", file.Link)
+	case key.EvaluationKey == nil || key.BinarySize() != size:
 		err = fmt.Errorf("homaes: not an evaluation key of %d bytes for these parameters; make it with Link.Key", size)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func HalfBoot(eval *bootstrapping.Evaluator, key *rlwe.EvaluationKey, file *File
 		params.RingQ().AtLevel(0).NTT(c, c)
 	}
 	ct.IsNTT = true
-	if err = eval.Evaluator.ApplyEvaluationKey(ct, key, moved); err == nil {
+	if err = eval.Evaluator.ApplyEvaluationKey(ct, key.EvaluationKey, moved); err == nil {
 		if moved, err = eval.ModUp(moved); err == nil {
 			even, odd, err = eval.CoeffsToSlots(moved)
 		}

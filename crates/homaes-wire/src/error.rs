@@ -51,7 +51,7 @@ pub enum WireError {
         expected: u16,
     },
     /// The kind is none of the known ones.
-    #[error("unknown kind of file {found}, expected 1 to 6, 8 or 9")]
+    #[error("unknown kind of file {found}, expected 1 to 6 or 8 to 10")]
     UnknownKind {
         /// The kind byte.
         found: u8,

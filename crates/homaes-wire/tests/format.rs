@@ -87,7 +87,7 @@ fn the_first_wrong_thing_is_named() {
         (b"hello".to_vec(), "file has 5 bytes, expected at least 93 for a header"),
         (foreign.to_vec(), r#"not a homaes file: it starts with "\x7fELF\x02\x01\x01\x00", expected "HOMAES\r\n""#),
         (changed(8, 4), "format version 4 is newer than this program, which reads up to version 3"),
-        (changed(10, 10), "unknown kind of file 10, expected 1 to 6, 8 or 9"),
+        (changed(10, 11), "unknown kind of file 11, expected 1 to 6 or 8 to 10"),
         (changed(20, 0), "header is corrupted"),
         (changed(HEADER_BYTES - 1, good[HEADER_BYTES - 1] ^ 1), "header is corrupted"),
         (good[..len - 1].to_vec(), &truncated(len - 1)),

@@ -19,7 +19,7 @@ mod npz;
 mod packed;
 
 pub use lattigo::{Lattigo, export_lattigo};
-pub use link::{LINK_KEY_FILE, LinkKey};
+pub use link::LinkKey;
 pub use npz::export_npz;
 pub use packed::Packed;
 

@@ -46,6 +46,8 @@ pub const SECRET_KEY_FILE: &str = "secret.hsk";
 pub const EVAL_KEY_FILE: &str = "eval.hek";
 /// Name of the bridge key, next to the keys it was made with.
 pub const BRIDGE_KEY_FILE: &str = "bridge.hbk";
+/// Its file of a link key.
+pub const LINK_KEY_FILE: &str = "link.key";
 
 const WRAPPED_KEY: &str = "wrapped key";
 

@@ -63,9 +63,7 @@ mod results;
 mod run;
 mod scheme;
 
-pub use bridge::{
-    BridgeKey, LINK_KEY_FILE, Lattigo, LinkKey, Packed, export_lattigo, export_npz, is_secret_key,
-};
+pub use bridge::{BridgeKey, Lattigo, LinkKey, Packed, export_lattigo, export_npz, is_secret_key};
 #[cfg(feature = "tfhe-rs")]
 pub use bridge::{Exported, export_fheuint8, read_client_key, read_fheuint8};
 pub use decrypt::{DecryptOptions, DecryptReport, Expect, Tag, describe};
@@ -86,8 +84,9 @@ pub use input::{
 pub use inspect::{End, Inspection, Messages, inspect};
 pub use keys::{
     AesKey, AesKeyList, BRIDGE_KEY_FILE, EVAL_KEY_FILE, EvalKey, Fits, FolderInspection, KdfCost,
-    KeyFile, KeyFolder, KeySet, KeyStep, KeyTick, MAX_AES_KEY_FILE_BYTES, MAX_PASSPHRASE_BYTES,
-    Pair, Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder, is_exposed,
+    KeyFile, KeyFolder, KeySet, KeyStep, KeyTick, LINK_KEY_FILE, MAX_AES_KEY_FILE_BYTES,
+    MAX_PASSPHRASE_BYTES, Pair, Passphrase, SECRET_KEY_FILE, SecretKey, WrappedKey, inspect_folder,
+    is_exposed,
 };
 pub use machine::{Pool, check_disk, check_memory, overwrite_stack};
 pub use output::{Buffer, Output, interrupt, is_unfinished_name, refuse_own_input};

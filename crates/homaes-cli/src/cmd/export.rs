@@ -1,6 +1,6 @@
 use super::{print_done, refuse_own_input};
 use crate::args::{Export, ExportTo};
-use crate::console::Failure;
+use crate::console::{self, Failure};
 use crate::progress::Bar;
 use crate::table;
 use homaes::{Lattigo, Output};
@@ -71,6 +71,12 @@ fn ciphertexts(
     let bar = Bar::counter("writing ciphertexts");
     let done = export(output, &mut |done, all| bar.set(done, all))?;
     drop(bar);
+    if done.parts > 1 {
+        console::warn(&format!(
+            "{} parts, each from a new block on; what fills up their last blocks is arbitrary, and counted as bytes",
+            done.parts
+        ));
+    }
     let (bytes, ciphertexts) = (done.bytes, table::count(done.ciphertexts, "ciphertext"));
     let (bytes, wrong) = (table::count(bytes, "byte"), table::wrong(done.log2_p_fail));
     let (log2_t, link) = (done.log2_t, done.link);
@@ -105,7 +111,7 @@ fn values(args: &Export) -> Result<(), Failure> {
 
 #[cfg(not(feature = "tfhe-rs"))]
 fn values(_: &Export) -> Result<(), Failure> {
-    crate::console::refuse(
+    console::refuse(
         "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs",
     )
 }

@@ -42,20 +42,8 @@ pub(crate) fn run(args: &Keygen) -> Result<(), Failure> {
         return add_to_folder(args, end);
     };
     let set = named_set(name)?;
-    if let Some(end) = end.as_ref().filter(|_| !set.has_bridges()) {
-        return Err(no_bridges(
-            &set,
-            match end {
-                End::Link { log2_t: 8, .. } => "bgv/aes128+8",
-                End::Link { .. } => "bgv/aes192+5",
-                _ => "bgv/bridge128",
-            },
-        ));
-    }
-    match &end {
-        Some(End::Set(key)) => set.check_bridge(key.set())?,
-        Some(End::Link { log2_t, .. }) => set.check_link(*log2_t)?,
-        _ => {}
+    if let Some(end) = &end {
+        check_end(&set, end)?;
     }
     if !set.is_secure() && !args.accept_insecure {
         let insecure = console::insecure(&set);
@@ -221,6 +209,25 @@ fn add_to_folder(args: &Keygen, end: Option<End>) -> Result<(), Failure> {
     }
 }
 
+/// Refuses an end that bridges from `set` do not lead to.
+fn check_end(set: &Set, end: &End) -> Result<(), Failure> {
+    if !set.has_bridges() {
+        let better = match end {
+            End::Link { log2_t: 8, .. } => "bgv/aes128+8",
+            End::Link { .. } => "bgv/aes192+5",
+            _ => "bgv/bridge128",
+        };
+        return Err(no_bridges(set, better));
+    }
+    match end {
+        End::Set(key) => set.check_bridge(key.set())?,
+        End::Link { log2_t, .. } => set.check_link(*log2_t)?,
+        #[cfg(feature = "tfhe-rs")]
+        End::User(_) => {}
+    }
+    Ok(())
+}
+
 pub(super) fn no_bridges(set: &Set, better: &str) -> Failure {
     Failure::Usage(format!(
         "set {} has no bridges: they need a BGV byte set with multiplications left after AES; use {better}",
@@ -262,6 +269,10 @@ impl End {
 
 fn read_end(end: &BridgeEnd, passphrase_file: Option<&Path>) -> Result<End, Failure> {
     let path = match end {
+        BridgeEnd::Ckks(_) if passphrase_file.is_some() => {
+            let message = "--bridge-passphrase-file is for a key in a file, not for --bridge ckks; leave it out";
+            return Err(Failure::Usage(message.into()));
+        }
         BridgeEnd::Ckks(log2_t) => {
             return Ok(End::Link {
                 log2_t: *log2_t,
@@ -302,29 +313,38 @@ impl BridgeOutput {
         let link = match end {
             End::Link { .. } if path.exists() => {
                 return fail(format!(
-                    "{}: link key of an earlier bridge, which is never replaced; delete it once your CKKS library has \
-                     its key, or choose another folder",
+                    "{}: link key of an earlier bridge, which is never replaced; delete it if no CKKS library still \
+                     needs it, or choose another folder",
                     path.display()
                 ));
             }
-            End::Link { .. } => Some(Output::private(path, false)?),
+            End::Link { .. } => Some(Output::private(&path, false)?),
             _ => None,
         };
+        if link.is_none() && path.exists() {
+            console::warn(&format!("{}: belongs to the former bridge", path.display()));
+        }
         let bridge = Output::create(args.out.join(BRIDGE_KEY_FILE), args.force)?;
         Ok(Self { bridge, link })
     }
 
     fn save(self, bridge: &BridgeKey, end: &End) -> Result<(), Failure> {
-        if let (Some(output), End::Link { key, .. }) = (self.link, end)
-            && let Some(key) = key.get()
-        {
-            let file = output.path().to_owned();
-            key.save(output)?;
-            let what =
-                "stays here: keep it secret, make your CKKS library's key from it, then delete it";
-            print_done(&file, &format!("link key {}, {what}", key.id()));
-        }
-        save_bridge(bridge, self.bridge)
+        let link = match end {
+            End::Link { key, .. } => self.link.zip(key.get()),
+            _ => None,
+        };
+        let Some((mut output, key)) = link else {
+            return save_bridge(bridge, self.bridge);
+        };
+        // it is on the disk before the bridge gets its name, so no bridge stays beside another link key
+        key.write(&mut output)?;
+        save_bridge(bridge, self.bridge)?;
+        let file = output.path().to_owned();
+        output.commit()?;
+        let what = "stays here, without a passphrase: keep it secret, make your CKKS library's key from it, then \
+                    delete it";
+        print_done(&file, &format!("link key {}, {what}", key.id()));
+        Ok(())
     }
 }
 

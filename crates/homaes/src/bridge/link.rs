@@ -13,9 +13,6 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use zeroize::{Zeroize, Zeroizing};
 
-/// File of a link key in a folder of keys.
-pub const LINK_KEY_FILE: &str = "link.key";
-
 /// A binary key of its own for one bridge, of as many bits as the subring has coefficients. Secret: with the bridge key
 /// it reveals the BGV secret key.
 pub struct LinkKey {
@@ -60,11 +57,11 @@ impl LinkKey {
         self.id
     }
 
-    /// Writes the key; `output` should be [`private`](Output::private).
+    /// Writes the key; `output`, which is left to commit, should be [`private`](Output::private).
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn save(&self, mut output: Output) -> Result<()> {
+    pub fn write(&self, output: &mut Output) -> Result<()> {
         let mut packed = Zeroizing::new(Vec::with_capacity(16 + self.bits.len().div_ceil(8)));
         packed.extend_from_slice(&self.id.0);
         pack_bits(&self.bits, 1, &mut packed);
@@ -85,8 +82,7 @@ impl LinkKey {
         let _ = writeln!(line, "\",\"sha256\":\"{}\"}}", hex(&sum));
         let path = output.path().to_owned();
         let written = output.write_all(line.as_bytes());
-        written.map_err(|source| Error::io(&path, source))?;
-        output.commit()
+        written.map_err(|source| Error::io(&path, source))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Packed {
     pub log2_t: u32,
     /// Bytes of the message; of several parts, all of their blocks.
     pub bytes: u64,
+    /// Number of parts.
+    pub parts: usize,
     /// Bits of the link key, and bytes in an RLWE ciphertext.
     pub dimension: usize,
     /// Number of RLWE ciphertexts of that degree.
@@ -53,6 +55,7 @@ impl PackedFile {
             link,
             log2_t,
             bytes,
+            parts: file.meta().parts.len(),
             dimension: link_bytes(&set),
             ciphertexts: split.batches(),
             log2_p_fail: values_log2_p_fail(&set, &file.end, blocks),

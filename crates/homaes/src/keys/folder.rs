@@ -7,8 +7,8 @@
 mod resume;
 
 use super::{
-    BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, Passphrase, SECRET_KEY_FILE, SecretKey,
-    write_rest,
+    BRIDGE_KEY_FILE, EVAL_KEY_FILE, Fits, KdfCost, LINK_KEY_FILE, Passphrase, SECRET_KEY_FILE,
+    SecretKey, write_rest,
 };
 use crate::error::At;
 use crate::keys::random;
@@ -259,7 +259,7 @@ pub struct FolderInspection {
     pub pair: Pair,
     /// Temporary files of this project's programs, on file systems where outputs have such names.
     pub temporaries: Vec<PathBuf>,
-    /// All other files with the extension of a kind, sorted by name.
+    /// All other files with the extension of a kind, and [`LINK_KEY_FILE`], sorted by name.
     pub others: Vec<PathBuf>,
 }
 
@@ -284,7 +284,8 @@ pub fn inspect_folder(path: impl AsRef<Path>) -> Result<FolderInspection> {
         let found = entry.at(path)?.path();
         let extension = found.extension().and_then(|extension| extension.to_str());
         let mut kinds = Kind::ALL.iter();
-        let of_kind = kinds.any(|kind| extension == Some(kind.extension()));
+        let of_kind = kinds.any(|kind| extension == Some(kind.extension()))
+            || found.file_name().is_some_and(|name| name == LINK_KEY_FILE);
         if found.file_name().is_some_and(is_temporary_name) {
             temporaries.push(found);
         } else if of_kind && !named.contains(&found) {

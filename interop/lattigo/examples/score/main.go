@@ -49,7 +49,6 @@ func main() {
 		" --to ckks --bridge keys/bridge.hbk -o m.hrl m.aes", iv)
 	run("export --to lattigo %s -o m.lattigo m.hrl", homaes.ExportOptions(params))
 	file := must(homaes.Read(dir + "/m.lattigo"))
-	check(file.CheckLink(link.ID))
 	boot := must(bootstrapping.NewEvaluator(params, keys))
 	eval, p, slots := boot.Evaluator, params.BootstrappingParameters, 1<<logSlots
 	interval := bignum.Interval{Nodes: 31, A: *bignum.NewFloat(-bound, 128), B: *bignum.NewFloat(bound, 128)}
