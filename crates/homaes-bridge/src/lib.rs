@@ -1,4 +1,4 @@
-//! From BGV slots to LWE ciphertexts of TFHE, without bootstrapping.
+//! From BGV slots to LWE ciphertexts of TFHE, or RLWE ciphertexts for CKKS, without bootstrapping.
 //!
 //! A BGV ciphertext decrypts as c0 + c1·s = ν modulo Q. Every integer linear functional λ on polynomials satisfies
 //! λ(c0) + λ(c1·s) = λ(ν), and the slots of ν are such functionals modulo t. So reading a slot needs no homomorphic
@@ -9,23 +9,28 @@
 //! BGV: bytes in slots
 //!  │  Evaluator::bit_planes        bits modulo 2
 //!  │  Evaluator::bit_pairs         or b_0 + 2·b_1 modulo 32, by four squarings
+//!  │  Lifting::lift                or the byte modulo 2^8 or 2^11
 //!  ▼
-//! lifted ciphertexts, t = 2 or 32
+//! lifted ciphertexts, t = 2, 32, 2^8 or 2^11
 //!  │  SlotsToLwe::switched         to one prime of 47 bits and to the subring, whose key is the LWE key
 //!  ▼
 //! under the LWE key
 //!  │  SlotsToLwe::read             weights of the slot times the ciphertext, sixteen rows summed, one small transform
 //!  ▼
 //! LWE ciphertexts of the number over t on the torus
+//!  │  SlotsToLwe::rlwe             of bytes: packed by automorphisms, a coefficient each
+//!  ▼
+//! RLWE ciphertexts in degree n/16
 //! ```
 //!
 //! Bits over 2 are states of the TFHE sets on bits. Pairs over 32 are blocks of the crate `tfhe`: two message bits, two
-//! carry bits, one padding bit. With the feature `tfhe-rs` they form `tfhe::FheUint8` values.
+//! carry bits, one padding bit. With the feature `tfhe-rs` they form `tfhe::FheUint8` values. Bytes are for CKKS: its
+//! libraries bootstrap such ciphertexts into slots, under a key that their user makes from the *link key*.
 //!
 //! # Noise
 //!
 //! At full size the noise of a block has standard deviation 2^-16.9 of the torus (see `noise.rs`). A bootstrap of
-//! `tfhe` leaves 2^-14.9.
+//! `tfhe` leaves 2^-14.9. Bytes modulo 2^11 have 2^-18.8, 0.0045 of a unit.
 //!
 //! # Security
 //!

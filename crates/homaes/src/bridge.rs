@@ -1,4 +1,4 @@
-//! Bridges turn BGV results into LWE ciphertexts on which TFHE continues.
+//! Bridges turn BGV results into LWE ciphertexts on which TFHE continues, or RLWE ciphertexts for libraries of CKKS.
 //!
 //! ```text
 //! .hwk, .hek, AES ciphertext ─► AES on BGV ─► SlotsToLwe::cross ─┬► .hct of a TFHE set
