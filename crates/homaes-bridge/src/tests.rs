@@ -130,6 +130,11 @@ fn secrets() {
     poison(&mut bits);
     let mut rng = Poisoned(rng);
     BridgeKey::generate(&secret, &bits, target(), &mut rng).unwrap();
+    // the automorphisms of a packing key
+    let Keys { params, secret, .. } = Keys::new(&sets::TOY_4369, 11);
+    let mut bits = link::bits_of(&params);
+    poison(&mut bits);
+    BridgeKey::generate(&secret, &bits, link::link(11), &mut rng).unwrap();
 }
 
 /// `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release under_memcheck -- --ignored`; needs valgrind.

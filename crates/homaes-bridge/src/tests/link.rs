@@ -4,7 +4,11 @@ use super::*;
 use homaes_scheme::Cancel;
 use std::ops::Range;
 
-fn link(log2_t: u32) -> Target {
+pub(super) fn bits_of(params: &Params) -> Vec<u64> {
+    bits(params, &mut ChaCha20Rng::from_seed([30; 32]))
+}
+
+pub(super) fn link(log2_t: u32) -> Target {
     Target {
         id: KeyId([3; 16]),
         other: Other::Link { log2_t },
