@@ -91,7 +91,7 @@ impl Params {
         Some(lwe::published(what, n, None, log2_sigma, n))
     }
 
-    /// The packing key of bridges to link keys, which bytes need eight multiplications for.
+    /// The packing key of a bridge to a link key, in sets that leave the eight multiplications that the crossing takes.
     fn packing_key(&self) -> Option<Published> {
         let n = self.bridge_ring()?.n() as u32;
         let leaves = |&layout: &Layout| self.levels_left(layout, KeySize::Aes128) >= Some(8);

@@ -43,7 +43,8 @@ pub enum Error {
     },
     /// The subring of this set has no ring for packing, as link keys need.
     #[error(
-        "set {set} has no bridge to link keys: found a ring of degree {degree} to pack in, expected 128 to 2048, as bgv/aes192+5 and bgv/toy-4369 have"
+        "set {set} has no bridge to link keys: found a ring of degree {degree} to pack in, expected 128 to 2048, as \
+         bgv/aes192+5 and bgv/toy-4369 have"
     )]
     NoPacking {
         /// the set

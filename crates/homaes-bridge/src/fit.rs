@@ -117,13 +117,13 @@ fn norms(crossing: &SlotsToLwe<'_>, unit: f64) -> Vec<[f64; ORDERS]> {
         let kappa = i as f64 / STEPS as f64;
         let switch = worst_switch_log2(crossing, kappa) + 0.5 * raise;
         let noise = match (crossing.numbers(), crossing.lift()) {
-            (Numbers::Bytes(_), Some(lift)) => lift.noise_at(kappa, raise).scaled(gain),
-            (Numbers::Pairs, _) => LiftNoise::pairs(params, CARRIED_LOG2, kappa, raise)
-                .scaled(gain)
-                .with_normal(switch),
-            _ => LiftNoise::planes(params, CARRIED_LOG2, kappa, raise)
-                .scaled(gain)
-                .with_normal(switch),
+            (Numbers::Bytes(_), Some(lift)) => lift.noise_at(kappa, raise),
+            (Numbers::Pairs, _) => LiftNoise::pairs(params, CARRIED_LOG2, kappa, raise),
+            _ => LiftNoise::planes(params, CARRIED_LOG2, kappa, raise),
+        };
+        let noise = match crossing.numbers() {
+            Numbers::Bits | Numbers::Pairs => noise.scaled(gain).with_normal(switch),
+            Numbers::Bytes(_) => noise.scaled(gain),
         };
         let moments = noise.moments();
         core::array::from_fn(|q| (moments[q + 1] / (2 * (q + 1)) as f64 - unit).exp2())

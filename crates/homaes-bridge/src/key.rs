@@ -148,15 +148,6 @@ impl BridgeKey {
         &self.target
     }
 
-    /// Packs bytes of a link.
-    pub(crate) fn packing(&self) -> Result<&PackingKey> {
-        let set = self.params.set().name.as_str();
-        let degree = self.dimension();
-        self.packing
-            .as_ref()
-            .ok_or(Error::NoPacking { set, degree })
-    }
-
     /// Bits of the target LWE key.
     pub fn dimension(&self) -> usize {
         self.ring.n()

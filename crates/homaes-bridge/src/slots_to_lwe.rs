@@ -50,9 +50,17 @@ impl<'k> SlotsToLwe<'k> {
     /// a second at n = 32768 on one thread.
     ///
     /// # Errors
-    /// If bytes of the set cannot be lifted to these numbers.
+    /// [`Error::Modulus`] for numbers that do not cross to the key's target, for which no bound was computed; if bytes of
+    /// the set cannot be lifted.
     pub fn new(key: &'k BridgeKey, numbers: Numbers) -> Result<Self> {
         let params = &*key.params;
+        let crossing = key.target.other.numbers();
+        if !crossing.contains(&numbers) {
+            return Err(Error::Modulus {
+                found: numbers.log2_t(),
+                expected: crossing[0].log2_t(),
+            });
+        }
         let lift = match numbers {
             Numbers::Bytes(log2_t) => Some(ByteLift::new(params, bytes_level(log2_t), log2_t)?),
             Numbers::Bits | Numbers::Pairs => None,

@@ -170,7 +170,14 @@ impl SlotsToLwe<'_> {
     /// leads elsewhere.
     pub fn rlwe(&self, crossed: &Crossed, bytes: Range<usize>, cancel: &Cancel) -> Result<Vec<u8>> {
         self.check_crossed(crossed, &bytes)?;
-        let (packing, n, len) = (self.key().packing()?, self.key().dimension(), self.words());
+        let (key, len) = (self.key(), self.words());
+        let n = key.dimension();
+        let packing = key.packing.as_ref().ok_or_else(|| Error::Target {
+            found: key.target().other.clone(),
+            expected: Other::Link {
+                log2_t: self.numbers().log2_t(),
+            },
+        })?;
         if bytes.len() > n {
             return Err(FieldError::new("bytes to pack", bytes.len() as u64, n as u64).into());
         }

@@ -221,12 +221,6 @@ impl BridgeKey {
         matches!(self.key.target().other, Other::Link { .. })
     }
 
-    /// The TFHE set it leads to; `None` for a client key of the crate `tfhe` and for a link key.
-    #[must_use]
-    pub fn leads_to(&self) -> Option<&Set> {
-        self.end.as_ref().map(|end| &end.set)
-    }
-
     /// How often a batch is converted wrongly if its results of AES are right. Only the client who made the key knows
     /// this: it is `None` for a key from a file.
     #[must_use]

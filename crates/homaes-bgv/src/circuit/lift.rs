@@ -304,8 +304,8 @@ impl<'p> Descent<'p> {
         -self.down.log2_drop()
     }
 
-    /// The factor on numbers read from the result: of m by Q^-1 modulo t, because the new prime leaves the number as it
-    /// comes. Modulo 2^64; it is 1 up to t = 256.
+    /// The factor on numbers that are read from the result: Q^-1 modulo 2^64, with Q the modulus of the level. It is 1
+    /// modulo 256. (The switch multiplies by q/Q; reading over q divides by q.)
     pub fn factor(&self) -> u64 {
         inverse_modulus(self.params, self.level)
     }

@@ -108,6 +108,9 @@ fn bytes_cross(set: &ParamSet, seed: u8, log2_t: u32) {
     packed(both, &bits, &bytes, 3..n / 2 + 1);
     let found = crossing.rlwe(&crossed, 0..bytes.len() + 1, &Cancel::new());
     refused(found, "bytes");
+    for other in [Numbers::Bits, Numbers::Bytes(19 - log2_t)] {
+        refused(SlotsToLwe::new(&bridge, other), "numbers modulo");
+    }
 }
 
 #[test]
@@ -126,6 +129,26 @@ fn nightly_bytes_come_across_packed_at_full_size() {
         bytes_cross(&sets::AES192_5, 27, log2_t);
     }
     bytes_cross(&sets::AES256_2, 28, 11);
+}
+
+#[test]
+fn only_bytes_for_a_link_are_packed() {
+    let w = &mut Keys::new(&sets::TOY_255, 31);
+    let (_, bridge) = w.bridge();
+    refused(
+        SlotsToLwe::new(&bridge, Numbers::Bytes(8)),
+        "numbers modulo 2^8, expected 2^1",
+    );
+    let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
+    let x = w.secret.encrypt(&[1], &mut w.rng).unwrap();
+    let crossed = crossing
+        .cross_slots(&Evaluator::new(&w.eval), &[x])
+        .unwrap();
+    let found = crossing.rlwe(&crossed, 0..1, &Cancel::new());
+    refused(
+        found,
+        "leads to a client key of the crate tfhe, expected a link key",
+    );
 }
 
 #[test]

@@ -6,46 +6,28 @@ use crate::table;
 use homaes::{Lattigo, Output};
 
 pub(crate) fn run(args: &Export) -> Result<(), Failure> {
-    for (given, option, to, name) in [
-        (
-            args.part.is_some(),
-            "--part",
-            ExportTo::FheUint8,
-            "fheuint8",
-        ),
-        (
-            args.range.is_some(),
-            "--range",
-            ExportTo::FheUint8,
-            "fheuint8",
-        ),
-        (
-            args.modulus.is_some(),
-            "--modulus",
-            ExportTo::Lattigo,
-            "lattigo",
-        ),
-        (
-            args.log_n.is_some(),
-            "--log-n",
-            ExportTo::Lattigo,
-            "lattigo",
-        ),
-        (
-            args.message_ratio.is_some(),
-            "--message-ratio",
-            ExportTo::Lattigo,
-            "lattigo",
-        ),
+    let values = [
+        ("--part", args.part.is_some()),
+        ("--range", args.range.is_some()),
+    ];
+    let parameters = [
+        ("--modulus", args.modulus.is_some()),
+        ("--log-n", args.log_n.is_some()),
+        ("--message-ratio", args.message_ratio.is_some()),
+    ];
+    for (to, name, options) in [
+        (ExportTo::FheUint8, "fheuint8", &values[..]),
+        (ExportTo::Lattigo, "lattigo", &parameters),
     ] {
-        if given && args.to != to {
+        let given = options.iter().find(|(_, given)| *given && args.to != to);
+        if let Some((option, _)) = given {
             let message = format!("{option} is for --to {name}; leave it out");
             return Err(Failure::Usage(message));
         }
     }
     refuse_own_input(&args.out, &[&args.input])?;
     match (args.to, args.modulus) {
-        (ExportTo::FheUint8, _) => values(args),
+        (ExportTo::FheUint8, _) => fheuint8(args),
         (ExportTo::Lattigo, Some(modulus)) => {
             let lattigo = Lattigo {
                 modulus,
@@ -88,7 +70,7 @@ fn ciphertexts(
 }
 
 #[cfg(feature = "tfhe-rs")]
-fn values(args: &Export) -> Result<(), Failure> {
+fn fheuint8(args: &Export) -> Result<(), Failure> {
     let output = Output::create(&args.out, args.force)?;
     let bar = Bar::counter("writing values");
     let mut tick = |done, all| bar.set(done, all);
@@ -110,7 +92,7 @@ fn values(args: &Export) -> Result<(), Failure> {
 }
 
 #[cfg(not(feature = "tfhe-rs"))]
-fn values(_: &Export) -> Result<(), Failure> {
+fn fheuint8(_: &Export) -> Result<(), Failure> {
     console::refuse(
         "--to fheuint8: this program is built without the crate tfhe; build it with --features tfhe-rs",
     )

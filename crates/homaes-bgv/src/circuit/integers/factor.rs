@@ -28,12 +28,13 @@ pub(crate) fn switch_factor(params: &Params, from: usize, to: usize) -> u64 {
     modulus(params, to).wrapping_mul(inverse_modulus(params, from))
 }
 
-/// Of x², after a switch with the factor `down`.
+/// The factor of x², if x has `factor` and the switch after the product multiplies by `down`.
 pub(crate) fn squared_factor(factor: u64, down: u64) -> u64 {
     factor.wrapping_mul(factor).wrapping_mul(down)
 }
 
-/// Of x²·(3f - 2x), whose factors come down by `down` each, and the product by `last`.
+/// The factor of x²·(3f - 2x), if x has f = `factor`: a switch multiplies x² and 3f - 2x by `down` each, another their
+/// product by `last`.
 pub(super) fn doubled_factor(factor: u64, [down, last]: [u64; 2]) -> u64 {
     let cube = [factor, factor, down, down, last];
     cube.into_iter().fold(factor, u64::wrapping_mul)

@@ -46,7 +46,7 @@ impl<'k> Evaluator<'k> {
     /// [`Error::NoLift`] for a set with the levels of bits; [`Error::LiftBits`] if results could be wrong with a
     /// probability above that of the set.
     pub fn lifting(&self, level: usize, bits: u32) -> Result<Lifting<'k>> {
-        let best = self.best(Source::Bytes, level, bits)?;
+        let best = Best::right(self.params(), Source::Bytes, level, bits)?;
         Ok(Lifting {
             eval: self.clone(),
             plan: best.plan,
@@ -60,17 +60,13 @@ impl<'k> Evaluator<'k> {
     /// # Errors
     /// As [`Evaluator::lifting`].
     pub fn mask_lifting(&self, level: usize, bits: u32) -> Result<Lifting<'k>> {
-        let best = self.best(Source::Masks, level, bits)?;
+        let best = Best::right(self.params(), Source::Masks, level, bits)?;
         Ok(Lifting {
             eval: self.clone(),
             plan: best.plan,
             images: None,
             bound: best.bound,
         })
-    }
-
-    fn best(&self, source: Source, level: usize, bits: u32) -> Result<Best> {
-        Best::right(self.params(), source, level, bits)
     }
 
     /// Σ y·w at their level in one relinearisation, by `plan`.
@@ -165,14 +161,15 @@ impl Source {
     }
 }
 
-/// The lift of [`Evaluator::lifting`] without its keys: level, noise and factor of the integers.
+/// What is known of the lift of [`Evaluator::lifting`] without keys: the level, factor and noise of its integers. Made in
+/// milliseconds.
 pub struct ByteLift<'p> {
     params: &'p Params,
     plan: Plan<'static>,
 }
 
 impl<'p> ByteLift<'p> {
-    /// As [`Evaluator::lifting`].
+    /// Of bytes from `level` to integers modulo 2^`bits`.
     ///
     /// # Errors
     /// As [`Evaluator::lifting`].
@@ -186,7 +183,7 @@ impl<'p> ByteLift<'p> {
         self.plan.end()
     }
 
-    /// The odd factor of the integers, modulo 2^64.
+    /// The odd factor of the integers, modulo 2^64: a number m in a slot is stored as m times this.
     pub fn factor(&self) -> u64 {
         let down = |from, to| switch_factor(self.params, from, to);
         let (mut factor, mut level) = (1u64, self.plan.level - 1);
@@ -207,15 +204,9 @@ impl<'p> ByteLift<'p> {
         Source::Bytes.rms_log2(self.params, &self.plan)
     }
 
-    /// Bound on the noise at an embedding with this κ, with variances raised by 2^`raise_log2`.
+    /// Bound on the noise at an embedding with this κ, in units of t = 2, with variances raised by 2^`raise_log2`.
     pub fn noise_at(&self, kappa: f64, raise_log2: f64) -> LiftNoise {
         Source::Bytes.noise(self.params, &self.plan, [kappa, raise_log2])
-    }
-
-    /// Events that [`noise_at`](Self::noise_at) leaves out for one ciphertext, each of probability
-    /// 2^[`LiftNoise::event_log2`].
-    pub fn events(&self) -> u32 {
-        Source::Bytes.planes(&self.plan)
     }
 }
 
@@ -227,7 +218,7 @@ struct Best {
 }
 
 impl Best {
-    /// [`Best::of`], or why there is none.
+    /// The plan of [`Best::of`]; an error says why there is none.
     fn right(params: &Params, source: Source, level: usize, bits: u32) -> Result<Self> {
         let set = params.set().name.as_str();
         if params.set().chain.steps != Steps::Three {
