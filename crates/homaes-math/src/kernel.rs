@@ -48,7 +48,7 @@ pub struct Tensor<'a> {
     pub scale: Shoup,
 }
 
-/// Maximum products of one [`inner_product`]: each adds at most p/16 to the reduced value, which must stay below 4p.
+/// Maximum products of one [`inner_product`]: each adds at most p/8 to the reduced value, which must stay below 8p.
 pub const MAX_TERMS: usize = 48;
 
 /// For every output, `out_c = Σ_terms σ(source)·key_c + Σ_rows σ(source)·c`, lazy; at most [`MAX_TERMS`] terms.
@@ -90,7 +90,7 @@ pub fn inner_product(
             }
             for (out, sums) in [&mut *out0, &mut *out1].into_iter().zip(sums) {
                 for (o, sum) in out[range.clone()].iter_mut().zip(sums) {
-                    *o = Modulus::sub_if_ge(reduce(m, sum), 2 * m.p());
+                    *o = m.lazy(reduce(m, sum));
                 }
             }
         }
@@ -190,7 +190,7 @@ pub fn row_sums(
             }
             for (out, sums) in outs.iter_mut().zip(sums) {
                 for (o, sum) in out[range.clone()].iter_mut().zip(sums) {
-                    *o = m.canonical(Modulus::sub_if_ge(reduce(m, sum), 2 * m.p()));
+                    *o = m.canonical(m.lazy(reduce(m, sum)));
                 }
             }
         }
@@ -315,7 +315,7 @@ fn dot_words(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mut [u64]) {
             }
         }
         for (o, sum) in out.iter_mut().zip(sums) {
-            let sum = Modulus::sub_if_ge(reduce(m, sum), 2 * m.p());
+            let sum = m.lazy(reduce(m, sum));
             *o = Modulus::sub_if_ge(sum + (*o & keep), 2 * m.p());
         }
     }
@@ -412,7 +412,7 @@ pub const AT_ONCE: usize = 8;
 /// Sources that [`combine`] may sum.
 pub const MAX_SOURCES: usize = 16;
 
-/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy. At most [`MAX_SOURCES`] sources, below 2^47,
+/// For each combination `out = Σ_i sources_i · constants_i / R`, lazy. At most [`MAX_SOURCES`] sources, below 2^48,
 /// in ranges of whole vectors of lanes. The sources are read once per [`AT_ONCE`] combinations.
 pub fn combine(
     ring: &Ring,

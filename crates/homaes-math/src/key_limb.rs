@@ -1,7 +1,7 @@
 //! Limbs of keys, six bytes per word.
 //!
 //! Key inner products use each word of a key once or twice and wait for its bytes from memory. A canonical word is
-//! below 2^47, so a quarter of eight bytes would be zeros.
+//! below 2^48, so a quarter of eight bytes would be zeros.
 
 use crate::aligned::Words;
 use crate::memcheck;
@@ -9,7 +9,7 @@ use crate::memcheck;
 const BITS: usize = 48;
 const MASK: u64 = (1 << BITS) - 1;
 /// Most bits of a canonical word; the kernels of sums rely on it.
-const CANONICAL_BITS: u32 = 47;
+const CANONICAL_BITS: u32 = 48;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const BYTES: usize = BITS / 8;
 /// Words behind the last one: vector kernels load a whole register at the last words.
@@ -26,7 +26,7 @@ impl KeyLimb {
     /// The limb with these words.
     ///
     /// # Panics
-    /// If a word has more than 47 bits.
+    /// If a word has more than 48 bits.
     pub fn new(limb: &[u64]) -> Self {
         let used = limb.len().div_ceil(4) * 3;
         let mut words = Words::scratch(used + BEHIND);
@@ -46,7 +46,7 @@ impl KeyLimb {
         behind.fill(0);
         // keys are published
         let all = memcheck::declassify(all);
-        assert!(all >> CANONICAL_BITS == 0, "a key word exceeds 47 bits");
+        assert!(all >> CANONICAL_BITS == 0, "a key word exceeds 48 bits");
         let len = limb.len();
         Self { words, len }
     }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "exceeds 47 bits")]
+    #[should_panic(expected = "exceeds 48 bits")]
     fn longer_words_are_refused() {
         let _ = KeyLimb::new(&[1 << CANONICAL_BITS; 8]);
     }

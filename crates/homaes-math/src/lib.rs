@@ -3,7 +3,7 @@
 //!
 //! | object | module | representation | cost at n = 32768 |
 //! |---|---|---|---|
-//! | residue mod p < 2^47 | [`modulus`] | plain, or stored with factor 2^52 | 3 multiplications |
+//! | residue mod p < 2^48 | [`modulus`] | plain, or stored with factor 2^52 | 3 multiplications |
 //! | ring, Galois group | [`ring`] | normal basis labelled by G | automorphism: a permutation |
 //! | coefficients <-> values | [`transform`] | one word per coefficient or embedding | 30 butterfly levels |
 //! | products, key inner products | [`kernel`] | limbs | two multiplications per product |

@@ -1,11 +1,11 @@
-//! Arithmetic modulo a prime below 2^47, in the 52-bit form that AVX-512 IFMA multiplies.
+//! Arithmetic modulo a prime below 2^48, in the 52-bit form that AVX-512 IFMA multiplies.
 //!
 //! Products are by a known constant (Shoup's precomputed quotient, [`Shoup`]) or of two variables (Montgomery
 //! reduction with R = 2^52). Residues stored in evaluation form carry the factor R, so a Montgomery product of two
 //! stored values is a stored value again.
 //!
-//! *Canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p let four butterfly levels run without
-//! a conditional subtraction (`32 p < 2^52`).
+//! *Canonical* means `[0, p)`, *lazy* means `[0, 2p)`. Five spare bits above p < 2^47 let four butterfly levels run
+//! without a conditional subtraction (`32 p < 2^52`); *wide* primes, of 48 bits, take a few.
 
 use crate::natural::inverse_of_word;
 use core::iter::successors;
@@ -14,9 +14,9 @@ use core::iter::successors;
 pub const WORD_BITS: u32 = 52;
 pub(crate) const MASK: u64 = (1 << WORD_BITS) - 1;
 /// Primes are below `2^MAX_MODULUS_BITS`.
-pub const MAX_MODULUS_BITS: u32 = 47;
+pub const MAX_MODULUS_BITS: u32 = 48;
 
-/// An odd prime p with `2^16 < p < 2^47` and its reduction constants.
+/// An odd prime p with `2^16 < p < 2^48` and its reduction constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modulus {
     p: u64,
@@ -42,7 +42,7 @@ impl Modulus {
     /// Constants of the prime `p`.
     ///
     /// # Panics
-    /// If `p` is even or outside `(2^16, 2^47)`, which only a wrong parameter set can cause. Sets check primality.
+    /// If `p` is even or outside `(2^16, 2^48)`, which only a wrong parameter set can cause. Sets check primality.
     pub fn new(p: u64) -> Self {
         assert!(
             p % 2 == 1 && p > 1 << 16 && p < 1 << MAX_MODULUS_BITS,
@@ -66,6 +66,11 @@ impl Modulus {
     /// log2 p.
     pub fn log2(&self) -> f64 {
         (self.p as f64).log2()
+    }
+
+    /// Whether only four spare bits are above p, so that a block of four butterfly levels reduces some values midway.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.p >> 47 != 0
     }
 
     /// Bits of the largest residue.
@@ -188,6 +193,12 @@ impl Modulus {
         hi + (mp >> WORD_BITS) as u64 + carry
     }
 
+    /// Lazy, from below 8p.
+    #[inline(always)]
+    pub(crate) fn lazy(&self, x: u64) -> u64 {
+        Self::sub_if_ge(Self::sub_if_ge(x, 4 * self.p), 2 * self.p)
+    }
+
     /// x - bound if that is not negative, else x.
     #[inline(always)]
     pub(crate) fn sub_if_ge(x: u64, bound: u64) -> u64 {
@@ -204,13 +215,15 @@ impl Modulus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::WIDE;
     use proptest::prelude::*;
 
-    const PRIMES: [u64; 4] = [
+    const PRIMES: [u64; 5] = [
         16_776_961,
         335_539_201,
         131_311_739_216_641,
         140_737_437_991_681,
+        WIDE,
     ];
 
     fn exact(m: &Modulus, a: u64, b: u64) -> u64 {
@@ -219,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn products_agree(a in 0u64..1 << 52, b in any::<u64>(), i in 0usize..4) {
+        fn products_agree(a in 0u64..1 << 52, b in any::<u64>(), i in 0usize..5) {
             let m = Modulus::new(PRIMES[i]);
             let (a_can, b) = (a % m.p(), b % m.p());
             let want = exact(&m, a_can, b);

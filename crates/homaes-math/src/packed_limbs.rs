@@ -184,7 +184,7 @@ pub(crate) fn sums_of_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{limb, on_each, same_on_each};
+    use crate::tests::{limb, on_each, rings, same_on_each};
 
     /// A limb that begins with edges.
     fn with_edges(n: usize, edges: &[u64], bound: u64, seed: u64) -> Vec<u64> {
@@ -207,7 +207,7 @@ mod tests {
     fn halves_are_the_words_they_hold() {
         for (p, ring) in [16_776_961, 4_244_570_881]
             .into_iter()
-            .flat_map(|p| on_each(255, |ring| (p, ring.clone())))
+            .flat_map(|p| on_each(&Ring::new(255).unwrap(), |ring| (p, ring.clone())))
         {
             let (m, ring, n) = (&Modulus::new(p), &ring, ring.n());
             let edges = [0, p - 1, p, 2 * p - 1];
@@ -242,8 +242,8 @@ mod tests {
         let targets = [16_776_961u64, 4_244_570_881, 140_737_437_991_681].map(Modulus::new);
         let source = &Modulus::new(4_043_247_361);
         let p = source.p();
-        for conductor in [255, 65535] {
-            same_on_each(conductor, |ring| {
+        for ring in rings([255, 65535]) {
+            same_on_each(&ring, |ring| {
                 let n = ring.n();
                 let y = with_edges(n, &[0, 1, p / 2, p / 2 + 1, p - 1], p, 0);
                 let halves = packed(ring, source, &y);

@@ -54,6 +54,29 @@ pub(crate) fn root_of_unity(m: &Modulus, order: u64, order_primes: &[u64]) -> u6
         .expect("a prime field has a primitive root")
 }
 
+/// A root w of x² - x + 2 modulo p, always the same one; the other is 1 - w. By Tonelli's and Shanks's algorithm.
+///
+/// # Panics
+/// If -7 is not a square modulo the odd prime p.
+pub(crate) fn quadratic_root(m: &Modulus) -> u64 {
+    let p = m.p();
+    let levels = (p - 1).trailing_zeros();
+    let odd = (p - 1) >> levels;
+    let generator = root_of_unity(m, 1 << levels, &[2]);
+    let square = m.sub(0, 7 % p);
+    // root² = square · rest, and rest is a power of `generator`
+    let (mut root, mut rest) = (m.pow(square, odd.div_ceil(2)), m.pow(square, odd));
+    for level in 1..levels {
+        // its order divides 2^(levels - level) from now on
+        if m.pow(rest, 1 << (levels - level - 1)) != 1 {
+            root = m.mul(root, m.pow(generator, 1 << (level - 1)));
+            rest = m.mul(rest, m.pow(generator, 1 << level));
+        }
+    }
+    assert_eq!(m.mul(root, root), square, "-7 is no square modulo {p}");
+    m.mul(m.add(1, root), m.inv(2))
+}
+
 /// The `count` largest primes below `bound` that are 1 modulo `step`, or all there are.
 ///
 /// BGV sets list such primes as literals, which a test derives again; NTRU sets compute them.
@@ -94,6 +117,20 @@ mod tests {
                 x = m.mul(x, w);
                 assert_eq!(x == 1, k == order);
             }
+        }
+    }
+
+    #[test]
+    fn roots_of_the_quadratic() {
+        for p in [
+            117_438_721,
+            335_539_201,
+            131_311_739_216_641,
+            140_737_303_776_001,
+        ] {
+            let m = Modulus::new(p);
+            let w = quadratic_root(&m);
+            assert_eq!(m.add(m.mul(w, w), 2), w);
         }
     }
 

@@ -1,4 +1,5 @@
-//! The ring R = Z\[X\]/Φ_m(X) for m a product of distinct Fermat primes, and its Galois group.
+//! The ring R = Z\[X\]/Φ_m(X) for m a product of distinct Fermat primes, its quadratic extension K, and their
+//! automorphisms.
 //!
 //! Write m = ∏ r over a subset of {17, 257, 3, 5} and ζ = ∏ ζ_r. Since m is squarefree, the powers {ζ^k :
 //! k ∈ (Z/m)^*} are a basis, the *normal basis*: the tensor product over r of {ζ_r, …, ζ_r^(r-1)}. Discrete
@@ -6,22 +7,29 @@
 //! Z/(r-1). Both domains use one layout:
 //!
 //! ```text
-//! index(e) = ((e17 · cols + e257) · |Z2| + e3) · |Z4| + e5
-//!            row         column     └── lane, 8 for m = 65535 ──┘
+//! index(e) = ((e17 · |Z256| + e257) · |Z2| + e3) · |Z4| + e5
+//!            row           column     └── lane, 8 for m = 65535 ──┘
 //! ```
 //!
 //! An automorphism ζ -> ζ^t translates G by log t in both domains ([`GaloisMap`]): rows, columns and lanes only move.
+//!
+//! K = R\[w\], w² = w - 2 ([`Ring::extended`]), so w = (1 ± √-7)/2. A polynomial a_0 + w·a_1 has two polynomials of R,
+//! its *halves*; in evaluation form, they are its values for the two roots w. Every row holds both, one after the
+//! other, so it has two *lines* of columns. Modulo a prime p the roots exist if p is 1, 2 or 4 modulo 7. Modulo 2 they
+//! are 0 and 1: the plaintexts are pairs of plaintexts of R. Automorphisms ζ -> ζ^t fix w and act on both halves alike.
 
 use crate::simd::Backend;
 
 /// The axes in storage order: (Fermat prime r, generator of (Z/r)^*).
 const AXES: [(u64, u64); 4] = [(17, 3), (257, 3), (3, 2), (5, 2)];
 
-/// The ring Z\[X\]/Φ_m, m squarefree over Fermat primes, and the layout of its polynomials.
+/// The ring Z\[X\]/Φ_m, m squarefree over Fermat primes, or its quadratic extension, and the layout of its polynomials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     m: u64,
     lens: [usize; 4],
+    /// 1, or 2 for the extension
+    halves: usize,
     backend: Backend,
 }
 
@@ -42,7 +50,47 @@ impl Ring {
                 1
             }
         });
-        (m > 1 && rest == 1).then_some(Self { m, lens, backend })
+        (m > 1 && rest == 1).then_some(Self {
+            m,
+            lens,
+            halves: 1,
+            backend,
+        })
+    }
+
+    /// This ring with the kernels of `backend`.
+    #[cfg(test)]
+    pub(crate) fn on(&self, backend: Backend) -> Self {
+        Self {
+            backend,
+            ..self.clone()
+        }
+    }
+
+    /// The quadratic extension K = R\[w\], w² = w - 2.
+    #[must_use]
+    pub fn extended(self) -> Self {
+        Self { halves: 2, ..self }
+    }
+
+    /// R itself, for R and for K.
+    #[must_use]
+    pub fn base(&self) -> Self {
+        Self {
+            halves: 1,
+            ..self.clone()
+        }
+    }
+
+    /// Polynomials of R in one of this ring: 1, or 2 for K.
+    pub fn halves(&self) -> usize {
+        self.halves
+    }
+
+    /// Position in this ring of position `i` of R, in the half number `half`.
+    pub fn place(&self, half: usize, i: usize) -> usize {
+        let len = self.line_len();
+        (i / len * self.halves + half) * len + i % len
     }
 
     /// The conductor m.
@@ -50,9 +98,9 @@ impl Ring {
         self.m
     }
 
-    /// n = φ(m): words of one polynomial modulo one prime.
+    /// The degree n, φ(m) or twice that: words of one polynomial modulo one prime.
     pub fn n(&self) -> usize {
-        self.lens.iter().product()
+        self.halves * self.lens.iter().product::<usize>()
     }
 
     /// Length of the axis of 17 (1 if absent). Elements of Z\[ζ_17\] are constant on rows in evaluation form.
@@ -60,8 +108,23 @@ impl Ring {
         self.lens[0]
     }
 
-    /// Length of the axis of 257 (1 if absent).
+    /// Columns of a row: the axis of 257 (1 if absent), in both halves of K.
     pub fn cols(&self) -> usize {
+        self.halves * self.lens[1]
+    }
+
+    /// Words of a line: a row, or in K one half of it.
+    pub fn line_len(&self) -> usize {
+        self.row_len() / self.halves
+    }
+
+    /// Lines of columns, the halves of all rows.
+    pub(crate) fn lines(&self) -> usize {
+        self.halves * self.rows()
+    }
+
+    /// Columns of a line: the axis of 257 (1 if absent).
+    pub(crate) fn line_cols(&self) -> usize {
         self.lens[1]
     }
 
@@ -75,16 +138,21 @@ impl Ring {
         self.cols() * self.lanes()
     }
 
-    /// Axis lengths in storage order (17, 257, 3, 5).
+    /// Axis lengths of R in storage order (17, 257, 3, 5).
     pub fn lens(&self) -> [usize; 4] {
         self.lens
     }
 
-    /// The subring Z\[ζ_{m/17}\]: in evaluation form all rows of its elements equal their evaluation form in the
-    /// subring. `None` if 17 does not divide m, or m = 17.
+    /// The subring Z\[ζ_{m/17}\] of R: in evaluation form all rows of its elements equal their evaluation form in the
+    /// subring. `None` if 17 does not divide m, or m = 17, and for K.
     pub fn row_ring(&self) -> Option<Self> {
         let m = self.m / 17;
-        (self.rows() > 1).then(|| Self::with_backend(m, self.backend))?
+        (self.rows() > 1 && self.halves == 1).then(|| Self::with_backend(m, self.backend))?
+    }
+
+    /// Mean of |b|² over basis elements b, the same at every embedding: 1 in R, and (1 + |w|²)/2 = 3/2 in K.
+    pub fn power(&self) -> f64 {
+        (1 + self.halves) as f64 / 2.0
     }
 
     /// The kernels this ring's operations run on.
@@ -106,6 +174,11 @@ impl Ring {
         Some(self.vectors()).filter(|&b| b != Backend::Portable)
     }
 
+    /// Whether there is an axis longer than those of 3 and 5.
+    pub(crate) fn has_long_axis(&self) -> bool {
+        self.lens[0] * self.lens[1] > 1
+    }
+
     /// Multiplicative order of 2 modulo m: the degree of the slots of F_2\[X\]/Φ_m.
     pub fn order_of_two(&self) -> usize {
         let mut k = 1;
@@ -124,6 +197,11 @@ impl Ring {
             .map(|i| (i, AXES[i].0, AXES[i].1))
     }
 
+    /// Whether the prime p can be a modulus: 1 modulo [`Ring::modulus_step`], and in K a square root of -7 exists.
+    pub fn admits(&self, p: u64) -> bool {
+        p % self.modulus_step() == 1 && (self.halves == 1 || matches!(p % 7, 1 | 2 | 4))
+    }
+
     /// Primes p usable as moduli are 1 modulo this: lcm of m and all r - 1.
     pub fn modulus_step(&self) -> u64 {
         self.m * self.factors().map(|(_, r, _)| r - 1).max().unwrap_or(1)
@@ -131,25 +209,32 @@ impl Ring {
 
     /// log2 of the largest coefficient of a product in the normal basis, relative to the product of the factors'
     /// largest coefficients. As ζ^0 = -ζ - … - ζ^(r-1), a coefficient is a sum of r - 2 products minus r - 1 others,
-    /// for every prime r of m.
+    /// for every prime r of m; and the halves of a product are a_0 b_0 - 2 a_1 b_1 and a_0 b_1 + a_1 b_0 + a_1 b_1.
     pub fn product_log2(&self) -> f64 {
         let terms = self.factors().map(|(_, r, _)| (2 * r - 3) as f64);
-        terms.map(f64::log2).sum()
+        let halves = (2 * self.halves - 1) as f64;
+        terms.chain([halves]).map(f64::log2).sum()
     }
 
-    /// Position of group element `e` (coordinates in storage order, taken modulo the axis lengths).
+    /// Position of group element `e` (coordinates in storage order, taken modulo the axis lengths) in the first half.
     pub fn index(&self, e: [usize; 4]) -> usize {
-        (0..4).fold(0, |acc, i| acc * self.lens[i] + e[i] % self.lens[i])
+        let at = (0..4).fold(0, |acc, i| acc * self.lens[i] + e[i] % self.lens[i]);
+        self.place(0, at)
     }
 
-    /// Coordinates of position `idx`.
+    /// Coordinates of position `idx` within its half.
     pub fn coordinates(&self, mut idx: usize) -> [usize; 4] {
         let mut e = [0; 4];
         for i in (0..4).rev() {
             e[i] = idx % self.lens[i];
-            idx /= self.lens[i];
+            idx /= if i == 1 { self.cols() } else { self.lens[i] };
         }
         e
+    }
+
+    /// The half that position `idx` lies in.
+    pub fn half(&self, idx: usize) -> usize {
+        idx / self.line_len() % self.halves
     }
 
     /// The exponent k ∈ (Z/m)^* of position `idx`: basis element ζ^k, or embedding ζ -> ω^k.
@@ -207,12 +292,14 @@ fn pow_mod(base: u64, e: u64, m: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GaloisMap {
     shift: [usize; 4],
-    pub(crate) row_shift: usize,
+    /// by lines, an even number in K
+    pub(crate) line_shift: usize,
     pub(crate) col_shift: usize,
     /// source lane of each lane, padded with the identity
     pub(crate) lane_source: [u64; 8],
     lanes: usize,
-    rows: usize,
+    lines: usize,
+    /// columns of a line
     cols: usize,
 }
 
@@ -229,12 +316,12 @@ impl GaloisMap {
         });
         Self {
             shift,
-            row_shift: shift[0],
+            line_shift: ring.halves * shift[0],
             col_shift: shift[1],
             lane_source,
             lanes: ring.lanes(),
-            rows: ring.rows(),
-            cols: ring.cols(),
+            lines: ring.lines(),
+            cols: ring.line_cols(),
         }
     }
 
@@ -242,10 +329,10 @@ impl GaloisMap {
     #[inline]
     pub fn source(&self, i: usize) -> usize {
         let (v, lane) = (i / self.lanes, i % self.lanes);
-        let (row, col) = (v / self.cols, v % self.cols);
-        let row = (row + self.row_shift) % self.rows;
+        let (line, col) = (v / self.cols, v % self.cols);
+        let line = (line + self.line_shift) % self.lines;
         let col = (col + self.col_shift) % self.cols;
-        (row * self.cols + col) * self.lanes + self.lane_source[lane] as usize
+        (line * self.cols + col) * self.lanes + self.lane_source[lane] as usize
     }
 
     /// Positions `start..start + out.len()` of the image in evaluation form: whole vectors of lanes in one row.
@@ -254,20 +341,24 @@ impl GaloisMap {
     #[inline]
     pub(crate) fn gather(&self, source: &[u64], start: usize, out: &mut [u64]) {
         let first = start / self.lanes;
-        let row = (first / self.cols + self.row_shift) % self.rows;
-        let mut col = (first + self.col_shift) % self.cols;
+        let mut at = first % self.cols;
+        let mut base = (first / self.cols + self.line_shift) % self.lines * self.cols;
+        let mut col = (at + self.col_shift) % self.cols;
         for to in out.chunks_exact_mut(self.lanes) {
-            let from = &source[(row * self.cols + col) * self.lanes..][..self.lanes];
+            let from = &source[(base + col) * self.lanes..][..self.lanes];
             for (x, &lane) in to.iter_mut().zip(&self.lane_source) {
                 *x = from[lane as usize];
             }
-            col = if col + 1 == self.cols { 0 } else { col + 1 };
+            (at, col) = (at + 1, if col + 1 == self.cols { 0 } else { col + 1 });
+            if at == self.cols {
+                (at, base) = (0, base + self.cols);
+            }
         }
     }
 
     /// The shifts of rows and columns, and the source of each of eight lanes.
     pub fn shifts(&self) -> ([usize; 2], [u64; 8]) {
-        ([self.row_shift, self.col_shift], self.lane_source)
+        ([self.shift[0], self.col_shift], self.lane_source)
     }
 
     /// Where position `i` of the image of a coefficient-form polynomial comes from.
@@ -276,7 +367,8 @@ impl GaloisMap {
         for (e, (shift, len)) in e.iter_mut().zip(self.shift.iter().zip(ring.lens)) {
             *e += len - shift;
         }
-        ring.index(e)
+        let offset = ring.half(i) * ring.line_len();
+        ring.index(e) + offset
     }
 }
 
@@ -299,18 +391,25 @@ mod tests {
 
     #[test]
     fn exponents_are_the_units_and_galois_maps_multiply_them() {
-        for m in [15, 255, 4369] {
-            let ring = Ring::new(m).unwrap();
+        let rings = [15, 255, 4369].map(|m| Ring::new(m).unwrap());
+        let extended = rings.clone().map(Ring::extended);
+        for ring in rings.into_iter().chain(extended) {
+            let m = ring.m();
             let exps: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
-            let mut sorted = exps.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, ring.units());
+            for half in 0..ring.halves() {
+                let places = (0..ring.base().n()).map(|i| ring.place(half, i));
+                let mut sorted: Vec<u64> = places.map(|i| exps[i]).collect();
+                sorted.sort_unstable();
+                assert_eq!(sorted, ring.units());
+            }
             for t in [1u64, 2, 4, 7, 11, m - 1] {
                 let map = ring.galois(t).unwrap();
                 for i in 0..ring.n() {
                     // (σ_t a)(ω^f) = a(ω^{tf}); σ_t moves ζ^e to ζ^{te}
                     assert_eq!(exps[map.source(i)], exps[i] * t % m);
                     assert_eq!(exps[map.coefficient_source(&ring, i)] * t % m, exps[i]);
+                    let halves = [map.source(i), map.coefficient_source(&ring, i)];
+                    assert_eq!(halves.map(|i| ring.half(i)), [ring.half(i); 2]);
                 }
             }
         }

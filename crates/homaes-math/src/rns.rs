@@ -94,6 +94,7 @@ impl Conversion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ring;
     use crate::tests::on_each;
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         let sources = [16_776_961u64, 335_539_201, 6_666_190_840_321].map(Modulus::new);
         let targets = [419_424_001u64, 131_311_739_216_641].map(Modulus::new);
         let x: i128 = sources.iter().map(|m| i128::from(m.p())).product();
-        on_each(255, |ring| {
+        on_each(&Ring::new(255).unwrap(), |ring| {
             let n = ring.n();
             let values: Vec<i128> = (0..n as i128)
                 .map(|i| match i {

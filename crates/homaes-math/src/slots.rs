@@ -40,9 +40,15 @@ fn add_image(map: &Linear, x: &[u8], out: &mut [u8]) {
 }
 
 /// Bytes <-> plaintext polynomials of one ring.
+///
+/// Plaintexts of K are pairs (a, b) of plaintexts of R, at w = 0 and w = 1: the polynomial a + w(a + b). The slots of the
+/// second follow those of the first.
 #[derive(Clone, Debug)]
 pub struct Slots {
+    /// R
     ring: Ring,
+    /// R or K
+    whole: Ring,
     second: usize,
     /// columns up to sign
     half_cols: usize,
@@ -76,9 +82,11 @@ impl Slots {
         if ring.rows() != 16 || second_class.is_multiple_of(2) || second_class > 15 {
             return None;
         }
+        let (whole, ring) = (ring, &ring.base());
         let half_cols = ring.cols().div_ceil(2);
         let mut out = Self {
             ring: ring.clone(),
+            whole: whole.clone(),
             second: second_class,
             half_cols,
             origin: Vec::new(),
@@ -88,7 +96,7 @@ impl Slots {
         };
         let step = ring.frobenius(1);
         out.origin = vec![(0, 0); 16 * half_cols * ring.lanes()];
-        for slot in 0..out.count() {
+        for slot in 0..out.half_count() {
             let mut position = out.position(slot);
             for k in 0..8 {
                 // (σ a)(f) = a(f + log 2): walking along the orbit squares the value
@@ -100,7 +108,7 @@ impl Slots {
         Some(out)
     }
 
-    /// The tables of [`encode`](Self::encode), for kernels elsewhere.
+    /// The tables of [`encode`](Self::encode) in R, for kernels elsewhere.
     pub fn encoding(&self) -> Encoding<'_> {
         Encoding {
             origin: &self.origin,
@@ -110,6 +118,11 @@ impl Slots {
 
     /// Number of slots: bytes per plaintext.
     pub fn count(&self) -> usize {
+        self.whole.halves() * self.half_count()
+    }
+
+    /// Slots of a plaintext of R, which lie in one half of those of K.
+    pub fn half_count(&self) -> usize {
         2 * self.half_cols * self.ring.lanes()
     }
 
@@ -129,7 +142,8 @@ impl Slots {
         [n3, n5, self.half_cols]
     }
 
-    /// Slot with representative of class `class` (0 or 1) and coordinates e3, e5, e257; each modulo its length.
+    /// Slot of the first half with representative of class `class` (0 or 1) and coordinates e3, e5, e257; each modulo
+    /// its length.
     pub fn slot(&self, class: usize, [e3, e5, e257]: [usize; 3]) -> usize {
         let [_, _, n3, n5] = self.ring.lens();
         let lane = e3 % n3 * n5 + e5 % n5;
@@ -159,7 +173,26 @@ impl Slots {
     /// # Panics
     /// If `bytes.len()` is not [`Self::count`] or `out.len()` not n.
     pub fn encode(&self, bytes: &[u8], out: &mut [u64]) {
-        assert!(bytes.len() == self.count() && out.len() == self.ring.n());
+        assert!(bytes.len() == self.count() && out.len() == self.whole.n());
+        if self.whole.halves() == 1 {
+            return self.encode_half(bytes, out);
+        }
+        let mut bits = Zeroizing::new(vec![0; self.ring.n()]);
+        out.fill(0);
+        for (number, bytes) in bytes.chunks_exact(self.half_count()).enumerate() {
+            self.encode_half(bytes, &mut bits);
+            let rows = out.chunks_exact_mut(self.whole.row_len());
+            for (row, bits) in rows.zip(bits.chunks_exact(self.ring.row_len())) {
+                let (first, second) = row.split_at_mut(bits.len());
+                for ((x, y), &bit) in first.iter_mut().zip(second).zip(bits) {
+                    *x |= bit * u64::from(number == 0);
+                    *y ^= bit;
+                }
+            }
+        }
+    }
+
+    fn encode_half(&self, bytes: &[u8], out: &mut [u64]) {
         // row k: every byte to the power 2^k
         let mut powers = Zeroizing::new(vec![0u8; 8 * bytes.len()]);
         powers[..bytes.len()].copy_from_slice(bytes);
@@ -190,7 +223,24 @@ impl Slots {
     /// # Panics
     /// If `bits.len()` is not n.
     pub fn decode(&self, bits: &[u64]) -> Result<Vec<u8>, NotBytes> {
-        assert_eq!(bits.len(), self.ring.n());
+        assert_eq!(bits.len(), self.whole.n());
+        if self.whole.halves() == 1 {
+            return self.decode_half(bits);
+        }
+        let len = self.ring.row_len();
+        let mut out = Vec::with_capacity(self.count());
+        for number in 0..2 {
+            let rows = bits.chunks_exact(2 * len).flat_map(|row| {
+                let sum = move |i: usize| row[i] ^ (row[len + i] * number);
+                (0..len).map(sum)
+            });
+            let half = Zeroizing::new(rows.collect::<Vec<u64>>());
+            out.extend_from_slice(&Zeroizing::new(self.decode_half(&half)?));
+        }
+        Ok(out)
+    }
+
+    fn decode_half(&self, bits: &[u64]) -> Result<Vec<u8>, NotBytes> {
         let mut values = Zeroizing::new(vec![0u8; self.origin.len()]);
         let mut mismatch = 0;
         for (i, &b) in bits.iter().enumerate() {
@@ -205,7 +255,7 @@ impl Slots {
             return Err(NotBytes);
         }
         self.correlate(1, &mut values);
-        Ok((0..self.count())
+        Ok((0..self.half_count())
             .map(|s| values[self.folded(self.position(s))])
             .collect())
     }
@@ -243,7 +293,7 @@ impl Slots {
     ///
     /// |Σ ζ_17^k|^2 averages w(17 - w)/16 over the embeddings, w being their number.
     pub fn constant(&self, c: u8) -> Vec<u8> {
-        let step = self.ring.frobenius(1).row_shift;
+        let step = self.ring.frobenius(1).line_shift;
         let mut values = [0u8; 16];
         for class in [0, self.second] {
             let (mut x, mut at) = (c, class);
@@ -329,7 +379,7 @@ fn traces_257() -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::Transform;
-    use crate::tests::SPECIAL;
+    use crate::tests::{PRIMES, rings};
 
     fn bytes(n: usize, seed: u64) -> Vec<u8> {
         let byte = |i: u64| ((i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8;
@@ -338,7 +388,8 @@ mod tests {
 
     /// Product of two polynomials modulo 2 and Φ_m: of integers below a large prime.
     fn multiply(ring: &Ring, a: &[u64], b: &[u64]) -> Vec<u64> {
-        let t = Transform::new(ring, SPECIAL).unwrap();
+        let prime = PRIMES.into_iter().rev().find(|&p| ring.admits(p));
+        let t = Transform::new(ring, prime.unwrap()).unwrap();
         let m = t.modulus();
         let [a, mut product] = [a, b].map(|x| {
             let mut values = x.to_vec();
@@ -355,8 +406,8 @@ mod tests {
 
     #[test]
     fn encoding_inverts_and_is_a_ring_map() {
-        for m in [17u64, 255, 4369] {
-            let ring = Ring::new(m).unwrap();
+        for ring in rings([17u64, 255, 4369]) {
+            let m = ring.m();
             let slots = Slots::new(&ring, 7).unwrap();
             let (x, y) = (bytes(slots.count(), 1), bytes(slots.count(), 99));
             let (mut a, mut b) = (vec![0; ring.n()], vec![0; ring.n()]);
@@ -375,8 +426,8 @@ mod tests {
 
     #[test]
     fn constants_are_short_and_equal_in_all_slots() {
-        for (m, second) in [(255u64, 7), (4369, 9)] {
-            let ring = Ring::new(m).unwrap();
+        let seconds = [7, 7, 9, 9];
+        for (ring, second) in rings([255u64, 4369]).into_iter().zip(seconds) {
             let slots = Slots::new(&ring, second).unwrap();
             for c in [0u8, 1, 2, 3, 0x63, 0x8f, 0xf9, 255] {
                 let k = slots.constant(c);
@@ -386,7 +437,8 @@ mod tests {
                 for &k in &k {
                     for (i, bit) in bits.iter_mut().enumerate() {
                         let e = ring.exponent(i) % 17;
-                        *bit ^= u64::from(k == 0 || e == u64::from(k));
+                        let power = k == 0 || e == u64::from(k);
+                        *bit ^= u64::from(power && ring.half(i) == 0);
                     }
                 }
                 assert_eq!(slots.decode(&bits).unwrap(), vec![c; slots.count()]);

@@ -2,8 +2,17 @@
 
 use crate::{Backend, Ring};
 
-/// From the smallest admitted modulus to the largest prime of the shipped sets, below 2^47.
-pub(crate) const PRIMES: [u64; 4] = [65_537, 16_776_961, 131_311_739_216_641, SPECIAL];
+/// From the smallest admitted modulus to the largest, below 2^48.
+pub(crate) const PRIMES: [u64; 6] = [
+    65_537,
+    16_776_961,
+    131_311_739_216_641,
+    140_737_303_776_001,
+    SPECIAL,
+    WIDE,
+];
+/// The largest below 2^48 that K admits.
+pub(crate) const WIDE: u64 = 281_474_758_544_641;
 pub(crate) const SPECIAL: u64 = 140_737_437_991_681;
 
 /// Words below `bound`, with both edges.
@@ -22,14 +31,20 @@ pub(crate) fn limb(n: usize, bound: u64, seed: u64) -> Vec<u64> {
     (0..n).map(word).collect()
 }
 
+/// R and K of each conductor.
+pub(crate) fn rings<const N: usize>(conductors: [u64; N]) -> Vec<Ring> {
+    let both = |m| [Ring::new(m).unwrap(), Ring::new(m).unwrap().extended()];
+    conductors.into_iter().flat_map(both).collect()
+}
+
 /// Runs `f` on every backend.
-pub(crate) fn on_each<T>(m: u64, f: impl Fn(&Ring) -> T) -> Vec<T> {
-    let run = |backend| f(&Ring::with_backend(m, backend).unwrap());
+pub(crate) fn on_each<T>(ring: &Ring, f: impl Fn(&Ring) -> T) -> Vec<T> {
+    let run = |backend| f(&ring.on(backend));
     Backend::available().map(run).collect()
 }
 
 /// Runs `f` on every backend; all give the same.
-pub(crate) fn same_on_each<T: PartialEq>(m: u64, f: impl Fn(&Ring) -> T) {
-    let outs = on_each(m, f);
-    assert!(outs.windows(2).all(|pair| pair[0] == pair[1]), "m {m}");
+pub(crate) fn same_on_each<T: PartialEq>(ring: &Ring, f: impl Fn(&Ring) -> T) {
+    let outs = on_each(ring, f);
+    assert!(outs.windows(2).all(|pair| pair[0] == pair[1]), "{ring:?}");
 }

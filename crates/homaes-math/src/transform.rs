@@ -14,13 +14,17 @@
 //! dual kernel V(e) = (ω_r^{-g^e} - 1)/r: only the middle constants change. Both kernels sum to -1, which saves
 //! products on the short axes.
 //!
+//! In K = R\[w\] the transform begins with one level of butterflies between the halves of each row: `(a_0, a_1) ->
+//! (a_0 + w a_1, a_0 + w' a_1)`, w' = 1 - w. It acts on an axis of its own, so it may come first in both
+//! directions.
+//!
 //! Cost at n = 32768: as much as 30 butterfly levels, 24 of them on the axes of 17 and 257 and the rest by direct
 //! sums on 3 and 5. A power-of-two transform has half as many, but twiddles between axes; `homaes bench kernels`
 //! compares with `tfhe-ntt`.
 
 use crate::kernel::{self, Tensor};
-use crate::modulus::{Modulus, Shoup};
-use crate::prime::root_of_unity;
+use crate::modulus::{MAX_MODULUS_BITS, Modulus, Shoup};
+use crate::prime::{quadratic_root, root_of_unity};
 use crate::ring::Ring;
 use crate::simd;
 use core::iter::successors;
@@ -34,6 +38,35 @@ struct Axis {
     middle: Vec<Shoup>,
     /// w^0 … w^{N-1}
     roots: Vec<Shoup>,
+}
+
+/// The butterflies of K, in both directions the same from left to right:
+///
+/// ```text
+/// forward   b = a_1           (a_0, a_1) -> (a_0 + w b, a_0 + b - w b)
+/// inverse   b = (x - x')·c    (x, x')   -> (x - w b, b)                  c = 1/(w - w') = 1/(2w - 1)
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Halves {
+    /// w
+    pub(crate) root: Shoup,
+    /// c, for the inverse
+    pub(crate) scale: Option<Shoup>,
+}
+
+impl Halves {
+    /// `None` for R.
+    fn new(ring: &Ring, m: &Modulus, dir: Direction) -> Option<Self> {
+        let new = || {
+            let w = quadratic_root(m);
+            let inverse = || m.shoup(m.inv(m.sub(m.add(w, w), 1)));
+            Self {
+                root: m.shoup(w),
+                scale: (dir == Direction::Inverse).then(inverse),
+            }
+        };
+        (ring.halves() == 2).then(new)
+    }
 }
 
 /// Constants of one direction of the transform on eight lanes. A DFT on the axis of 257 is two of length 16.
@@ -68,17 +101,19 @@ pub struct Transform {
     modulus: Modulus,
     forward: [Axis; 4],
     inverse: [Axis; 4],
+    /// in K, forward and inverse
+    halves: Option<[Halves; 2]>,
     /// ω_17^(k 3^row) at \[row\]\[k\]
     powers_17: Vec<[u64; 17]>,
     fast: Option<(simd::VectorTables, simd::VectorTables)>,
 }
 
 impl Transform {
-    /// Tables for `ring` modulo `p`; `None` unless p is a prime below 2^47 that is 1 modulo [`Ring::modulus_step`].
+    /// Tables for `ring` modulo `p`; `None` unless p is a prime below 2^48 that the ring admits ([`Ring::admits`]).
     pub fn new(ring: &Ring, p: u64) -> Option<Self> {
-        if p % ring.modulus_step() != 1
+        if !ring.admits(p)
             || !crate::prime::is_prime(p)
-            || p >> 47 != 0
+            || p >> MAX_MODULUS_BITS != 0
             || p >> 16 == 0
         {
             return None;
@@ -86,8 +121,13 @@ impl Transform {
         let modulus = Modulus::new(p);
         let forward = axes(ring, &modulus, Direction::Forward);
         let inverse = axes(ring, &modulus, Direction::Inverse);
+        let halves = Halves::new(ring, &modulus, Direction::Forward).zip(Halves::new(
+            ring,
+            &modulus,
+            Direction::Inverse,
+        ));
         // the vector twins need a long axis
-        let fast = if ring.n() > 8 {
+        let fast = if ring.has_long_axis() {
             let table = |dir| {
                 simd::VectorTables::new(ring, &modulus, || short_kernels(ring, &modulus, dir))
             };
@@ -100,6 +140,7 @@ impl Transform {
             modulus,
             forward,
             inverse,
+            halves: halves.map(|(forward, inverse)| [forward, inverse]),
             powers_17: powers_17(ring, &modulus),
             fast,
         })
@@ -132,7 +173,7 @@ impl Transform {
         assert_eq!(a.len(), self.ring.n());
         match &self.fast {
             Some((fwd, _)) => simd::columns(&self.modulus, fwd, a),
-            None => self.portable(&self.forward, a),
+            None => self.portable(Direction::Forward, a),
         }
     }
 
@@ -151,9 +192,10 @@ impl Transform {
     }
 
     /// The constants of both directions, forward first, for kernels elsewhere; `None` for rings without vector
-    /// kernels.
+    /// kernels, for K, and modulo primes above 2^47.
     pub fn constants(&self) -> Option<[Constants; 2]> {
-        if self.ring.lanes() != 8 || self.ring.n() == 8 {
+        let plain = self.halves.is_none() && !self.modulus.is_wide();
+        if self.ring.lanes() != 8 || !self.ring.has_long_axis() || !plain {
             return None;
         }
         Some([Direction::Forward, Direction::Inverse].map(|dir| {
@@ -177,7 +219,7 @@ impl Transform {
                 simd::rows(&self.modulus, inv, a);
                 simd::columns(&self.modulus, inv, a);
             }
-            None => self.portable(&self.inverse, a),
+            None => self.portable(Direction::Inverse, a),
         }
     }
 
@@ -201,6 +243,29 @@ impl Transform {
         kernel::scale_canonical(&self.ring, &self.modulus, c, out);
     }
 
+    /// From K to R: a and a + b, in evaluation form, of the polynomial a + w·b with these values; all lazy.
+    ///
+    /// # Panics
+    /// In R.
+    pub fn halves(&self, values: &[u64], [first, second]: [&mut [u64]; 2]) {
+        let [_, inverse] = self.halves.as_ref().expect("a ring with halves");
+        assert!(values.len() == self.ring.n());
+        assert!(first.len() == second.len() && 2 * first.len() == values.len());
+        let mut pairs = values.to_vec();
+        self.between_halves(inverse, &mut pairs);
+        let len = self.ring.row_len() / 2;
+        let rows = first
+            .chunks_exact_mut(len)
+            .zip(second.chunks_exact_mut(len));
+        for (row, (first, second)) in pairs.chunks_exact(2 * len).zip(rows) {
+            let (a, b) = row.split_at(len);
+            first.copy_from_slice(a);
+            for ((sum, a), b) in second.iter_mut().zip(a).zip(b) {
+                *sum = Modulus::sub_if_ge(a + b, 2 * self.modulus.p());
+            }
+        }
+    }
+
     /// Σ ζ_17^k over the given exponents below 17, as one canonical plain value per row; empty if 17 does not divide
     /// m.
     pub fn row_values(&self, exponents: &[u8]) -> Vec<u64> {
@@ -215,11 +280,19 @@ impl Transform {
     }
 
     /// The portable twin: one axis after the other, radix 2.
-    fn portable(&self, axes: &[Axis; 4], a: &mut [u64]) {
-        let lens = self.ring.lens();
+    fn portable(&self, dir: Direction, a: &mut [u64]) {
+        let axes = match dir {
+            Direction::Forward => &self.forward,
+            Direction::Inverse => &self.inverse,
+        };
+        if let Some(halves) = &self.halves {
+            self.between_halves(&halves[dir as usize], a);
+        }
         let mut inner = self.ring.n();
-        for (axis, len) in axes.iter().zip(lens) {
-            inner /= len;
+        for (number, (axis, len)) in axes.iter().zip(self.ring.lens()).enumerate() {
+            // blocks of the axes after that of 17 lie within one half
+            let halves = if number == 1 { self.ring.halves() } else { 1 };
+            inner /= halves * len;
             match len {
                 1 => {}
                 2 => self.direct::<2>(axis, a, inner),
@@ -236,6 +309,26 @@ impl Transform {
                     }
                 }
             }
+        }
+    }
+
+    /// The butterflies of K.
+    fn between_halves(&self, halves: &Halves, a: &mut [u64]) {
+        let (m, p2) = (&self.modulus, 2 * self.modulus.p());
+        let less = |x: u64, y: u64| Modulus::sub_if_ge(x + p2 - y, p2);
+        for row in a.chunks_exact_mut(self.ring.row_len()) {
+            let (first, second) = row.split_at_mut(row.len() / 2);
+            by_eights(first, second, |x, y| match halves.scale {
+                None => {
+                    let product = m.mul_shoup(*y, halves.root);
+                    let sum = Modulus::sub_if_ge(*x + *y, p2);
+                    (*x, *y) = (Modulus::sub_if_ge(*x + product, p2), less(sum, product));
+                }
+                Some(scale) => {
+                    *y = m.mul_shoup(less(*x, *y), scale);
+                    *x = less(*x, m.mul_shoup(*y, halves.root));
+                }
+            });
         }
     }
 
@@ -335,7 +428,7 @@ fn by_eights(lo: &mut [u64], hi: &mut [u64], f: impl Fn(&mut u64, &mut u64)) {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,
     Inverse,
@@ -381,6 +474,8 @@ pub(crate) struct Kernels {
     pub(crate) middle: [Vec<u64>; 4],
     /// root w of the axis
     pub(crate) root: [u64; 4],
+    /// in K
+    pub(crate) halves: Option<Halves>,
 }
 
 fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
@@ -388,6 +483,7 @@ fn short_kernels(ring: &Ring, m: &Modulus, dir: Direction) -> Kernels {
         direct: Default::default(),
         middle: Default::default(),
         root: [1; 4],
+        halves: Halves::new(ring, m, dir),
     };
     for (i, r, g) in ring.factors() {
         let k = axis_kernel(m, r, g, dir);
@@ -445,11 +541,11 @@ fn axes(ring: &Ring, m: &Modulus, dir: Direction) -> [Axis; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{PRIMES, limb, same_on_each};
+    use crate::tests::{PRIMES, SPECIAL, WIDE, limb, rings, same_on_each};
 
     /// Runs `f` on every backend; all give the same.
-    fn on_all<T: PartialEq>(m: u64, p: u64, f: impl Fn(&Ring, &Transform) -> T) {
-        same_on_each(m, |ring| f(ring, &Transform::new(ring, p).unwrap()));
+    fn on_all<T: PartialEq>(ring: &Ring, p: u64, f: impl Fn(&Ring, &Transform) -> T) {
+        same_on_each(ring, |ring| f(ring, &Transform::new(ring, p).unwrap()));
     }
 
     fn canonical(t: &Transform, words: &[u64]) -> Vec<u64> {
@@ -464,22 +560,29 @@ mod tests {
         out
     }
 
-    /// a(ω^f), summed over the normal basis, for the `exponents` of all positions and the `powers` of ω.
-    fn naive(m: &Modulus, exponents: &[u64], powers: &[u64], a: &[u64], f: usize) -> u64 {
-        let terms = a.iter().zip(exponents).map(|(&c, exponent)| {
-            let k = exponent * exponents[f] % powers.len() as u64;
-            m.mul(c, powers[k as usize])
+    /// The value at embedding f, summed over the normal basis, for the `exponents` of all positions, the `powers` of ω
+    /// and the values of 1 and w in the half of f.
+    fn naive(
+        m: &Modulus,
+        ring: &Ring,
+        (exponents, powers, ones): (&[u64], &[u64], [u64; 2]),
+        a: &[u64],
+        f: usize,
+    ) -> u64 {
+        let terms = a.iter().enumerate().map(|(i, &c)| {
+            let k = exponents[i] * exponents[f] % powers.len() as u64;
+            m.mul(m.mul(c, powers[k as usize]), ones[ring.half(i)])
         });
         terms.fold(0, |sum, term| m.add(sum, term))
     }
 
     #[test]
     fn equals_naive_evaluation_and_inverts() {
-        for m in [3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535] {
-            let ring = Ring::new(m).unwrap();
+        for ring in rings([3u64, 5, 15, 17, 85, 255, 257, 3855, 4369, 65535]) {
+            let m = ring.m();
             let exponents: Vec<u64> = (0..ring.n()).map(|i| ring.exponent(i)).collect();
-            for &p in &PRIMES[1..] {
-                on_all(m, p, |ring, t| {
+            for p in PRIMES.into_iter().filter(|&p| p > 65_537 && ring.admits(p)) {
+                on_all(&ring, p, |ring, t| {
                     let a = limb(ring.n(), p, 1);
                     let (mut b, mut halves) = (a.clone(), by_rows(ring, t, &a));
                     t.forward(&mut b);
@@ -493,7 +596,9 @@ mod tests {
                     });
                     let powers: Vec<u64> = modulus.powers(omega).take(m as usize).collect();
                     for f in [0, 1, ring.n() / 3, ring.n() - 1] {
-                        let want = naive(modulus, &exponents, &powers, &a, f);
+                        let w = t.halves.map_or(0, |[forward, _]| forward.root.w);
+                        let w = [w, modulus.sub(1, w)][ring.half(f)];
+                        let want = naive(modulus, ring, (&exponents, &powers, [1, w]), &a, f);
                         assert_eq!(out[f], want, "m {m} p {p} at {f}");
                     }
                     t.inverse(&mut b);
@@ -506,10 +611,13 @@ mod tests {
 
     #[test]
     fn fused_ends_are_those_of_kernels() {
-        let all = [15, 17, 255, 3855, 65535].map(|m| [1, 2, 3].map(|i| (m, PRIMES[i])));
-        // a modulus hardly above 2^16
-        for (m, p) in all.into_iter().flatten().chain([(255, 77_521)]) {
-            on_all(m, p, |ring, t| {
+        // the first two are hardly above 2^16
+        let primes = [77_521, 102_001].into_iter().chain(PRIMES);
+        let rings = rings([15, 17, 255, 3855, 65535]);
+        let all = primes.flat_map(|p| rings.iter().map(move |ring| (ring, p)));
+        for (ring, p) in all.filter(|(ring, p)| ring.admits(*p) && ring.n() > 8) {
+            let m = ring.m();
+            on_all(ring, p, |ring, t| {
                 let modulus = t.modulus();
                 let inputs = [limb(ring.n(), 2 * p, 1), vec![2 * p - 1; ring.n()]];
                 let source: Vec<u64> = inputs[0].iter().rev().copied().collect();
@@ -558,5 +666,8 @@ mod tests {
         assert!(Transform::new(&ring, 1_000_003).is_none()); // prime, wrong class
         assert!(Transform::new(&ring, 4081 * 4080 + 1).is_none());
         assert!(Transform::new(&ring, (1 << 50) + 1).is_none());
+        assert!(
+            ring.extended().admits(WIDE) && !Ring::new(255).unwrap().extended().admits(SPECIAL)
+        );
     }
 }

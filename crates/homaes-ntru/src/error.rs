@@ -16,7 +16,7 @@ pub enum ParamsError {
         m: u64,
     },
     /// A modulus does not fit the ring.
-    #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
+    #[error("modulus {p}: expected a prime below 2^48 that is 1 modulo {step}")]
     Modulus {
         /// found
         p: u64,

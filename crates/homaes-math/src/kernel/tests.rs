@@ -1,7 +1,7 @@
 //! Every vector kernel against its portable twin, and both against plain modular arithmetic.
 use super::*;
 use crate::simd::Backend;
-use crate::tests::{PRIMES, SPECIAL, limb, on_each, same_on_each};
+use crate::tests::{PRIMES, SPECIAL, WIDE, limb, on_each, rings, same_on_each};
 
 fn limbs(count: usize, n: usize, bound: u64, seed: u64) -> Vec<Vec<u64>> {
     let seeds = seed..seed + count as u64;
@@ -23,12 +23,17 @@ fn pairs(limbs: &mut [Vec<u64>]) -> Vec<[&mut [u64]; 2]> {
         .collect()
 }
 
-/// Runs `f`, which also gets the degree and the prime, on every backend for m = 255 and m = 65535 and all primes.
+/// Runs `f`, which also gets the degree and the prime, on every backend for m = 255 and m = 65535, R and K, and all
+/// primes.
 /// Integer kernels must agree on lazy words, all on canonical ones.
 fn on_all(f: impl Fn(&Ring, &Modulus, usize, u64) -> Vec<Vec<u64>>) {
-    for (m, p) in PRIMES.map(|p| [(255, p), (65535, p)]).concat() {
+    let rings = rings([255, 65535]);
+    for (ring, p) in PRIMES
+        .iter()
+        .flat_map(|&p| rings.iter().map(move |r| (r, p)))
+    {
         let modulus = Modulus::new(p);
-        let outs = on_each(m, |ring| f(ring, &modulus, ring.n(), p).concat());
+        let outs = on_each(ring, |ring| f(ring, &modulus, ring.n(), p).concat());
         let of_integers = |b| matches!(b, Backend::Portable | Backend::Avx512Ifma);
         for (backend, out) in Backend::available().zip(&outs) {
             assert!(out.iter().all(|&x| x < 2 * p));
@@ -37,7 +42,7 @@ fn on_all(f: impl Fn(&Ring, &Modulus, usize, u64) -> Vec<Vec<u64>>) {
                 let lazy = x == y || !of_integers(backend);
                 lazy && modulus.canonical(x) == modulus.canonical(y)
             });
-            assert!(same, "m {m}, p {p}, {backend:?}");
+            assert!(same, "{ring:?}, p {p}, {backend:?}");
         }
     }
 }
@@ -120,7 +125,7 @@ fn limb_sums_are_those_of_integers() {
         let ys = limbs(terms, 2 * RANGE, most, 0);
         let mut constants = limbs(terms, count, most, 100);
         constants[0].fill(most - 1);
-        on_each(255, |ring| {
+        on_each(&Ring::new(255).unwrap(), |ring| {
             let mut made = vec![vec![0; 2 * RANGE]; count + 2];
             limb_sums(ring, &refs(&ys), &constants, &mut muts(&mut made));
             for i in 0..2 * RANGE {
@@ -260,7 +265,7 @@ fn combination(ring: &Ring, modulus: &Modulus, sources: &[&[u64]], constants: &[
 fn several_combinations_are_those_of_one_each() {
     on_all(|ring, m, n, _| {
         let row = ring.row_len();
-        let inputs = limbs(7, n, 1 << 47, 40);
+        let inputs = limbs(7, n, 1 << 48, 40);
         let sources = refs(&inputs);
         let moduli: Vec<Modulus> = PRIMES
             .map(Modulus::new)
@@ -296,7 +301,7 @@ fn several_combinations_are_those_of_one_each() {
 fn conversions_agree_with_wide_arithmetic() {
     on_all(|ring, m, n, p| {
         let wide = u128::from(p);
-        let inputs = limbs(16, n, 1 << 47, 70);
+        let inputs = limbs(16, n, WIDE, 70);
         let any = limb(n, 1 << WORD_BITS, 91);
         let [lazy, before] = [3, 4].map(|seed| limb(n, 2 * p, seed));
         let mut outs = Vec::new();
@@ -328,8 +333,8 @@ fn conversions_agree_with_wide_arithmetic() {
 
 #[test]
 fn quotient_agrees_with_wide_arithmetic() {
-    for m in [255, 65535] {
-        same_on_each(m, |ring| {
+    for ring in rings([255, 65535]) {
+        same_on_each(&ring, |ring| {
             let ys = PRIMES.map(|p| limb(ring.n(), p, p));
             let mut v = vec![0; ring.n()];
             quotient(ring, &refs(&ys), &PRIMES.map(|p| 1.0 / p as f64), &mut v);
@@ -350,7 +355,7 @@ fn quotient_agrees_with_wide_arithmetic() {
 /// Both twins refuse slices of the wrong length.
 #[test]
 fn lengths_are_checked_on_every_backend() {
-    on_each(255, |ring| {
+    on_each(&Ring::new(255).unwrap(), |ring| {
         let m = &Modulus::new(SPECIAL);
         let (n, scale) = (ring.n(), m.shoup(1));
         let (long, short) = (&vec![0; n][..], &vec![0; n - 8][..]);
@@ -403,7 +408,7 @@ fn rows_are_summed_and_put_on_the_torus() {
     let shapes = [(15, 16), (257, 3), (3855, 16)];
     for ((conductor, rows), p) in PRIMES.map(|p| shapes.map(|shape| (shape, p))).concat() {
         let m = &Modulus::new(p);
-        same_on_each(conductor, |ring| {
+        same_on_each(&Ring::new(conductor).unwrap(), |ring| {
             let n = ring.n();
             let [x, y, z] = [1, 2, 3].map(|seed| limb(rows * n, p, seed));
             let maps = [[0, 0, 0], [1, 3, 77], [0, 1, 255]].map(|e| ring.translation(e));

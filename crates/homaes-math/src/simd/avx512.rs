@@ -72,6 +72,7 @@ pub(super) unsafe fn store(p: *mut u64, x: __m512i) {
 pub(super) struct Consts {
     p: __m512i,
     pub(super) p2: __m512i,
+    p4: __m512i,
     neg_p: __m512i,
     neg_inv: __m512i,
     mask: __m512i,
@@ -86,6 +87,7 @@ impl Consts {
             Self {
                 p: set1(p),
                 p2: set1(2 * p),
+                p4: set1(4 * p),
                 neg_p: set1((1 << 52) - p),
                 neg_inv: set1(m.neg_inv()),
                 mask: set1(MASK),
@@ -119,6 +121,13 @@ impl Consts {
         }
     }
 
+    /// [`reduce`](Self::reduce) of a sum of at most 48 products, lazy.
+    #[inline(always)]
+    pub(super) unsafe fn reduce_sum(&self, lo: __m512i, hi: __m512i) -> __m512i {
+        // SAFETY: as in `shoup`.
+        unsafe { sub_if_ge(sub_if_ge(self.reduce(lo, hi), self.p4), self.p2) }
+    }
+
     /// Start of sums of low words that [`reduce`](Self::reduce) ends: 2^52 - 1.
     #[inline(always)]
     pub(super) fn start(&self) -> __m512i {
@@ -148,7 +157,7 @@ pub(super) unsafe fn sub_if_ge(x: __m512i, bound: __m512i) -> __m512i {
 /// An automorphism as the vector kernels read it.
 #[derive(Clone, Copy)]
 pub(super) struct VectorMap {
-    row_shift: usize,
+    line_shift: usize,
     col_shift: usize,
     lanes: __m512i,
 }
@@ -157,20 +166,20 @@ impl VectorMap {
     #[inline(always)]
     pub(super) unsafe fn new(map: &GaloisMap) -> Self {
         Self {
-            row_shift: map.row_shift,
+            line_shift: map.line_shift,
             col_shift: map.col_shift,
             // SAFETY: eight words are read from an array of eight.
             lanes: unsafe { load(map.lane_source.as_ptr()) },
         }
     }
 
-    /// First word of the source row of `row`; `rows` and `cols` are powers of two.
+    /// First word of the source line of `line`; `lines` and `cols` are powers of two.
     #[inline(always)]
-    pub(super) fn row(&self, row: usize, rows: usize, cols: usize) -> usize {
-        ((row + self.row_shift) & (rows - 1)) * cols * 8
+    pub(super) fn line(&self, line: usize, lines: usize, cols: usize) -> usize {
+        ((line + self.line_shift) & (lines - 1)) * cols * 8
     }
 
-    /// First word within the source row for column `col`.
+    /// First word within the source line for column `col`.
     #[inline(always)]
     pub(super) fn column(&self, col: usize, cols: usize) -> usize {
         ((col + self.col_shift) & (cols - 1)) * 8
@@ -243,10 +252,10 @@ unsafe fn inner_product_group<const J: usize>(
     out: &mut [[&mut [u64]; 2]],
     first: usize,
 ) -> usize {
-    let (nrows, cols) = (ring.rows(), ring.cols());
+    let (lines, cols) = (ring.lines(), ring.line_cols());
     let outs: [[*mut u64; 2]; J] =
         core::array::from_fn(|j| out[first + j].each_mut().map(|o| o.as_mut_ptr()));
-    // SAFETY: row < nrows and col < cols, so every access lies within the n words whose presence
+    // SAFETY: line < lines and col < cols, so every access lies within the n words whose presence
     // the caller checked; the outputs are exclusive borrows.
     unsafe {
         let terms: Vec<Pointers<J>> = terms
@@ -268,13 +277,14 @@ unsafe fn inner_product_group<const J: usize>(
             .collect();
         let k = Consts::new(m);
         let zero = _mm512_setzero_si512();
-        for row in 0..nrows {
+        for line in 0..lines {
+            let row = line / ring.halves();
             for col in 0..cols {
-                let here = (row * cols + col) * 8;
+                let here = (line * cols + col) * 8;
                 let mut lo = [[k.start(); J]; 2];
                 let mut hi = [[zero; J]; 2];
                 for t in &terms {
-                    let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
+                    let at = t.map.line(line, lines, cols) + t.map.column(col, cols);
                     // prefetched: more streams than the hardware follows
                     let [y0, y1] = t.key.map(|key| stream_key::<AHEAD>(key, here));
                     for j in 0..J {
@@ -286,7 +296,7 @@ unsafe fn inner_product_group<const J: usize>(
                     }
                 }
                 for t in &row_terms {
-                    let at = t.map.row(row, nrows, cols) + t.map.column(col, cols);
+                    let at = t.map.line(line, lines, cols) + t.map.column(col, cols);
                     let y = set1(*t.by_row.get_unchecked(row));
                     for j in 0..J {
                         let x = t.map.load(t.sources[j].add(at));
@@ -302,7 +312,7 @@ unsafe fn inner_product_group<const J: usize>(
                 }
                 for (j, out) in outs.iter().enumerate() {
                     for c in 0..2 {
-                        let r = sub_if_ge(k.reduce(lo[c][j], hi[c][j]), k.p2);
+                        let r = k.reduce_sum(lo[c][j], hi[c][j]);
                         store(out[c].add(here), r);
                     }
                 }
@@ -317,17 +327,17 @@ pub(super) unsafe fn tensor(ring: &Ring, m: &Modulus, t: &Tensor<'_>, mut out: [
     let n = ring.n();
     assert!(t.x.iter().chain(&t.y).all(|s| s.len() == n) && out.iter().all(|o| o.len() == n));
     assert!(ring.lanes() == 8);
-    let (rows, cols) = (ring.rows(), ring.cols());
+    let (lines, cols) = (ring.lines(), ring.line_cols());
     let out = out.each_mut().map(|o| o.as_mut_ptr());
-    // SAFETY: row < rows and col < cols keep every access within the n words checked above.
+    // SAFETY: line < lines and col < cols keep every access within the n words checked above.
     unsafe {
         let k = Consts::new(m);
         let map = VectorMap::new(t.map);
         let (w, q) = (set1(t.scale.w), set1(t.scale.q));
-        for row in 0..rows {
+        for line in 0..lines {
             for col in 0..cols {
-                let here = (row * cols + col) * 8;
-                let at = map.row(row, rows, cols) + map.column(col, cols);
+                let here = (line * cols + col) * 8;
+                let at = map.line(line, lines, cols) + map.column(col, cols);
                 let x = t.x.map(|x| load(x.as_ptr().add(here)));
                 let y = t.y.map(|y| map.load(y.as_ptr().add(at)));
                 let y1 = k.shoup(y[1], w, q);
@@ -347,12 +357,12 @@ pub(super) struct TensorPart<'a> {
     map: VectorMap,
     scale: [__m512i; 2],
     k: Consts,
-    rows: usize,
+    lines: usize,
     cols: usize,
 }
 
 impl<'a> TensorPart<'a> {
-    /// Of limbs of rows × cols vectors.
+    /// Of limbs of lines × cols vectors.
     ///
     /// # Safety
     /// To be inlined into functions compiled for AVX-512 IFMA.
@@ -361,10 +371,10 @@ impl<'a> TensorPart<'a> {
         m: &Modulus,
         t: &Tensor<'a>,
         part: usize,
-        (rows, cols): (usize, usize),
+        (lines, cols): (usize, usize),
     ) -> Self {
         let (x, y) = (t.x[part], t.y[1]);
-        assert!(x.len() == 8 * rows * cols && y.len() == x.len());
+        assert!(x.len() == 8 * lines * cols && y.len() == x.len());
         // SAFETY: as the caller vouches.
         unsafe {
             Self {
@@ -373,7 +383,7 @@ impl<'a> TensorPart<'a> {
                 map: VectorMap::new(t.map),
                 scale: [set1(t.scale.w), set1(t.scale.q)],
                 k: Consts::new(m),
-                rows,
+                lines,
                 cols,
             }
         }
@@ -382,11 +392,11 @@ impl<'a> TensorPart<'a> {
     /// Vector v, lazy; both factors are fetched `AHEAD` words ahead.
     ///
     /// # Safety
-    /// As of [`new`](Self::new), and v must be below rows × cols.
+    /// As of [`new`](Self::new), and v must be below lines × cols.
     #[inline(always)]
     pub(super) unsafe fn vector<const AHEAD: usize>(&self, v: usize) -> __m512i {
-        let (rows, cols) = (self.rows, self.cols);
-        let at = self.map.row(v / cols, rows, cols) + self.map.column(v % cols, cols);
+        let (lines, cols) = (self.lines, self.cols);
+        let at = self.map.line(v / cols, lines, cols) + self.map.column(v % cols, cols);
         // SAFETY: as the caller vouches; both limbs have that many vectors.
         unsafe {
             let y = self.map.permuted(stream::<AHEAD>(self.y.as_ptr().add(at)));
@@ -404,12 +414,12 @@ pub(super) unsafe fn tensor_part(
     part: usize,
     out: &mut [u64],
 ) {
-    let (rows, cols) = (ring.rows(), ring.cols());
-    assert!(ring.lanes() == 8 && out.len() == 8 * rows * cols);
-    // SAFETY: the processor has the features, and v < rows · cols.
+    let (lines, cols) = (ring.lines(), ring.line_cols());
+    assert!(ring.lanes() == 8 && out.len() == 8 * lines * cols);
+    // SAFETY: the processor has the features, and v < lines · cols.
     unsafe {
-        let part = TensorPart::new(m, t, part, (rows, cols));
-        for v in 0..rows * cols {
+        let part = TensorPart::new(m, t, part, (lines, cols));
+        for v in 0..lines * cols {
             store(out.as_mut_ptr().add(8 * v), part.vector::<AHEAD>(v));
         }
     }
@@ -464,7 +474,7 @@ pub(super) unsafe fn dot(m: &Modulus, terms: &[[&[u64]; 2]], add: bool, out: &mu
                 lo = _mm512_madd52lo_epu64(lo, x, y);
                 hi = _mm512_madd52hi_epu64(hi, x, y);
             }
-            let sum = sub_if_ge(k.reduce(lo, hi), k.p2);
+            let sum = k.reduce_sum(lo, hi);
             let o = out.as_mut_ptr().add(8 * v);
             let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
             store(o, sub_if_ge(sum, k.p2));
@@ -541,7 +551,7 @@ unsafe fn dots_of<const E: usize, const V: usize>(
             }
             for e in 0..E {
                 for v in 0..V {
-                    let sum = sub_if_ge(k.reduce(lo[e][v], hi[e][v]), k.p2);
+                    let sum = k.reduce_sum(lo[e][v], hi[e][v]);
                     let o = out[e].as_mut_ptr().add(at + 8 * v);
                     let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
                     store(o, sub_if_ge(sum, k.p2));

@@ -7,12 +7,12 @@
 //! h = x·w    l = x·w - h    q = nearest integer to x·c    r = (h - q·p) + l
 //! ```
 //!
-//! For |x| ≤ 2^52 (so for 32 p, p < 2^47): h is x·w rounded, hence an integer, and l is exact, being the error of a
+//! For |x| ≤ 2^52 (32 p for p < 2^47, 16 p for p < 2^48): h is x·w rounded, hence an integer, and l is exact, being the error of a
 //! product. |x·c| ≤ 2^51, so adding [`MAGIC`] = 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and so x·c by
-//! 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^47 and exact in one rounding, and |r| ≤ 3p/4. For
+//! 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^48 and exact in one rounding, and |r| ≤ 3p/4. For
 //! |x| ≤ 2^51, |r| ≤ 5p/8.
 //!
-//! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 49 bits, and is reduced once.
+//! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 50 bits, and is reduced once.
 //! With c near a/p and d near b/p:
 //!
 //! ```text
@@ -23,7 +23,7 @@
 //! factor of at most 2, so f - W and g - f are exact. f and g are integers below 2^100, off by at most 2^46,
 //! and the last two terms of r are exactly these errors. t is in 2^52 … 2^53, an integer rounded twice; c and d are
 //! off by at most 2^-54, and t from MAGIC + (x·a + y·b)/p by 1/2 + 1/2 + 1/4. Hence |r| ≤ 5p/4, g - t·p is an integer
-//! below 2^49, exact in one rounding, and so are the sums.
+//! below 2^50, exact in one rounding, and so are the sums.
 //!
 //! Butterflies need no offsets; [`ntt`] has the bounds of a transform. Words in memory are the same on all backends:
 //! loads set the bits of 2^52 and subtract it, stores add 2^52 + p to a reduced value and clear these bits, so words
@@ -244,6 +244,7 @@ pub(super) unsafe fn centred_words<V: Doubles<H>, const H: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::WIDE;
 
     /// A register of one number, for the arithmetic alone.
     #[derive(Clone, Copy)]
@@ -294,7 +295,7 @@ mod tests {
         let small = [65_537, 77_521, 16_776_961];
         for p in small
             .into_iter()
-            .chain([131_311_739_216_641, 140_737_437_991_681])
+            .chain([131_311_739_216_641, 140_737_437_991_681, WIDE])
         {
             let m = &Modulus::new(p);
             // SAFETY: one number needs no features.

@@ -23,7 +23,7 @@ use crate::kernel::{Combination, RowTerm, Tensor, Term};
 use crate::modulus::{Modulus, Shoup};
 use crate::product::ProductSums;
 use crate::ring::{GaloisMap, Ring};
-use crate::transform::{Constants, Kernels, Source};
+use crate::transform::{Constants, Halves, Kernels, Source};
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) use Tables as IntegerTables;
 #[cfg(target_arch = "x86_64")]
@@ -124,7 +124,9 @@ impl Backend {
 )]
 pub(crate) struct Tables {
     rows: usize,
+    /// columns of a row, of both halves in K
     cols: usize,
+    halves: Option<Halves>,
     /// w^0 … w^7 for the 16th root of the axis of 257, then of 17
     root16: [[Shoup; 8]; 2],
     /// w256^(j k) at 16 j + k
@@ -141,13 +143,14 @@ impl Tables {
     /// [`joined`] brings in the axes of 3 and 5, except their factor 1/2, which is in one of the middle tables.
     pub(crate) fn new(ring: &Ring, m: &Modulus, k: &Kernels) -> Self {
         let half = m.inv(2);
-        let [has17, has257] = [ring.rows() > 1, ring.cols() > 1];
+        let [has17, has257] = [0, 1].map(|axis| ring.lens()[axis] > 1);
         let scaled = |x: u64, by_half: bool| m.shoup(if by_half { m.mul(x, half) } else { x });
         let middle = &k.middle;
         let powers = |w: u64| core::array::from_fn(|i| m.shoup(m.pow(w, i as u64)));
         Self {
             rows: ring.rows(),
             cols: ring.cols(),
+            halves: k.halves,
             root16: [powers(m.pow(k.root[1], 16)), powers(k.root[0])],
             twiddle: (0..256)
                 .map(|i| m.shoup(m.pow(k.root[1], (i / 16) * (i % 16))))

@@ -4,6 +4,9 @@
 //! below 2p stay below 32p < 2^52 without a conditional subtraction. Values that leave a radix-16 block are
 //! multiplied by a constant, or reduced by the constant 1.
 //!
+//! Modulo wide primes, between 2^47 and 2^48, 16p is the limit: four values are reduced midway, and every difference
+//! has a multiple of p of its own instead of a bias.
+//!
 //! Words are right modulo 2^52 only: multiplications read no more of them, and sums and differences keep that. Only
 //! the last step clears the rest, so results are below 2p as they stand.
 //!
@@ -20,7 +23,7 @@ use crate::float_lanes::array;
 use crate::kernel::Tensor;
 use crate::modulus::{MASK, Modulus, Shoup};
 use crate::simd::Tables as Plain;
-use crate::transform::{Kernels, Source};
+use crate::transform::{Halves, Kernels, Source};
 use core::arch::x86_64::*;
 
 /// Position of output k of a radix-16 block.
@@ -83,9 +86,15 @@ struct Multiples<W> {
 trait Arithmetic {
     type Word: Copy;
 
+    /// Whether the prime has 48 bits.
+    const WIDE: bool;
+
     fn multiples(&self) -> &Multiples<Self::Word>;
 
     unsafe fn zero(&self) -> Self::Word;
+
+    /// A word below 16p, less 8p if that is not negative.
+    unsafe fn below8(&self, x: Self::Word) -> Self::Word;
 
     unsafe fn add(&self, x: Self::Word, y: Self::Word) -> Self::Word;
 
@@ -99,14 +108,14 @@ trait Arithmetic {
     ) -> Self::Word;
 }
 
-struct Consts {
+struct Consts<const WIDE: bool> {
     neg_p: __m512i,
     mask: __m512i,
     one_q: __m512i,
     multiples: Multiples<__m512i>,
 }
 
-impl Consts {
+impl<const WIDE: bool> Consts<WIDE> {
     #[inline(always)]
     unsafe fn new(m: &Modulus) -> Self {
         let p = m.p();
@@ -142,8 +151,16 @@ impl Consts {
     }
 }
 
-impl Arithmetic for Consts {
+impl<const WIDE: bool> Arithmetic for Consts<WIDE> {
     type Word = __m512i;
+
+    const WIDE: bool = WIDE;
+
+    #[inline(always)]
+    unsafe fn below8(&self, x: __m512i) -> __m512i {
+        // SAFETY: as in `zero`.
+        unsafe { sub_if_ge(_mm512_and_si512(x, self.mask), self.multiples.p8) }
+    }
 
     #[inline(always)]
     fn multiples(&self) -> &Multiples<__m512i> {
@@ -191,7 +208,7 @@ impl Arithmetic for Consts {
 
 /// x mod p, below 2p, for any 52-bit x (the product by 1, one multiplication fewer).
 #[inline(always)]
-unsafe fn reduce(k: &Consts, x: __m512i) -> __m512i {
+unsafe fn reduce<const WIDE: bool>(k: &Consts<WIDE>, x: __m512i) -> __m512i {
     // SAFETY: as in `Consts::sum`.
     unsafe {
         let quotient = _mm512_madd52hi_epu64(k.zero(), x, k.one_q);
@@ -230,11 +247,30 @@ macro_rules! bias {
     };
 }
 
-/// The last three levels of [`dft16`], on both of its halves: below 4p in, below 32p out.
+/// Reductions before the last level of a DFT modulo a wide prime.
+macro_rules! below8 {
+    ($k:ident, $x:ident: $($i:literal)*) => {$(
+        $x[$i] = $k.below8($x[$i]);
+    )*};
+}
+
+/// The last three levels of [`dft16`], on both of its halves: below 4p in, below 32p out, or 16p if wide.
 #[inline(always)]
 unsafe fn two_dft8<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
     // SAFETY: that of the arithmetic; on vectors, it is inlined into functions compiled for AVX-512 IFMA.
     unsafe {
+        if A::WIDE {
+            // sums and 4 below 8, the rest below 2
+            butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+            butterflies!(k, w, x: 8 - 12 + p4; 9 - 13 + p4 => 2; 10 - 14 + p4 => 4; 11 - 15 + p4 => 6;);
+            // 0, 1 and 2 below 16, 4 and 6 below 10, 5 below 4, 3 and 7 below 2
+            butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
+            butterflies!(k, w, x: 8 - 10 + p8; 9 - 11 + p8 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+            below8!(k, x: 0 1 2 8 9 10);
+            butterflies!(k, w, x: 0 - 1 + p8; 2 - 3 + p2; 4 - 5 + p4; 6 - 7 + p2;);
+            butterflies!(k, w, x: 8 - 9 + p8; 10 - 11 + p2; 12 - 13 + p4; 14 - 15 + p2;);
+            return;
+        }
         // sums below 8; 4 in (6, 14), 5 in (2, 4), 6 and 7 below 2, and the other half alike
         butterflies!(k, w, x: 0 - 4 + p10; 1 - 5 + p4 => 2 p2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
         butterflies!(k, w, x: 8 - 12 + p10; 9 - 13 + p4 => 2 p2; 10 - 14 + p4 => 4; 11 - 15 + p4 => 6;);
@@ -246,11 +282,26 @@ unsafe fn two_dft8<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) 
     }
 }
 
-/// DFT of length 16, decimated in frequency: below 2p in, below 32p out, output k at position `REV[k]`.
+/// DFT of length 16, decimated in frequency: below 2p in, below 32p out, or 16p if wide; output k at position `REV[k]`.
 #[inline(always)]
 unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
     // SAFETY: as in `two_dft8`.
     unsafe {
+        if A::WIDE {
+            // sums and 8 below 4, the rest below 2
+            butterflies!(k, w, x: 0 - 8 + p2; 1 - 9 + p2 => 1; 2 - 10 + p2 => 2; 3 - 11 + p2 => 3;);
+            butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
+            // sums and 4 below 8, 8 and 12 below 6, 9 to 11 below 4, the rest below 2
+            butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+            butterflies!(k, w, x: 8 - 12 + p2; 9 - 13 + p2 => 2; 10 - 14 + p2 => 4; 11 - 15 + p2 => 6;);
+            // 0, 1 and 2 below 16, 4, 6, 8 and 10 below 10, 9, 12 and 14 below 8, the rest below 4
+            butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
+            butterflies!(k, w, x: 8 - 10 + p4; 9 - 11 + p4 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+            below8!(k, x: 0 1 2 8);
+            butterflies!(k, w, x: 0 - 1 + p8; 2 - 3 + p2; 4 - 5 + p4; 6 - 7 + p2;);
+            butterflies!(k, w, x: 8 - 9 + p8; 10 - 11 + p2; 12 - 13 + p4; 14 - 15 + p2;);
+            return;
+        }
         // sums below 4; 8 in (8, 12), 9 to 11 in (2, 4), the rest below 2
         butterflies!(k, w, x: 0 - 8 + p10; 1 - 9 + p2 => 1 p2; 2 - 10 + p2 => 2 p2; 3 - 11 + p2 => 3 p2;);
         butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
@@ -267,13 +318,13 @@ unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
     }
 }
 
-/// Bias of input j of [`pairs`], in p.
+/// Bias of input j of [`pairs`], in p, unless the prime is wide.
 const BIAS: [u64; 16] = [6, 6, 6, 6, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// A correlation of length 16 times constants: a DFT, a product and a DFT, whose levels next to the product are
 /// merged with it into 2 × 2 matrices.
 ///
-/// In: below 2p, plus [`BIAS`]. Out: below 32p, output k at position `REV[k]`.
+/// In: below 2p, plus [`BIAS`]. Out: below 32p, or 16p if wide, output k at position `REV[k]`.
 #[inline(always)]
 unsafe fn pairs<A: Arithmetic>(
     k: &A,
@@ -283,6 +334,16 @@ unsafe fn pairs<A: Arithmetic>(
 ) {
     // SAFETY: as in `two_dft8`.
     unsafe {
+        if A::WIDE {
+            // as in `dft16`, below 16
+            butterflies!(k, w, x: 0 - 8 + p2; 1 - 9 + p2 => 1; 2 - 10 + p2 => 2; 3 - 11 + p2 => 3;);
+            butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
+            butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+            butterflies!(k, w, x: 8 - 12 + p2; 9 - 13 + p2 => 2; 10 - 14 + p2 => 4; 11 - 15 + p2 => 6;);
+            butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
+            butterflies!(k, w, x: 8 - 10 + p4; 9 - 11 + p4 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+            return matrices_and_dfts(k, w, matrices, x);
+        }
         // 0 to 3 in (6, 10), 4 to 7 in (2, 6), 8 in (4, 8), 9 to 11 in (2, 4), the rest below 2
         butterflies!(k, w, x: 0 - 8; 1 - 9 => 1 p2; 2 - 10 => 2 p2; 3 - 11 => 3 p2;);
         butterflies!(k, w, x: 4 - 12 => 4; 5 - 13 => 5; 6 - 14 => 6; 7 - 15 => 7;);
@@ -293,6 +354,20 @@ unsafe fn pairs<A: Arithmetic>(
         // below 32
         butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 => 4;);
         butterflies!(k, w, x: 8 - 10 + p2; 9 - 11 + p4 => 4; 12 - 14; 13 - 15 => 4;);
+        matrices_and_dfts(k, w, matrices, x);
+    }
+}
+
+/// The second half of [`pairs`].
+#[inline(always)]
+unsafe fn matrices_and_dfts<A: Arithmetic>(
+    k: &A,
+    w: &[Shoup; 8],
+    matrices: &[[Shoup; 4]; 8],
+    x: &mut [A::Word; 16],
+) {
+    // SAFETY: as in `two_dft8`.
+    unsafe {
         let entries = *x;
         for (j, matrix) in matrices.iter().enumerate() {
             let [a, b] = [entries[REV[j]], entries[REV[j + 8]]];
@@ -316,7 +391,11 @@ unsafe fn halves(offset: __m512i, a: __m512i) -> __m512i {
 
 /// The correlation on the axis of 5 of both halves, times constants: any 52-bit values in, below 8p out.
 #[inline(always)]
-unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
+unsafe fn five<const WIDE: bool>(
+    k: &Consts<WIDE>,
+    matrix: &[[[u64; 8]; 2]; 4],
+    a: __m512i,
+) -> __m512i {
     // SAFETY: as in `Consts::sum`; loads from arrays of eight only.
     unsafe {
         let moved = [
@@ -336,7 +415,21 @@ unsafe fn five(k: &Consts, matrix: &[[[u64; 8]; 2]; 4], a: __m512i) -> __m512i {
     }
 }
 
-/// The first half of the transform of `16 × 256`, `16 × 1` or `1 × 256` vectors: the axis of 257, of some rows.
+/// Runs `body` with the constants of a modulus, as code for its size.
+macro_rules! with_consts {
+    ($m:ident, $k:ident, $body:expr) => {
+        if $m.is_wide() {
+            let $k = Consts::<true>::new($m);
+            $body
+        } else {
+            let $k = Consts::<false>::new($m);
+            $body
+        }
+    };
+}
+
+/// The first half of the transform of `16 × 256`, `16 × 1` or `1 × 256` vectors, or of twice as many in K: the axis of
+/// 257, of some rows, behind the butterflies of K.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn rows(m: &Modulus, t: &Tables, rows: &mut [u64]) {
     let source = rows.as_ptr();
@@ -362,11 +455,12 @@ unsafe fn rows_of_product(
     (product, part): (&Tensor<'_>, usize),
     out: &mut [u64],
 ) {
-    let (rows, cols) = (t.plain.rows, t.plain.cols);
-    assert_eq!(out.len(), rows * cols * 8);
-    // SAFETY: the processor has the features, and v < rows · cols, as `out` has that many vectors.
+    let halves = t.plain.halves.map_or(1, |_| 2);
+    let (lines, cols) = (halves * t.plain.rows, t.plain.cols / halves);
+    assert_eq!(out.len(), lines * cols * 8);
+    // SAFETY: the processor has the features, and v < lines · cols, as `out` has that many vectors.
     unsafe {
-        let part = TensorPart::new(m, product, part, (rows, cols));
+        let part = TensorPart::new(m, product, part, (lines, cols));
         rows_of(m, t, out, |v| part.vector::<ROW>(v));
     }
 }
@@ -381,11 +475,45 @@ const ROW: usize = 8 * 256;
 /// That of `load`, and AVX-512 F, DQ and IFMA.
 #[inline(always)]
 unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize) -> __m512i) {
-    assert!(out.len().is_multiple_of(t.plain.cols * 8));
-    // SAFETY: a row has 256 vectors, or all of `out` is written vector by vector.
+    // SAFETY: as the caller vouches.
     unsafe {
-        if t.plain.cols == 256 {
-            let k = Consts::new(m);
+        if m.is_wide() {
+            rows_by::<true>(m, t, out, load);
+        } else {
+            rows_by::<false>(m, t, out, load);
+        }
+    }
+}
+
+/// [`rows_of`] in the arithmetic of the prime.
+///
+/// # Safety
+/// That of [`rows_of`].
+#[inline(always)]
+unsafe fn rows_by<const WIDE: bool>(
+    m: &Modulus,
+    t: &Tables,
+    out: &mut [u64],
+    load: impl Fn(usize) -> __m512i,
+) {
+    let width = t.plain.cols;
+    assert!(out.len().is_multiple_of(width * 8));
+    // SAFETY: a row or half of a row has 256 vectors, or all of `out` is written vector by vector.
+    unsafe {
+        let k = Consts::<WIDE>::new(m);
+        if let Some(halves) = &t.plain.halves {
+            for (number, row) in out.chunks_exact_mut(width * 8).enumerate() {
+                between_halves(&k, halves, row, |v| load(width * number + v));
+                if width == 512 {
+                    for half in row.chunks_exact_mut(256 * 8) {
+                        let base = half.as_ptr();
+                        axis257(m, &k, t, half, |v| {
+                            _mm512_loadu_si512(base.add(8 * v).cast())
+                        });
+                    }
+                }
+            }
+        } else if width == 256 {
             for (number, row) in out.chunks_exact_mut(256 * 8).enumerate() {
                 axis257(m, &k, t, row, |v| load(256 * number + v));
             }
@@ -397,13 +525,53 @@ unsafe fn rows_of(m: &Modulus, t: &Tables, out: &mut [u64], load: impl Fn(usize)
     }
 }
 
+/// The butterflies between the halves of a row, on the vectors that `load` gives by number.
+///
+/// # Safety
+/// That of `load`, and AVX-512 F and IFMA.
+#[inline(always)]
+unsafe fn between_halves<const WIDE: bool>(
+    k: &Consts<WIDE>,
+    halves: &Halves,
+    row: &mut [u64],
+    load: impl Fn(usize) -> __m512i,
+) {
+    let count = row.len() / 16;
+    let base = row.as_mut_ptr();
+    // SAFETY: v < count, and the row has twice as many vectors.
+    unsafe {
+        let p2 = k.multiples.p2;
+        let product = |x, c: &Shoup| {
+            let product = k.sum(k.zero(), [[x, set1(c.w), set1(c.q)]]);
+            _mm512_and_si512(product, k.mask)
+        };
+        // of words below 2p
+        let less = |x, y| sub_if_ge(k.sub(k.add(x, p2), y), p2);
+        for v in 0..count {
+            let (x, y) = (load(v), load(count + v));
+            let (x, y) = match &halves.scale {
+                None => {
+                    let product = product(y, &halves.root);
+                    let sum = sub_if_ge(k.add(x, y), p2);
+                    (sub_if_ge(k.add(x, product), p2), less(sum, product))
+                }
+                Some(scale) => {
+                    let y = product(less(x, y), scale);
+                    (less(x, product(y, &halves.root)), y)
+                }
+            };
+            _mm512_storeu_si512(base.add(8 * v).cast(), x);
+            _mm512_storeu_si512(base.add(8 * (count + v)).cast(), y);
+        }
+    }
+}
+
 /// The second half: the axis of 17 and the lanes.
 #[target_feature(enable = "avx512f,avx512dq,avx512ifma")]
 pub(in crate::simd) unsafe fn columns(m: &Modulus, t: &Tables, a: &mut [u64]) {
     // SAFETY: the processor has the features.
     unsafe {
-        let k = Consts::new(m);
-        whole_columns(&k, t, a, |_, x| reduce(&k, x));
+        with_consts!(m, k, whole_columns(&k, t, a, |_, x| reduce(&k, x)));
     }
 }
 
@@ -419,15 +587,16 @@ pub(in crate::simd) unsafe fn columns_plus(
     assert_eq!(source.len(), a.len());
     // SAFETY: the processor has the features, and `source` as many vectors as `a`.
     unsafe {
-        let k = Consts::new(m);
         let (w, q) = (set1(c.w), set1(c.q));
-        whole_columns(&k, t, a, |v, x| {
-            let y = _mm512_loadu_si512(source.as_ptr().add(8 * v).cast());
-            let quotient = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, k.one_q);
-            let quotient = _mm512_madd52hi_epu64(quotient, y, q);
-            let low = _mm512_madd52lo_epu64(x, y, w);
-            let sum = _mm512_madd52lo_epu64(low, quotient, k.neg_p);
-            sub_if_ge(_mm512_and_si512(sum, k.mask), k.multiples.p2)
+        with_consts!(m, k, {
+            whole_columns(&k, t, a, |v, x| {
+                let y = _mm512_loadu_si512(source.as_ptr().add(8 * v).cast());
+                let quotient = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, k.one_q);
+                let quotient = _mm512_madd52hi_epu64(quotient, y, q);
+                let low = _mm512_madd52lo_epu64(x, y, w);
+                let sum = _mm512_madd52lo_epu64(low, quotient, k.neg_p);
+                sub_if_ge(_mm512_and_si512(sum, k.mask), k.multiples.p2)
+            });
         });
     }
 }
@@ -436,11 +605,12 @@ pub(in crate::simd) unsafe fn columns_plus(
 unsafe fn columns_scaled(m: &Modulus, t: &Tables, c: Shoup, a: &mut [u64]) {
     // SAFETY: the processor has the features.
     unsafe {
-        let k = Consts::new(m);
         let (p, w, q) = (set1(m.p()), set1(c.w), set1(c.q));
-        whole_columns(&k, t, a, |_, x| {
-            let product = k.sum(k.zero(), [[x, w, q]]);
-            sub_if_ge(_mm512_and_si512(product, k.mask), p)
+        with_consts!(m, k, {
+            whole_columns(&k, t, a, |_, x| {
+                let product = k.sum(k.zero(), [[x, w, q]]);
+                sub_if_ge(_mm512_and_si512(product, k.mask), p)
+            });
         });
     }
 }
@@ -470,8 +640,8 @@ pub(in crate::simd) unsafe fn transform_scaled(
 /// # Safety
 /// That of `end` for every vector of the limb, and AVX-512 F, DQ and IFMA.
 #[inline(always)]
-unsafe fn whole_columns(
-    k: &Consts,
+unsafe fn whole_columns<const WIDE: bool>(
+    k: &Consts<WIDE>,
     t: &Tables,
     a: &mut [u64],
     end: impl Fn(usize, __m512i) -> __m512i,
@@ -488,9 +658,9 @@ unsafe fn whole_columns(
 /// # Safety
 /// That of `source`, and AVX-512 F, DQ and IFMA.
 #[inline(always)]
-unsafe fn axis257(
+unsafe fn axis257<const WIDE: bool>(
     m: &Modulus,
-    k: &Consts,
+    k: &Consts<WIDE>,
     t: &Tables,
     row: &mut [u64],
     source: impl Fn(usize) -> __m512i,
@@ -514,7 +684,8 @@ unsafe fn axis257(
         for (j, twiddles) in twiddles.iter().enumerate() {
             let mut x = sixteen!(|i| source(16 * i + j));
             dft16(k, w, &mut x);
-            let bias = set1(BIAS[j] * m.p());
+            let bias = if WIDE { 0 } else { BIAS[j] };
+            let bias = set1(bias * m.p());
             sixteen!(|i| store(16 * i + j, k.products(bias, [(x[REV[i]], &twiddles[i])])));
         }
         for (i, (twiddles, matrices)) in twiddles.iter().zip(matrices).enumerate() {
@@ -548,9 +719,13 @@ pub(in crate::simd) unsafe fn some_columns(
     let (from, to) = (a.as_ptr(), out.as_mut_ptr());
     // SAFETY: the processor has the features; columns start to start + width are in `a`, 0 to width in `out`.
     unsafe {
-        let k = Consts::new(m);
         let from = (from.add(8 * start), t.plain.cols);
-        axis17_and_lanes(&k, t, width, from, (to, width), |_, x| reduce(&k, x));
+        let to = (to, width);
+        with_consts!(
+            m,
+            k,
+            axis17_and_lanes(&k, t, width, from, to, |_, x| reduce(&k, x))
+        );
     }
 }
 
@@ -561,8 +736,8 @@ pub(in crate::simd) unsafe fn some_columns(
 /// # Safety
 /// The processor must have AVX-512 F, DQ and IFMA. Both limbs must have the columns in all rows, `to` writable.
 #[inline(always)]
-unsafe fn axis17_and_lanes(
-    k: &Consts,
+unsafe fn axis17_and_lanes<const WIDE: bool>(
+    k: &Consts<WIDE>,
     t: &Tables,
     count: usize,
     (from, from_step): (*const u64, usize),
@@ -601,10 +776,21 @@ mod tests {
     use super::*;
 
     /// Ranges of words: from the first multiple of p, inclusive, to the second.
-    struct Ranges(Multiples<[u64; 2]>);
+    struct Ranges<const WIDE: bool>(Multiples<[u64; 2]>);
 
-    impl Arithmetic for Ranges {
+    impl<const WIDE: bool> Ranges<WIDE> {
+        const MOST: u64 = if WIDE { 16 } else { 32 };
+    }
+
+    impl<const WIDE: bool> Arithmetic for Ranges<WIDE> {
         type Word = [u64; 2];
+
+        const WIDE: bool = WIDE;
+
+        unsafe fn below8(&self, x: [u64; 2]) -> [u64; 2] {
+            assert!(x[1] <= 16);
+            [0, 8]
+        }
 
         fn multiples(&self) -> &Multiples<[u64; 2]> {
             &self.0
@@ -629,7 +815,7 @@ mod tests {
             terms: [([u64; 2], &Shoup); N],
         ) -> [u64; 2] {
             for (x, _) in terms {
-                assert!(x[1] <= 32, "{x:?} may not be below 2^52");
+                assert!(x[1] <= Self::MOST, "{x:?} may not be below 2^52");
             }
             [bias[0], bias[1] + 2 * N as u64]
         }
@@ -638,8 +824,13 @@ mod tests {
     /// For any input, no difference of the butterflies is negative, and no word exceeds 52 bits.
     #[test]
     fn words_stay_within_their_ranges() {
+        stay_within_their_ranges::<false>(BIAS);
+        stay_within_their_ranges::<true>([0; 16]);
+    }
+
+    fn stay_within_their_ranges<const WIDE: bool>(bias: [u64; 16]) {
         let multiple = |n| [n; 2];
-        let ranges = Ranges(Multiples {
+        let ranges = Ranges::<WIDE>(Multiples {
             p2: multiple(2),
             p4: multiple(4),
             p8: multiple(8),
@@ -650,9 +841,9 @@ mod tests {
         let checked = |input: [[u64; 2]; 16], f: &dyn Fn(&mut [[u64; 2]; 16])| {
             let mut x = input;
             f(&mut x);
-            assert!(x.iter().all(|x| x[1] <= 32), "{x:?}");
+            assert!(x.iter().all(|x| x[1] <= Ranges::<WIDE>::MOST), "{x:?}");
         };
-        let biased = BIAS.map(|bias| [bias, bias + 2]);
+        let biased = bias.map(|bias| [bias, bias + 2]);
         // SAFETY: ranges are not vectors, and need no features.
         unsafe {
             checked([[0, 2]; 16], &|x| dft16(&ranges, &w, x));

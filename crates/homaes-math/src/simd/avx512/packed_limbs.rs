@@ -68,7 +68,7 @@ pub(in crate::simd) unsafe fn dot_halves(
                 }
             }
             for (i, o) in [low, high].into_iter().enumerate() {
-                let sum = sub_if_ge(k.reduce(lo[i], hi[i]), k.p2);
+                let sum = k.reduce_sum(lo[i], hi[i]);
                 let o = o.add(8 * v);
                 let sum = _mm512_add_epi64(sum, _mm512_and_si512(load(o), keep));
                 store(o, sub_if_ge(sum, k.p2));

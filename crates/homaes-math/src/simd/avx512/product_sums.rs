@@ -2,7 +2,7 @@
 //! second-level cache, and from there into the sums, row by row.
 
 use super::ntt::{self, Tables};
-use super::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key, sub_if_ge};
+use super::{AHEAD, Consts, VectorMap, load, set1, store, stream, stream_key};
 use crate::aligned::Words;
 use crate::float_lanes::array;
 use crate::kernel::Tensor;
@@ -84,6 +84,7 @@ unsafe fn product_sums_of<const J: usize>(
     out: &mut [[&mut [u64]; 2]],
 ) {
     let (rows, cols) = (ring.rows(), ring.cols());
+    let (lines, line_cols) = (ring.lines(), ring.line_cols());
     let n = rows * cols * 8;
     let fit = |limb: &[u64]| limb.len() == n;
     let count = digits.first().map_or(0, Vec::len);
@@ -104,8 +105,8 @@ unsafe fn product_sums_of<const J: usize>(
     // plain constants: the sum's reduction removes a factor R, so x·y needs no reduction of its own
     let by_row = sums.by_row.iter().map(|&c| m.shoup(m.from_stored(c)));
     let by_row: Vec<Shoup> = by_row.collect();
-    let width = COLUMNS.min(cols);
-    assert!(cols.is_multiple_of(width));
+    let width = COLUMNS.min(line_cols);
+    assert!(line_cols.is_multiple_of(width));
     let len = rows * width * 8;
     let mut moved = Words::scratch(J * count * len);
     let out: [[*mut u64; 2]; J] =
@@ -127,13 +128,16 @@ unsafe fn product_sums_of<const J: usize>(
                     moved.as_ptr().add(digit * len + row * width * 8)
                 };
                 let line = (row * cols + start) * 8;
+                let (half, first) = (start / line_cols, start % line_cols);
+                let source = row * ring.halves() + half;
                 let by_row = by_row.get(row).copied().unwrap_or_default();
                 for column in 0..width {
                     let here = line + 8 * column;
                     let mut sum = array!(J, Sums::new(&k), |_j| Sums::new(&k));
                     let mut parts = [[_mm512_setzero_si512(); 2]; J];
                     for (j, (t, map)) in tensors.iter().enumerate().take(J) {
-                        let at = map.row(row, rows, cols) + map.column(start + column, cols);
+                        let at = map.line(source, lines, line_cols)
+                            + map.column(first + column, line_cols);
                         let x = t.x.map(|x| stream::<AHEAD>(x.as_ptr().add(here)));
                         let y =
                             t.y.map(|y| map.permuted(stream::<AHEAD>(y.as_ptr().add(at))));
@@ -157,7 +161,7 @@ unsafe fn product_sums_of<const J: usize>(
                     }
                     for (sum, out) in sum.iter().zip(out) {
                         for (c, out) in out.into_iter().enumerate() {
-                            let r = sub_if_ge(k.reduce(sum.lo[c], sum.hi[c]), k.p2);
+                            let r = k.reduce_sum(sum.lo[c], sum.hi[c]);
                             store(out.add(here), r);
                         }
                     }

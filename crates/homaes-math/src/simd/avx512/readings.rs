@@ -51,7 +51,7 @@ pub(in crate::simd) unsafe fn row_sums(
                     }
                     for c in 0..2 {
                         for i in 0..PAIR {
-                            let r = sub_if_ge(k.reduce(lo[c][i], hi[c][i]), k.p2);
+                            let r = k.reduce_sum(lo[c][i], hi[c][i]);
                             store(out[c].add(8 * here[i]), sub_if_ge(r, p));
                         }
                     }

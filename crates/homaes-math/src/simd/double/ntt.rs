@@ -3,6 +3,8 @@
 //!
 //! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1. A product by a
 //! constant takes at most 32 and gives at most 3/4. So passes of the axis of 257 stay within 16.
+//! Modulo wide primes, of 48 bits, a product takes at most 16 and a reduction 32, so more is reduced on the axis of 17
+//! than the following says, and sums between the DFTs as well.
 //!
 //! On the axis of 17, the product in the middle is joined with the correlations on the axes of 3 and 5 ([`lanes`]),
 //! which butterflies on these axes turn into sums of two products. The first DFT begins with a butterfly of 3, within
@@ -20,7 +22,10 @@ use core::ops::{Add, Sub};
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     rows: usize,
+    /// columns of a row, of both halves in K
     cols: usize,
+    /// the root, and the factor of the inverse
+    halves: Option<(Factor, Option<Factor>)>,
     root16: [[Factor; 8]; 2],
     twiddle: Vec<Factor>,
     middle257: Vec<Factor>,
@@ -39,6 +44,9 @@ impl Tables {
         Self {
             rows: t.rows,
             cols: t.cols,
+            halves: t
+                .halves
+                .map(|h| (factor(&h.root), h.scale.as_ref().map(factor))),
             root16: t.root16.each_ref().map(|r| r.each_ref().map(factor)),
             twiddle: t.twiddle.iter().map(factor).collect(),
             middle257: t.middle257.iter().map(factor).collect(),
@@ -130,9 +138,9 @@ unsafe fn dft16<A: Arithmetic, const REDUCED: u16>(
 
 /// Correlations on the axes of 3 and 5, times constants, of what [`Doubles::three`] gave.
 ///
-/// Input within 8p, output within 5p.
+/// Input within 8p, or 4p modulo a wide prime, output within 5p, or 5p/2.
 #[inline(always)]
-unsafe fn lanes<V: Doubles<H>, const H: usize>(
+unsafe fn lanes<V: Doubles<H>, const H: usize, const WIDE: bool>(
     k: &Consts<V>,
     factors: &[[[f64; 8]; 2]; 2],
     x: [V; H],
@@ -145,7 +153,8 @@ unsafe fn lanes<V: Doubles<H>, const H: usize>(
             let at = h * (8 / H);
             let [own, other] =
                 [own, other].map(|f| f.each_ref().map(|f| V::load(f.as_ptr().add(at))));
-            k.sum([(z[h], own), (z[h].next(), other)])
+            let sum = k.sum([(z[h], own), (z[h].next(), other)]);
+            if WIDE { k.reduce(sum) } else { sum }
         });
         V::three(V::five(sums))
     }
@@ -158,15 +167,50 @@ pub(in crate::simd) unsafe fn rows<V: Doubles<H>, const H: usize>(
     rows: &mut [u64],
 ) {
     assert!(rows.len().is_multiple_of(t.cols * 8));
-    if t.cols == 256 {
-        // SAFETY: see `Consts::new`; a row has 256 vectors of eight, the tables 256 entries.
-        unsafe {
-            let k = Consts::<V>::new(m);
-            for row in rows.chunks_exact_mut(256 * 8) {
-                for h in 0..H {
-                    axis257(&k, t, row, h * (8 / H));
+    // SAFETY: see `Consts::new`; a row or half of a row has 256 vectors of eight, the tables 256 entries.
+    unsafe {
+        let k = Consts::<V>::new(m);
+        for row in rows.chunks_exact_mut(t.cols * 8) {
+            if let Some(halves) = &t.halves {
+                between_halves(&k, halves, row);
+            }
+            if t.cols >= 256 {
+                for half in row.chunks_exact_mut(256 * 8) {
+                    for h in 0..H {
+                        axis257(&k, t, half, h * (8 / H));
+                    }
                 }
             }
+        }
+    }
+}
+
+/// The butterflies between the halves of a row: words within 1 in and out, differences within 2.
+#[inline(always)]
+unsafe fn between_halves<V: Doubles<H>, const H: usize>(
+    k: &Consts<V>,
+    (root, scale): &(Factor, Option<Factor>),
+    row: &mut [u64],
+) {
+    let (first, second) = row.split_at_mut(row.len() / 2);
+    assert!(first.len() == second.len() && first.len().is_multiple_of(8));
+    // SAFETY: see `Consts::new`; positions stay below the length of both halves.
+    unsafe {
+        for at in (0..first.len()).step_by(8 / H) {
+            let (first, second) = (first.as_mut_ptr().add(at), second.as_mut_ptr().add(at));
+            let (x, y) = (centred_words(k, first), centred_words(k, second));
+            let (x, y) = match scale {
+                None => {
+                    let product = k.mul_const(y, root);
+                    (x + product, x + y - product)
+                }
+                Some(scale) => {
+                    let y = k.mul_const(x - y, scale);
+                    (x - k.mul_const(y, root), y)
+                }
+            };
+            k.store(k.reduce(x), first);
+            k.store(k.reduce(y), second);
         }
     }
 }
@@ -233,6 +277,9 @@ unsafe fn axis257<V: Doubles<H>, const H: usize>(
 /// Entries reduced in the DFTs of the axis of 17, before [`lanes`] and after.
 const BEFORE_LANES: u16 = 0b1_1111;
 const AFTER_LANES: u16 = 0b10;
+/// The same modulo wide primes.
+const BEFORE_LANES_WIDE: u16 = 0b1_1111_0001_1111;
+const AFTER_LANES_WIDE: u16 = 0b1010;
 
 /// Columns at once; one alone would wait between its levels.
 const WIDTH: usize = 4;
@@ -243,6 +290,28 @@ struct Columns([[[f64; 8]; WIDTH]; 16]);
 
 #[inline(always)]
 pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
+    m: &Modulus,
+    t: &Tables,
+    a: &mut [u64],
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if m.is_wide() {
+            columns_of::<V, H, true, BEFORE_LANES_WIDE, AFTER_LANES_WIDE>(m, t, a);
+        } else {
+            columns_of::<V, H, false, BEFORE_LANES, AFTER_LANES>(m, t, a);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn columns_of<
+    V: Doubles<H>,
+    const H: usize,
+    const WIDE: bool,
+    const BEFORE: u16,
+    const AFTER: u16,
+>(
     m: &Modulus,
     t: &Tables,
     a: &mut [u64],
@@ -281,19 +350,19 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
                     }
                 }
                 for part in 0..H * width {
-                    dft16::<_, BEFORE_LANES>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
+                    dft16::<_, BEFORE>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
                 }
                 for (i, matrix) in matrices[0].iter().enumerate() {
                     for c in 0..width {
                         let x = array!(H, k.p, |h| V::load(at(i, c * H + h)));
-                        let y = lanes(&k, matrix, x);
+                        let y = lanes::<V, H, WIDE>(&k, matrix, x);
                         for (h, y) in y.into_iter().enumerate() {
                             y.store(at(i, c * H + h));
                         }
                     }
                 }
                 for part in 0..H * width {
-                    dft16::<_, AFTER_LANES>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
+                    dft16::<_, AFTER>(&k, w, |i| pair(i, part), |i, x| x.store(at(i, part)));
                 }
                 for i in 0..16 {
                     for part in 0..H * width {
@@ -305,7 +374,7 @@ pub(in crate::simd) unsafe fn columns<V: Doubles<H>, const H: usize>(
             return;
         };
         for c in 0..t.cols {
-            let y = lanes(&k, single, words(c));
+            let y = lanes::<V, H, WIDE>(&k, single, words(c));
             for (h, y) in y.into_iter().enumerate() {
                 k.store(k.reduce(y), base.add(8 * c + h * step));
             }
@@ -337,30 +406,35 @@ mod tests {
         }
     }
 
-    struct Bounds;
+    /// For primes of 47 or 48 bits.
+    struct Bounds {
+        wide: bool,
+    }
 
     impl Arithmetic for Bounds {
         type Word = Bound;
 
         /// The quotient is off by 1/2 and, as 128 p < 2^54, by x/128.
         unsafe fn product(&self, x: Bound, _: &Factor) -> Bound {
-            assert!(x.0 <= 32.0, "{x:?} is not within 2^52");
-            Bound(0.5 + x.0 / 128.0)
+            let most = if self.wide { 16.0 } else { 32.0 };
+            assert!(x.0 <= most, "{x:?} is not within 2^52");
+            Bound(0.5 + x.0 / (4.0 * most))
         }
 
         unsafe fn reduce(&self, x: Bound) -> Bound {
-            assert!(x.0 <= 64.0, "{x:?} is not within 2^53");
+            let most = if self.wide { 32.0 } else { 64.0 };
+            assert!(x.0 <= most, "{x:?} is not within 2^53");
             Bound(0.625)
         }
     }
 
     /// The largest output of a DFT of numbers within `input`.
-    fn dft<const REDUCED: u16>(input: f64) -> f64 {
+    fn dft<const REDUCED: u16>(wide: bool, input: f64) -> f64 {
         let mut largest: f64 = 0.0;
         // SAFETY: bounds are not vectors, and need no features.
         unsafe {
             dft16::<_, REDUCED>(
-                &Bounds,
+                &Bounds { wide },
                 &[Factor::default(); 8],
                 |_| [Bound(2.0 * input); 2],
                 |_, x| largest = largest.max(x.0),
@@ -371,12 +445,23 @@ mod tests {
 
     #[test]
     fn numbers_stay_within_their_bounds() {
-        // the axis of 257: from words, then from products
-        assert!(dft::<0>(1.0) <= 16.0 && dft::<0>(0.75) <= 16.0);
+        for wide in [false, true] {
+            // the axis of 257: from words, then from products
+            assert!(dft::<0>(wide, 1.0) <= 16.0 && dft::<0>(wide, 0.75) <= 16.0);
+        }
         // a butterfly of 5, and two in a sum, whose quotient is off by 1 and 32/128
-        let before = dft::<BEFORE_LANES>(2.0);
-        assert!(2.0 * (2.0 * before) <= 32.0, "{before}");
-        let after = dft::<AFTER_LANES>(4.0 * 1.25);
-        assert!(after <= 64.0, "{after}");
+        let before = [
+            dft::<BEFORE_LANES>(false, 2.0),
+            dft::<BEFORE_LANES_WIDE>(true, 2.0),
+        ];
+        assert!(
+            4.0 * before[0] <= 32.0 && 4.0 * before[1] <= 16.0,
+            "{before:?}"
+        );
+        let (last, last_wide) = (
+            dft::<AFTER_LANES>(false, 5.0),
+            dft::<AFTER_LANES_WIDE>(true, 2.5),
+        );
+        assert!(last <= 64.0 && last_wide <= 32.0, "{last} {last_wide}");
     }
 }

@@ -8,13 +8,14 @@
 //! t = x·y + high    low = low + (x·y - (t - high))    high = t
 //! ```
 //!
-//! For at most [`TERMS`] = 24 products, each below 2^94: their sum is below 2^98.6, so high stays within 2^100 …
-//! 2^101, t - high is exact, and each rounding drops an integer of at most 2^47. These sum to at most 2^51.6. For
-//! factors within p, the sum over p is at most 24p < 2^51.6 besides, and the computed even number q nearest to
-//! (high - WIDE)/p is off by at most 1.5. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^47 < 2^52.
+//! For at most [`TERMS`] = 24 products, each below 2^94, or a quarter as many below 2^96: their sum is below 2^98.6, so
+//! high stays within 2^100 … 2^101, t - high is exact, and each rounding drops an integer of at most 2^47. These sum to
+//! at most 2^51.6. For factors within p, the sum over p is at most 24p < 2^51.6 besides, and the computed even number q
+//! nearest to
+//! (high - WIDE)/p is off by at most 1.5. So high - WIDE - q·p + low is exact and below 2^51.6 + 1.5 · 2^48 < 2^52.
 //!
 //! A single product of two numbers, |x| ≤ p and |y| ≤ 3p/4, is reduced as one by a constant, but q is h/p rounded:
-//! x·y/p is below 2^47, and q off by at most 1/2 + 2^-4, whence |r| ≤ 5p/8.
+//! x·y/p is below 2^48, and q off by at most 1/2 + 2^-4, whence |r| ≤ 5p/8.
 //!
 //! The factor 1/R of the integer kernels' Montgomery products is in a constant here, or one product per sum.
 
@@ -35,6 +36,12 @@ use core::ops::Range;
 const WIDE: f64 = 1.5 * (1u128 << 100) as f64;
 /// Products that a [`Sum`] holds.
 const TERMS: usize = 24;
+
+/// The same modulo one prime.
+fn terms(m: &Modulus) -> usize {
+    if m.is_wide() { TERMS / 4 } else { TERMS }
+}
+
 /// Words between a load and its prefetch in the key inner products.
 const AHEAD: usize = 8 * 8;
 
@@ -94,7 +101,7 @@ unsafe fn mul<V: Number>(k: &Consts<V>, x: V, y: V) -> V {
 /// An automorphism as the kernels read it.
 #[derive(Clone, Copy)]
 struct VectorMap<M, const H: usize> {
-    row_shift: usize,
+    line_shift: usize,
     col_shift: usize,
     lanes: [M; H],
 }
@@ -109,18 +116,18 @@ impl<M: Copy, const H: usize> VectorMap<M, H> {
                 h
             ));
             Self {
-                row_shift: map.row_shift,
+                line_shift: map.line_shift,
                 col_shift: map.col_shift,
                 lanes,
             }
         }
     }
 
-    /// First word of the source of eight lanes; `rows` and `cols` are powers of two.
+    /// First word of the source of eight lanes; `lines` and `cols` are powers of two.
     #[inline(always)]
-    fn source(&self, row: usize, col: usize, rows: usize, cols: usize) -> usize {
-        let row = (row + self.row_shift) & (rows - 1);
-        (row * cols + ((col + self.col_shift) & (cols - 1))) * 8
+    fn source(&self, line: usize, col: usize, lines: usize, cols: usize) -> usize {
+        let line = (line + self.line_shift) & (lines - 1);
+        (line * cols + ((col + self.col_shift) & (cols - 1))) * 8
     }
 }
 
@@ -243,12 +250,12 @@ unsafe fn inner_product_group<V: Doubles<H>, const J: usize, const H: usize>(
 }
 
 /// The terms and row terms of each sum.
-fn parts(terms: usize, rows: usize) -> Vec<[Range<usize>; 2]> {
+fn parts(terms: usize, rows: usize, most: usize) -> Vec<[Range<usize>; 2]> {
     let total = terms + rows;
     (0..total)
-        .step_by(TERMS)
+        .step_by(most)
         .map(|start| {
-            let end = total.min(start + TERMS);
+            let end = total.min(start + most);
             let rows = start.max(terms) - terms..end.max(terms) - terms;
             [start.min(terms)..end.min(terms), rows]
         })
@@ -267,26 +274,26 @@ unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
     rows: &mut [RowPointers<'_, V::Map, J, H>],
     outs: [[*mut u64; 2]; J],
 ) {
-    let (nrows, cols) = (ring.rows(), ring.cols());
-    let parts = parts(terms.len(), rows.len());
-    // SAFETY: see `Sum::new`; row < nrows and col < cols, so every access lies within the n words that the caller
+    let (lines, cols) = (ring.lines(), ring.line_cols());
+    let parts = parts(terms.len(), rows.len(), self::terms(m));
+    // SAFETY: see `Sum::new`; line < lines and col < cols, so every access lies within the n words that the caller
     // vouches for.
     unsafe {
         let k = Consts::<V>::new(m);
         let unstore = Factor::new(m, m.from_stored(1));
-        for row in 0..nrows {
+        for line in 0..lines {
             for t in &mut *rows {
-                t.constant = Factor::new(m, t.by_row[row]).w;
+                t.constant = Factor::new(m, t.by_row[line / ring.halves()]).w;
             }
             for place in 0..cols * H {
                 let (col, h) = (place / H, place % H);
-                let here = (row * cols + col) * 8 + h * (8 / H);
+                let here = (line * cols + col) * 8 + h * (8 / H);
                 let zero = V::splat(0.0);
                 let mut totals = [[zero; J]; 2];
                 for [part, row_part] in &parts {
                     let mut sums = [[Sum::<V>::new(); J]; 2];
                     for t in terms.get_unchecked(part.clone()) {
-                        let at = t.map.source(row, col, nrows, cols);
+                        let at = t.map.source(line, col, lines, cols);
                         let y0 = t.key[0].centred(&k, here);
                         let y1 = t.key[1].centred(&k, here);
                         for key in t.key {
@@ -301,7 +308,7 @@ unsafe fn sums_of_terms<V: Doubles<H>, K: Key, const J: usize, const H: usize>(
                         }
                     }
                     for t in rows.get_unchecked(row_part.clone()) {
-                        let at = t.map.source(row, col, nrows, cols);
+                        let at = t.map.source(line, col, lines, cols);
                         let y = V::splat(t.constant);
                         for j in 0..J {
                             let x = V::load_mapped(t.sources[j].add(at).cast(), t.map.lanes[h]);
@@ -404,18 +411,18 @@ unsafe fn times_image<V: Doubles<H>, const N: usize, const H: usize>(
     let n = ring.n();
     assert!(x.iter().all(|x| x.len() == n) && y.len() == n && out.iter().all(|o| o.len() == n));
     assert!(ring.lanes() == 8);
-    let (rows, cols) = (ring.rows(), ring.cols());
+    let (lines, cols) = (ring.lines(), ring.line_cols());
     let out = out.each_mut().map(|o| o.as_mut_ptr());
-    // SAFETY: see `Sum::new`; row < rows and col < cols keep every access within the n words checked above.
+    // SAFETY: see `Sum::new`; line < lines and col < cols keep every access within the n words checked above.
     unsafe {
         let k = Consts::<V>::new(m);
         let map = VectorMap::new::<V>(map);
         let c = Factor::new(m, m.from_stored(c.w));
-        for row in 0..rows {
+        for line in 0..lines {
             for col in 0..cols {
-                let at = map.source(row, col, rows, cols);
+                let at = map.source(line, col, lines, cols);
                 for h in 0..H {
-                    let here = (row * cols + col) * 8 + h * (8 / H);
+                    let here = (line * cols + col) * 8 + h * (8 / H);
                     let y = V::load_mapped(y.as_ptr().add(at).cast(), map.lanes[h]);
                     let y = k.mul_const(y.or(k.two_52) - k.lift, &c);
                     for (x, out) in x.iter().zip(out) {
@@ -517,16 +524,16 @@ unsafe fn dots_of<V: Doubles<H>, const E: usize, const W: usize, const H: usize>
     add: bool,
     out: &mut [&mut [u64]; E],
 ) {
-    let step = 8 / H;
+    let (step, most) = (8 / H, terms(m));
     // SAFETY: see `Sum::new`; positions are below the length of all slices, which the caller vouches for.
     unsafe {
         let k = Consts::<V>::new(m);
         let unstore = Factor::new(m, m.from_stored(1));
         for at in (0..out[0].len()).step_by(step * W) {
             let mut totals = [[V::splat(0.0); W]; E];
-            for start in (0..y.len()).step_by(TERMS) {
+            for start in (0..y.len()).step_by(most) {
                 let mut sums = [[Sum::<V>::new(); W]; E];
-                for t in start..y.len().min(start + TERMS) {
+                for t in start..y.len().min(start + most) {
                     let next = next.get(t);
                     for w in 0..W {
                         let at = at + step * w;
@@ -588,8 +595,8 @@ pub(in crate::simd) unsafe fn combine<V: Doubles<H>, const H: usize>(
 
 /// [`combine`] of G combinations, whose sums stay in registers.
 ///
-/// Sources are below 2^47, and constants, which take the factor 1/R here, within p/2. So the sum over p is within
-/// 2^50, and the sum at most p·2^50 < 2^97.
+/// Sources are below 2^48, and constants, which take the factor 1/R here, within p/2. So the sum over p is within
+/// 2^51, and the sum at most p·2^51 < 2^99.
 ///
 /// # Safety
 /// There must be G combinations and outputs, with a constant per source, at most [`MAX_SOURCES`] sources, and all
