@@ -20,14 +20,18 @@ import block_binary  # noqa: E402
 
 DATA = HERE.parents[1] / "crates" / "homaes-scheme" / "data"
 
-# The ring of conductor 65535 = 3 5 17 257: 32768 = 128 blocks of the 256 powers of zeta_257 in the normal basis.
+# The ring R of conductor 65535 = 3 5 17 257: 32768 = 128 blocks of the 256 powers of zeta_257 in the normal basis; and
+# K = R[w], w^2 = w - 2, of twice the degree, with 256 blocks.
 DEGREE, ORDER, BLOCKS = 32768, 257, 128
-ROTATIONS = Shifts(ORDER, ORDER, BLOCKS)
+ROTATIONS = {DEGREE: Shifts(ORDER, ORDER, BLOCKS), 2 * DEGREE: Shifts(ORDER, ORDER, 2 * BLOCKS)}
 SIGMA = 3.2
 
 COLUMNS = ["bits", "without_tables", "with_rotations", "with_rotations_without_tables", "core_svp", "core_svp_quantum", "quantum"]
-GRID_WEIGHTS = [192, 256, 320, 384, 448, 512, 640]
-GRID_LOG2_Q = [*range(300, 700, 50), *range(700, 880, 10)]
+# by degree: table, weights, log2 q
+GRIDS = {
+    DEGREE: ("rlwe.csv", [192, 256, 320, 384, 448, 512, 640], [*range(300, 700, 50), *range(700, 880, 10)]),
+    2 * DEGREE: ("rlwe_k.csv", [112, 130, 160, 192], [*range(600, 1200, 100), *range(1200, 1410, 10)]),
+}
 EXPONENTS = [0.5, 0.45, 0.4, 0.35]
 
 
@@ -35,20 +39,20 @@ def least(*attacks):
     return min(attacks, key=lambda attack: attack["bits"])
 
 
-def rlwe_columns(weight, log2_q, sigma=SIGMA):
-    """All columns for a sparse secret in the ring of conductor 65535."""
-    lwe = Lwe(DEGREE, log2_q, sigma, weight)
+def rlwe_columns(weight, log2_q, degree=DEGREE, sigma=SIGMA):
+    """All columns for a sparse secret in the ring of conductor 65535, or in K."""
+    lwe, rotations = Lwe(degree, log2_q, sigma, weight), ROTATIONS[degree]
     dense = {model: least(usvp(lwe, model), bdd(lwe, model)) for model in (MATZOV, CORE_SVP, CORE_SVP_QUANTUM, QUANTUM)}
     without = least(dense[MATZOV], hybrid_without_tables(lwe))
-    rotated_without = least(without, hybrid_without_tables(lwe, shifts=ROTATIONS))
+    rotated_without = least(without, hybrid_without_tables(lwe, shifts=rotations))
     plain = least(without, hybrid(lwe))
-    grover = partial(hybrid, lwe, search="babai", shifts=ROTATIONS, exponent=0.5)
+    grover = partial(hybrid, lwe, search="babai", shifts=rotations, exponent=0.5)
     return {
         "bits": plain,
         "without_tables": without,
-        "with_rotations": least(plain, rotated_without, hybrid(lwe, shifts=ROTATIONS)),
+        "with_rotations": least(plain, rotated_without, hybrid(lwe, shifts=rotations)),
         "with_rotations_without_tables": rotated_without,
-        "core_svp": least(dense[CORE_SVP], hybrid(lwe, CORE_SVP, shifts=ROTATIONS)),
+        "core_svp": least(dense[CORE_SVP], hybrid(lwe, CORE_SVP, shifts=rotations)),
         "core_svp_quantum": least(dense[CORE_SVP_QUANTUM], grover(CORE_SVP_QUANTUM)),
         "quantum": least(dense[QUANTUM], grover(QUANTUM)),
     }
@@ -80,18 +84,19 @@ def block(line):
     return int(found[1]) if found else None
 
 
-def weight(set_card):
-    return int(set_card["secret_weight"].removeprefix("h="))
+def weight(set_card, line):
+    return line.get("secret_weight") or int(set_card["secret_weight"].removeprefix("h="))
 
 
 def instance(set_card, line):
     """What a published line is to an attacker: a tuple that identifies the estimate; nothing for toys."""
     if set_card["purpose"] == "toy":
         return None
-    if set_card["scheme"] == "bgv" and line["ring_degree"] == DEGREE:
-        if set_card["ring"] != {"m": 65535, "n": DEGREE} or set_card["sigma"] != SIGMA:
+    if set_card["scheme"] == "bgv" and line["ring_degree"] in ROTATIONS:
+        if set_card["ring"]["m"] != 65535 or set_card["sigma"] != SIGMA:
             sys.exit(f"error: {set_card['name']}: only the ring of conductor 65535 with sigma {SIGMA} can be estimated")
-        return "rlwe", weight(set_card), round(line["modulus_bits"], 4)
+        degree = [line["ring_degree"]] if line["ring_degree"] != DEGREE else []
+        return "rlwe", weight(set_card, line), round(line["modulus_bits"], 4), *degree
     # rounded down: the look-up asks for at least as much noise
     key = line["dimension"], math.floor(line["log2_sigma"] * 10**4 + 1e-6) / 10**4, line["ring_degree"]
     return ("blocks", *key, block(line)) if block(line) else ("lwe", *key)
@@ -150,18 +155,21 @@ def hull(points):
     return values
 
 
-def write_grid():
-    """The table that homaes-scheme reads for the ring: each column made convex from below, which only lowers it."""
-    keys = [(weight, log2_q) for weight in GRID_WEIGHTS for log2_q in GRID_LOG2_Q]
+def write_grid(degree):
+    """The table that homaes-scheme reads for a ring: each column made convex from below, which only lowers it."""
+    name, weights, moduli = GRIDS[degree]
+    keys = [(weight, log2_q, degree) for weight in weights for log2_q in moduli]
     raw = []
     with Pool() as pool:
         for key, columns in zip(keys, pool.starmap(rlwe_columns, keys, chunksize=1)):
             raw.append({"instance": ["rlwe", *key], **columns})
-    (HERE / "grid.json").write_text(dump({"objects": raw}))
-    with open(DATA / "rlwe.csv", "w", newline="") as file:
+    grid = HERE / "grid.json"
+    old = json.loads(grid.read_text())["objects"] if grid.exists() else []
+    grid.write_text(dump({"objects": [o for o in old if [*o["instance"], DEGREE][3] != degree] + raw}))
+    with open(DATA / name, "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["weight", "log2_q", *COLUMNS, "attack"])
-        for weight in GRID_WEIGHTS:
+        for weight in weights:
             points = [(o["instance"][2], bits_of(o), o["bits"]["attack"]) for o in raw if o["instance"][1] == weight]
             lower = [hull([(x, bits[c]) for x, bits, _ in points]) for c in COLUMNS]
             for i, (x, _, attack) in enumerate(points):
@@ -180,8 +188,10 @@ def sensitivity(sets):
     figures = {}
     for s in sets:
         if s["purpose"] == "secure" and s["scheme"] == "bgv":
-            lwe = Lwe(DEGREE, max(p["modulus_bits"] for p in s["published"]), SIGMA, weight(s))
-            figures[s["name"]] = [hybrid(lwe, shifts=ROTATIONS, exponent=x)["bits"] for x in EXPONENTS]
+            line = max(s["published"], key=lambda p: p["modulus_bits"])
+            lwe = Lwe(line["ring_degree"], line["modulus_bits"], SIGMA, weight(s, line))
+            rotations = ROTATIONS[line["ring_degree"]]
+            figures[s["name"]] = [hybrid(lwe, shifts=rotations, exponent=x)["bits"] for x in EXPONENTS]
     return {"exponents": EXPONENTS, "sets": figures}
 
 
@@ -233,13 +243,14 @@ def selfcheck():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--params", type=Path, metavar="FILE", help="output of 'homaes params --json'")
-    parser.add_argument("--grid", action="store_true", help="recompute the table of the ring (minutes)")
+    parser.add_argument("--grid", type=int, choices=GRIDS, metavar="DEGREE",
+                        help=f"recompute the table of a ring, {' or '.join(map(str, GRIDS))} (minutes)")
     parser.add_argument("--selfcheck", action="store_true", help="compare with the points of the lattice-estimator")
     args = parser.parse_args()
     if args.selfcheck:
         sys.exit(1 if selfcheck() else 0)
     if args.grid:
-        write_grid()
+        write_grid(args.grid)
     if args.params:
         # the other schemes are broken, whatever the set
         sets = [s for s in json.loads(args.params.read_text()) if s["scheme"] in ("bgv", "tfhe")]

@@ -17,6 +17,7 @@ pub(crate) fn card(params: &Params) -> SetCard {
         dimension: set.theta as u32,
         log2_sigma: set.rho as f64 - set.eta as f64,
         ring_degree: 1,
+        weight: None,
         modulus_bits: set.gamma as f64,
         estimate: agcd::estimate(set.slots, set.rho, set.eta, set.gamma, set.theta),
     };

@@ -26,6 +26,7 @@ pub(crate) fn card<A: Arithmetic>(params: &Params<A>) -> SetCard {
         dimension: n as u32,
         log2_sigma: SIGMA.log2() - modulus_bits,
         ring_degree: n as u32,
+        weight: None,
         modulus_bits,
         estimate: ntru::estimate(n as u32, modulus_bits),
     };

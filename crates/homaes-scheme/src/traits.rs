@@ -142,6 +142,11 @@ pub trait Params: Any + Send + Sync {
     /// Most AES blocks evaluated together.
     fn blocks_per_batch(&self, layout: Layout) -> u64;
 
+    /// Blocks of one record of results; a batch may have several.
+    fn blocks_per_record(&self, layout: Layout) -> u64 {
+        self.blocks_per_batch(layout)
+    }
+
     /// Most multiplications that AES can leave on its output; `None` if the set carries no such AES.
     fn levels_left(&self, layout: Layout, _: KeySize) -> Option<usize> {
         self.layouts().contains(&layout).then_some(0)

@@ -154,6 +154,7 @@ fn published_json(line: &Published) -> Value {
         "dimension": line.dimension,
         "log2_sigma": line.log2_sigma,
         "ring_degree": line.ring_degree,
+        "secret_weight": line.weight,
         "modulus_bits": line.modulus_bits,
         "estimate": line.estimate.as_ref().map(estimate_json),
     })

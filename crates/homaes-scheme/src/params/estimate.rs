@@ -71,6 +71,8 @@ pub struct Published {
     pub log2_sigma: f64,
     /// Degree of the ring, whose roots of unity rotate the secret.
     pub ring_degree: u32,
+    /// Weight of the secret, if it is not that of the card.
+    pub weight: Option<u32>,
     /// log2 of the modulus it is published at.
     pub modulus_bits: f64,
     /// Its hardness; `None` where nothing is known or claimed (toy sets).

@@ -221,6 +221,7 @@ pub fn published(
         dimension,
         log2_sigma,
         ring_degree,
+        weight: None,
         modulus_bits: MODULUS_BITS,
         estimate,
     }

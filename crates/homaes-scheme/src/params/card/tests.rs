@@ -8,6 +8,7 @@ fn secure() -> SetCard {
         dimension: 32768,
         log2_sigma: 3.2f64.log2() - modulus_bits,
         ring_degree: 32768,
+        weight: None,
         modulus_bits,
         estimate: rlwe::estimate(32768, weight, modulus_bits, 3.2),
     };

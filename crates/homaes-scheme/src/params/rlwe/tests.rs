@@ -2,15 +2,29 @@ use super::*;
 use proptest::prelude::*;
 
 fn bits(weight: SecretWeight, log2_qp: f64) -> [f64; 2] {
-    let found = estimate(DEGREE, weight, log2_qp, 3.2).unwrap();
+    bits_at(DEGREE, weight, log2_qp)
+}
+
+fn bits_at(degree: u32, weight: SecretWeight, log2_qp: f64) -> [f64; 2] {
+    let found = estimate(degree, weight, log2_qp, 3.2).unwrap();
     [found.bits, found.with_rotations]
+}
+
+/// The degree of each table.
+fn tables() -> impl Iterator<Item = (u32, &'static [Row<2>])> {
+    [DEGREE, 2 * DEGREE]
+        .into_iter()
+        .zip(TABLES.iter().map(Vec::as_slice))
 }
 
 /// What the look-up relies on.
 #[test]
 fn the_table_is_sorted_falling_and_convex() {
-    assert!(TABLE.windows(2).all(|pair| pair[0].key < pair[1].key));
-    for rows in TABLE.chunk_by(|a, b| a.key[0] == b.key[0]) {
+    for (_, table) in tables() {
+        assert!(table.windows(2).all(|pair| pair[0].key < pair[1].key));
+    }
+    let weights = tables().flat_map(|(_, table)| table.chunk_by(|a, b| a.key[0] == b.key[0]));
+    for rows in weights {
         assert!(rows.len() > 10);
         for three in rows.windows(3) {
             let [x, y, z] = [0, 1, 2].map(|i| three[i].key[1]);
@@ -26,7 +40,7 @@ fn the_table_is_sorted_falling_and_convex() {
 
 #[test]
 fn columns_are_ordered() {
-    for row in TABLE.iter() {
+    for row in tables().flat_map(|(_, table)| table) {
         let e = row.estimate();
         assert!(e.with_rotations <= e.bits && e.bits <= e.without_tables);
         assert!(e.with_rotations <= e.with_rotations_without_tables);
@@ -50,16 +64,20 @@ fn the_estimators_limits_are_met() {
 #[test]
 fn between_points_the_estimate_is_just_below_the_chord() {
     let of_one_weight = |rows: &&[Row<2>]| rows[0].key[0] == rows[2].key[0];
-    for rows in TABLE.windows(3).filter(of_one_weight) {
-        let at = |x| bits(SecretWeight::Hamming(rows[0].key[0] as u32), x);
+    let three = tables().flat_map(|(n, table)| table.windows(3).map(move |rows| (n, rows)));
+    for (n, rows) in three.filter(|(_, rows)| of_one_weight(rows)) {
+        let at = |x| bits_at(n, SecretWeight::Hamming(rows[0].key[0] as u32), x);
         let [left, right] = [rows[0].key[1], rows[1].key[1]];
         let middle = f64::midpoint(left, right);
         for i in 0..2 {
             let chord = f64::midpoint(at(left)[i], at(right)[i]);
             let (least, found) = (at(right)[i], at(middle)[i]);
-            assert!(found <= chord + 0.01 && found >= least, "{middle}");
+            // two decimals in the table, extended over a longer step
+            assert!(found <= chord + 0.05 && found >= least, "{middle}");
+            // the tables are coarse below
+            let fine = if n == DEGREE { 700.0 } else { 1200.0 };
             assert!(
-                left < 700.0 || found > chord - 0.35,
+                left < fine || found > chord - 0.35,
                 "{middle} {found} {chord}"
             );
         }
@@ -78,7 +96,7 @@ fn secrets_in_between_use_the_sparser_row() {
 
 #[test]
 fn uncovered_instances_have_no_estimate() {
-    for n in [0, 128, 16384, 32767, 65536] {
+    for n in [0, 128, 16384, 32767, 131_072] {
         assert_eq!(estimate(n, SecretWeight::Ternary, 60.0, 3.2), None);
     }
     let moduli = [f64::NAN, 0.0, 2000.0].map(|log2_qp| (log2_qp, 3.2));
