@@ -38,6 +38,8 @@ pub struct Aes<'k> {
     /// whether blocks have AES keys of their own
     many: bool,
     circuit: ByLayout<'k>,
+    /// for results, if AES runs in a ring of its own
+    results: Option<Evaluator<'k>>,
 }
 
 #[derive(Clone)]
@@ -116,6 +118,8 @@ impl<'k> Aes<'k> {
         layout: Layout,
         cancel: &Cancel,
     ) -> Result<Self> {
+        let results = key.cipher.as_ref().map(|_| Evaluator::new(key));
+        let key = key.of_aes();
         wrapped.check_of(key)?;
         key.check_layout(layout)?;
         let part = wrapped.part(key, layout, cancel)?;
@@ -129,6 +133,7 @@ impl<'k> Aes<'k> {
                 Layout::Packed => ByLayout::Packed(PackedAes::new(key, direction, cancel)?),
                 Layout::Bits => ByLayout::Bits(Bits(Evaluator::new(key))),
             },
+            results,
         })
     }
 
@@ -136,7 +141,7 @@ impl<'k> Aes<'k> {
     /// expanded ones has both halves of every ciphertext, because they have no seed. `None` under many AES keys, whose
     /// names the full form cannot hold.
     pub fn round_keys(&self) -> Option<WrappedKey> {
-        let key = self.evaluator().key();
+        let key = self.circuit.eval().key();
         (!self.many).then(|| WrappedKey {
             params: key.params.clone(),
             id: key.id,
@@ -157,21 +162,26 @@ impl<'k> Aes<'k> {
         self
     }
 
-    /// The parameters.
+    /// The parameters of results.
     pub fn params(&self) -> &'k Params {
         self.evaluator().params()
     }
 
-    /// The evaluator for circuits on the result, under the same key.
+    /// The parameters of states between rounds, which may be in another ring than results.
+    pub fn state_params(&self) -> &'k Params {
+        self.circuit.eval().params()
+    }
+
+    /// The evaluator for circuits on results, under the same key.
     pub fn evaluator(&self) -> &Evaluator<'k> {
-        self.circuit.eval()
+        self.results.as_ref().unwrap_or(self.circuit.eval())
     }
 
     /// The device of states: the evaluator's, except that the bit layout works on words in memory.
     pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
-            _ => self.evaluator().device(),
+            _ => self.circuit.eval().device(),
         }
     }
 
@@ -182,7 +192,7 @@ impl<'k> Aes<'k> {
 
     /// Blocks of one batch.
     pub fn blocks_per_batch(&self) -> usize {
-        self.params().blocks_per_batch(self.layout())
+        self.state_params().blocks_per_batch(self.layout())
     }
 
     /// Level of the result.
@@ -192,7 +202,7 @@ impl<'k> Aes<'k> {
 
     /// Transforms and times so far.
     pub fn meter(&self) -> Reading {
-        self.evaluator().reading()
+        self.circuit.eval().reading()
     }
 
     /// Encrypts or decrypts public `blocks`, as the wrapped key says: at most [`Aes::blocks_per_batch`]; missing blocks
@@ -231,7 +241,14 @@ impl<'k> Aes<'k> {
             }
             (_, Direction::Encrypt) => blocks,
         };
-        let mut state = State::public(self.device(), self.params(), plan.layout, input, at, &[])?;
+        let mut state = State::public(
+            self.device(),
+            self.state_params(),
+            plan.layout,
+            input,
+            at,
+            &[],
+        )?;
         if plan.layout == Layout::Sliced {
             state.origin = Origin::of_counter(input);
         }
@@ -253,12 +270,59 @@ impl<'k> Aes<'k> {
         Ok(out)
     }
 
+    /// AES of `input`, plus the public blocks `mask` unless there are none: the results that hold blocks of `input`
+    /// ([`results`](Self::results)), each [`Params::blocks_per_batch`] of them.
+    ///
+    /// # Errors
+    /// As [`evaluate_with`](Self::evaluate_with) and [`xor_public`](Self::xor_public).
+    pub fn run(
+        &self,
+        input: &[Block],
+        mask: &[Block],
+        run: RunOptions<'_, State>,
+    ) -> Result<Vec<State>> {
+        let mut state = self.evaluate_with(input, run)?;
+        if !mask.is_empty() {
+            self.xor_public(&mut state, mask)?;
+        }
+        let mut results = self.results(&state)?;
+        let each = self.params().blocks_per_batch(self.layout());
+        results.truncate(input.len().div_ceil(each).max(1));
+        Ok(results)
+    }
+
+    /// The results in a finished `state`, one for each polynomial of R in a ciphertext: the state itself, or in sets
+    /// whose AES runs in K two states of half as many blocks each, on which circuits go on.
+    ///
+    /// Cost: one key switch per ciphertext of K.
+    ///
+    /// # Errors
+    /// For a state between rounds or of another set, if it is cancelled, or the device fails.
+    pub fn results(&self, state: &State) -> Result<Vec<State>> {
+        if !state.finished {
+            return Err(Error::NotFinished);
+        }
+        for c in &state.ciphertexts {
+            c.check_set(self.state_params())?;
+        }
+        match &self.results {
+            None => Ok(vec![state.clone()]),
+            Some(results) => {
+                let halves = self
+                    .circuit
+                    .eval()
+                    .leave(results.params(), &state.ciphertexts)?;
+                Ok(halves.map(|half| state.with(half)).into())
+            }
+        }
+    }
+
     /// [`State::xor_public`] on the evaluator's device.
     ///
     /// # Errors
     /// As there, and if the device fails; the state is then unchanged.
     pub fn xor_public(&self, state: &mut State, blocks: &[Block]) -> Result<()> {
-        state.xor_public_on(self.device(), self.params(), blocks)
+        state.xor_public_on(self.device(), self.state_params(), blocks)
     }
 }
 

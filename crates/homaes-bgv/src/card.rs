@@ -1,19 +1,21 @@
 //! The card of a set: sizes, security and failure probability, all computed.
 
 use crate::codec::{batch_bytes, file_bytes};
-use crate::params::Params;
+use crate::params::{KeyPart, Params};
 use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::SIGMA;
 use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
+use std::borrow::Cow;
 
 impl Params {
     /// The set's card, with one line for every published key and its modulus.
     pub fn card(&self) -> SetCard {
         let set = self.set();
-        let n = self.ring().n() as u64;
-        let weight = SecretWeight::Hamming(set.weight as u32);
+        let n = self.of_aes().ring().n() as u64;
+        let weight = SecretWeight::Hamming(self.of_aes().set().weight as u32);
         let layout = set.layouts.first().copied().unwrap_or(Layout::Sliced);
         let output = self.first_plan().map_or(1, |c| c.output_level());
+        let halves = self.of_aes().ring().halves() as u64;
         let [secret_key_bytes, eval_key_bytes, wrapped_key_bytes] = file_bytes(self);
         SetCard {
             name: set.name,
@@ -21,30 +23,45 @@ impl Params {
             purpose: set.purpose,
             security_bits_claimed: set.security_bits_claimed,
             log2_p_fail: set.log2_p_fail,
-            slots: self.slots().count() as u64,
-            blocks_per_batch: self.blocks_per_batch(layout) as u64,
+            slots: self.of_aes().slots().count() as u64,
+            blocks_per_batch: self.of_aes().blocks_per_batch(layout) as u64,
             eval_key_bytes,
             wrapped_key_bytes,
-            ciphertext_bytes_per_batch: batch_bytes(self, layout, output),
+            ciphertext_bytes_per_batch: halves * batch_bytes(self, layout, output),
             secret_key_bytes,
             ring: Some(Ring { m: set.m, n }),
             secret_weight: Some(weight),
             sigma: Some(SIGMA),
-            log2_qp: Some(self.log2_qp()),
+            log2_qp: Some(self.of_aes().log2_qp()),
             published: self.published(),
             assumptions: Vec::new(),
         }
     }
 
-    /// Everything that may be published, each at its largest modulus.
+    /// Everything that may be published, each at its largest modulus; in sets whose AES runs in K first what is under
+    /// K's secret.
     fn published(&self) -> Vec<Published> {
+        let Some(cipher) = self.cipher() else {
+            return self.published_in(|what| what.into());
+        };
+        let mut out = cipher.published_in(|what| format!("{what}, in K").into());
+        out.extend(self.published_in(|what| what.into()));
+        out
+    }
+
+    /// What is published under the secret of this ring.
+    fn published_in(&self, name: impl Fn(&'static str) -> Cow<'static, str>) -> Vec<Published> {
         let n = self.ring().n() as u32;
-        let weight = SecretWeight::Hamming(self.set().weight as u32);
+        let h = self.set().weight as u32;
+        let weight = SecretWeight::Hamming(h);
+        // the card has that of AES
+        let own = self.cipher().map(|_| h);
         let line = |what: &'static str, modulus_bits: f64| Published {
-            what: what.into(),
+            what: name(what),
             dimension: n,
             log2_sigma: SIGMA.log2() - modulus_bits,
             ring_degree: n,
+            weight: own,
             modulus_bits,
             estimate: rlwe::estimate(n, weight, modulus_bits, SIGMA),
         };
@@ -59,7 +76,7 @@ impl Params {
         } else {
             vec![line("key-switching key for s^2", all)]
         };
-        if self.offers(Layout::Packed) {
+        if self.offers(Layout::Packed) && self.cipher().is_none() {
             out.push(line("key-switching keys of packed columns", all));
         }
         if self.rotation_level() > 0 {
@@ -75,8 +92,19 @@ impl Params {
             let expand = self.log2(self.expand_primes().into_iter());
             out.push(line("key-switching keys that expand wrapped keys", expand));
         }
-        out.push(line("public key (library only)", top + first_special));
-        out.push(line("wrapped AES key", wrapped));
+        if !self.leaves() {
+            out.push(line("public key (library only)", top + first_special));
+        }
+        match self.cipher() {
+            None => out.push(line("wrapped AES key", wrapped)),
+            Some(cipher) => {
+                let back = cipher.key_primes(cipher.leaving_level(), KeyPart::LEAVE);
+                out.push(line(
+                    "key-switching key from K",
+                    cipher.log2(back.into_iter()),
+                ));
+            }
+        }
         out.extend(self.bridge_key());
         out.extend(self.packing_key());
         out

@@ -41,6 +41,16 @@ pub struct OneDigit {
     pub special: &'static [u64],
 }
 
+/// The evaluation of AES in the ring K = R\[w\], w² = w - 2, of twice the degree, from which results leave for R
+/// (module `leave`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cipher {
+    /// Hamming weight of K's secret
+    pub weight: usize,
+    /// moduli; the tail and the first base primes are those of the results
+    pub chain: Chain,
+}
+
 /// Number of keys for s·σ^k(s), k = 0, 1, …
 pub(crate) const PRODUCT_KEYS: usize = 4;
 
@@ -88,24 +98,32 @@ pub(crate) struct KeyPart {
     pub(crate) one_digit: bool,
     /// whether it belongs to the keys that expand compact wrapped keys
     pub(crate) expands: bool,
+    /// whether it belongs to the key from K's secret to that of R
+    pub(crate) leaves: bool,
 }
 
 impl KeyPart {
     /// All possible parts of a key, in the order of files.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::new(Tail::Outer, false),
         Self::new(Tail::Middle, false),
         Self::new(Tail::Low, false),
         Self::new(Tail::Outer, true),
         Self::new(Tail::Middle, true),
         Self::EXPAND,
+        Self::LEAVE,
     ];
 
     /// The only part of keys that expand compact wrapped keys, with digits and special primes of its own.
     pub(crate) const EXPAND: Self = Self {
-        tail: Tail::Outer,
-        one_digit: false,
         expands: true,
+        ..Self::new(Tail::Outer, false)
+    };
+
+    /// The only part of the key from K's secret to that of R: for the levels of results, with special primes of its own.
+    pub(crate) const LEAVE: Self = Self {
+        leaves: true,
+        ..Self::new(Tail::Outer, false)
     };
 
     pub(crate) const fn new(tail: Tail, one_digit: bool) -> Self {
@@ -113,11 +131,13 @@ impl KeyPart {
             tail,
             one_digit,
             expands: false,
+            leaves: false,
         }
     }
 
     pub(crate) fn number(self) -> usize {
         match (self.expands, self.one_digit) {
+            _ if self.leaves => 6,
             (true, _) => 5,
             (_, true) => self.tail as usize + 3,
             (_, false) => self.tail as usize,

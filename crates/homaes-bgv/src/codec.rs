@@ -2,9 +2,9 @@
 //!
 //! | kind | tag | index | body |
 //! |---|---|---|---|
-//! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout |
+//! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout; if AES runs in K, then those of K's |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
-//! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order |
+//! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order; if AES runs in K, its keys come first |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
 //! | | 2 | 0, 1, 2, … | layouts in order, round keys in order, ciphertexts in order: first half c0, modulo the primes of its level |
 //! | version 2 | 1 | 0 | AES key bits (u16), direction (u8), form (u8), layouts (u8); layout (u8) of each; starting level (u16); if compact, seed; if many, seed, number of AES keys (u16) |
@@ -45,6 +45,7 @@ use crate::noise::Noise;
 use crate::params::residues::{poly_bytes, put_poly, take_poly};
 use crate::params::{KeyPart, Params};
 use homaes_aes::Layout;
+use homaes_math::sample::Seed;
 use homaes_rns::Poly;
 use homaes_scheme::read::{self, SEED_BYTES};
 use homaes_scheme::{FieldError, Owner, Record, Records};
@@ -67,7 +68,8 @@ const VALUE: u8 = 0;
 
 impl SecretKey {
     fn body_bytes(params: &Params) -> u64 {
-        packed_len(params.ring().n(), 2) as u64
+        let own = packed_len(params.ring().n(), 2) as u64;
+        own + params.cipher().map_or(0, |cipher| Self::body_bytes(cipher))
     }
 
     /// Reads a key of `params`.
@@ -82,9 +84,18 @@ impl SecretKey {
         )?);
         r.finish()?;
         let mut input = Decoder::new(&body);
+        let mut key = Self::take(params, id, &mut input)?;
+        if let Some(cipher) = params.cipher() {
+            key.set_cipher(Self::take(cipher, id, &mut input)?);
+        }
+        input.finish("secret key")?;
+        Ok(key)
+    }
+
+    /// Takes the coefficients of one ring.
+    fn take(params: &Arc<Params>, id: KeyId, input: &mut Decoder<'_>) -> Result<Self> {
         let n = params.ring().n();
         let residues = Zeroizing::new(input.residues("secret key", 3, n)?);
-        input.finish("secret key")?;
         // 0, 1, 2 -> 0, 1, -1 without a branch
         let mut coefficients: Vec<i64> = residues
             .iter()
@@ -118,9 +129,9 @@ impl Records for SecretKey {
 }
 
 impl EvalKey {
-    pub(crate) fn contents(params: &Params, targets: &[Target]) -> Contents {
-        let start = Contents::default().record(SEED_BYTES);
-        targets.iter().fold(start, |c, target| {
+    /// Adds the records of a ring's keys.
+    fn key_contents(params: &Params, targets: &[Target], contents: Contents) -> Contents {
+        targets.iter().fold(contents, |c, target| {
             KeyPart::ALL.into_iter().fold(c, |c, part| {
                 let size = poly_bytes(params, &target.primes(params, part));
                 c.records(target.digits(params, part) as u64, size)
@@ -128,30 +139,55 @@ impl EvalKey {
         })
     }
 
+    /// Those of K come first.
+    pub(crate) fn contents(params: &Params, [cipher, own]: [&[Target]; 2]) -> Contents {
+        let start = Contents::default().record(SEED_BYTES);
+        let cipher = Self::key_contents(params.of_aes(), cipher, start);
+        Self::key_contents(params, own, cipher)
+    }
+
     /// Reads a key of `params` and expands its second halves. Keys of older versions cannot expand compact wrapped
     /// keys.
     pub fn read<R: Read>(params: &Arc<Params>, mut r: Reader<R>) -> Result<Self> {
         read::check_set(params.id(), &r)?;
-        let id = r.header().key_id();
-        let named = r.header().version() > 1;
         let (kinds, bytes) = (eval_key_kinds(params), r.header().file_bytes());
         let expected = kinds[0].bytes;
         let kind = kinds.into_iter().find(|kind| kind.bytes == bytes);
         let kind = kind.ok_or(FieldError::new("bytes in all", bytes, expected))?;
         let seed = read::seed(&read::record::<_, Error>(&mut r, META, 0, SEED_BYTES)?)?;
-        let mut keys = Vec::new();
         let mut index = 0;
-        for (key, target) in kind.targets.into_iter().enumerate() {
+        let [cipher, own] = kind.targets;
+        let cipher = params.cipher().map(|params| {
+            let keys = Self::read_keys(params, cipher, &seed, &mut index, &mut r)?;
+            Ok::<_, Error>(Box::new(keys))
+        });
+        let cipher = cipher.transpose()?;
+        let keys = Self::read_keys(params, own, &seed, &mut index, &mut r)?;
+        r.finish()?;
+        Ok(Self { cipher, ..keys })
+    }
+
+    /// Reads the keys of one ring, in records from `index` on.
+    fn read_keys<R: Read>(
+        params: &Arc<Params>,
+        targets: Vec<Target>,
+        seed: &Seed,
+        index: &mut u64,
+        r: &mut Reader<R>,
+    ) -> Result<Self> {
+        let (id, named) = (r.header().key_id(), r.header().version() > 1);
+        let mut keys = Vec::new();
+        for (key, target) in targets.into_iter().enumerate() {
             let mut parts = [const { Vec::new() }; KeyPart::ALL.len()];
             for part in KeyPart::ALL {
                 let pairs = KeyDigit::all(params, target, part).map(|digit| {
                     let primes = &digit.primes;
-                    let b = read_poly(params, primes, "evaluation key", &mut index, &mut r)?;
+                    let b = read_poly(params, primes, "evaluation key", index, r)?;
                     let a = match named {
-                        true => digit.uniform(params, &seed),
+                        true => digit.uniform(params, seed),
                         false => {
                             let stream = key_stream(key, part, digit.digit);
-                            uniform_poly(params, &seed, stream, primes)
+                            uniform_poly(params, seed, stream, primes)
                         }
                     };
                     Ok([b, a].map(|half| KeyPoly::new(params.rns().count(), primes, half)))
@@ -160,18 +196,18 @@ impl EvalKey {
             }
             keys.push((target, Arc::new(SwitchKey { parts })));
         }
-        r.finish()?;
         Ok(Self {
             params: params.clone(),
             id,
             keys,
+            cipher: None,
         })
     }
 }
 
 impl Records for EvalKeyFile<'_> {
     fn header(&self) -> Result<Header, WireError> {
-        let contents = EvalKey::contents(self.params(), &self.targets);
+        let contents = EvalKey::contents(self.params(), self.all_targets());
         self.params()
             .id()
             .header(Kind::EvalKey, self.id(), contents)
@@ -181,9 +217,10 @@ impl Records for EvalKeyFile<'_> {
         let Some(index) = number.checked_sub(1) else {
             return Ok(Record::new(META, 0, self.seed.to_vec()));
         };
-        let part = &self.digits[index as usize];
-        let [b, _] = self.pair(part);
-        Ok(poly_record(self.params(), &part.primes, index, &b))
+        let (file, at) = self.file_of(index as usize);
+        let part = &file.digits[at];
+        let [b, _] = file.pair(part);
+        Ok(poly_record(file.params(), &part.primes, index, &b))
     }
 }
 
@@ -436,7 +473,8 @@ fn bounded(bits: f64) -> Result<f64> {
 /// A kind of evaluation keys of a set.
 pub(crate) struct EvalKeyKind {
     pub(crate) layouts: Vec<Layout>,
-    targets: Vec<Target>,
+    /// of K, and of the set's own ring
+    targets: [Vec<Target>; 2],
     /// length of the file
     pub(crate) bytes: u64,
 }
@@ -446,8 +484,8 @@ pub(crate) struct EvalKeyKind {
 /// The length of a file tells its kind, since the header has it before any record and checksums cover it. No set has
 /// two kinds of one length (`tests::lengths_tell_the_kinds_of_evaluation_keys`).
 pub(crate) fn eval_key_kinds(params: &Params) -> Vec<EvalKeyKind> {
-    let kind = |layouts: Vec<Layout>, targets: Vec<Target>| {
-        let contents = EvalKey::contents(params, &targets);
+    let kind = |layouts: Vec<Layout>, targets: [Vec<Target>; 2]| {
+        let contents = EvalKey::contents(params, targets.each_ref().map(Vec::as_slice));
         let header = params.id().header(Kind::EvalKey, KeyId([0; 16]), contents);
         EvalKeyKind {
             layouts,
@@ -457,12 +495,16 @@ pub(crate) fn eval_key_kinds(params: &Params) -> Vec<EvalKeyKind> {
     };
     let choices = EvalKey::choices(params).into_iter();
     let made = choices.map(|layouts| {
-        let targets = Target::all(params, &layouts);
+        let targets = match params.cipher() {
+            Some(cipher) => [Target::all(cipher, &layouts), Target::all(params, &[])],
+            None => [Vec::new(), Target::all(params, &layouts)],
+        };
         kind(layouts, targets)
     });
     let layouts = params.set().layouts.to_vec();
-    let older = kind(layouts, Target::without_expansion(params));
-    made.chain([older]).collect()
+    let older = [Vec::new(), Target::without_expansion(params)];
+    let older = params.cipher().is_none().then(|| kind(layouts, older));
+    made.chain(older).collect()
 }
 
 /// Sizes of a set's files, without computing them: secret key, evaluation key, and wrapped key of the largest AES key,
@@ -475,9 +517,10 @@ pub(crate) fn file_bytes(params: &Params) -> [u64; 3] {
     };
     let secret = Contents::default().record(SecretKey::body_bytes(params));
     let plan = params.first_plan();
-    let wrapped = plan.map(|plan| match params.expands() {
-        true => compact_contents(params, &plan, 1, 1),
-        false => seeded_contents(params, [plan].into_iter()),
+    let aes = params.of_aes();
+    let wrapped = plan.map(|plan| match aes.expands() {
+        true => compact_contents(aes, &plan, 1, 1),
+        false => seeded_contents(aes, [plan].into_iter()),
     });
     [
         size(Kind::SecretKey, secret),

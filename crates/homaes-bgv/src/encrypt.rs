@@ -123,6 +123,10 @@ impl SecretKey {
     /// divides m, this goes undetected with a probability of 2^-(n/2). [`Error::OtherShape`] if level or size show that
     /// the ciphertext belongs to another parameter set. [`Error::TooNoisy`] if the ciphertext's own bound is too large.
     pub fn decrypt(&self, c: &Ciphertext) -> Result<(Vec<u8>, f64)> {
+        let own = self.of(c);
+        if !core::ptr::eq(own, self) {
+            return own.decrypt(c);
+        }
         c.check(self.params(), self.id())?;
         // this may branch: the bound is public
         if let History::Known(_) = c.history {
@@ -177,9 +181,10 @@ impl SecretKey {
 
     /// The squared magnitude of the noise at every embedding, as [`SecretKey::measure_noise`] finds it.
     pub(crate) fn noise_embeddings(&self, c: &Ciphertext) -> Zeroizing<Vec<f64>> {
-        let params = self.params();
+        let own = self.of(c);
+        let params = own.params();
         let basis = params.basis(c.level);
-        let phase = self.phase_of(c).expect("in memory, and of this key's set");
+        let phase = own.phase_of(c).expect("in memory, and of this key's set");
         let noise = homaes_rns::centred(params.rns(), basis, &phase);
         Zeroizing::new(homaes_math::embed::squared_magnitudes(
             params.ring(),

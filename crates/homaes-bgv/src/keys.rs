@@ -9,6 +9,7 @@
 //! | τ(s), steps 2^i along an axis | P·τ(s) | low levels · special primes | users' rotations |
 //! | s³ | P·s³ | low levels · special primes | users' three-way products |
 //! | τ(s), one and sixteen steps along e257 | P'·τ(s) | the level above the top · P' | compact wrapped keys |
+//! | the secret of K, under that of R | P'·s | levels of results · P' | results that leave K ([`crate::leave`]) |
 //!
 //! Every key-switching key comes in two parts, three in a set for bits alone. Each part is a separate encryption for
 //! one tail: levels S1 have another tail prime than S0 and S2, and a key with both would be published modulo their
@@ -32,6 +33,7 @@
 //! under: circular security is assumed.
 
 use crate::chain::PRODUCT_KEYS;
+use crate::ciphertext::Ciphertext;
 use crate::error::{Error, Result};
 use crate::keyswitch::{KeyPoly, SwitchKey};
 use crate::params::{KeyPart, Params, Tail};
@@ -69,6 +71,8 @@ pub(crate) enum Target {
     Cube,
     /// τ(s) for the translation τ that adds to e257, to expand compact wrapped keys
     Expand(usize),
+    /// s of K, under the secret of results
+    Leave,
 }
 
 impl Target {
@@ -100,6 +104,9 @@ impl Target {
         if params.expands() {
             out.extend(Self::EXPAND);
         }
+        if params.leaves() {
+            out.push(Self::Leave);
+        }
         out
     }
 
@@ -122,6 +129,7 @@ impl Target {
             Self::Rotate(_) => "rotation",
             Self::Cube => "three-way product",
             Self::Expand(_) => "round key expansion",
+            Self::Leave => "way back",
         }
     }
 
@@ -130,7 +138,7 @@ impl Target {
         match self {
             Self::Frobenius(k) | Self::Product(k) => params.frobenius(k).clone(),
             Self::Translate(step) | Self::Rotate(step) => params.ring().translation(step),
-            Self::Cube => params.frobenius(0).clone(),
+            Self::Cube | Self::Leave => params.frobenius(0).clone(),
             Self::Expand(step) => params.ring().translation([0, 0, step]),
         }
     }
@@ -154,6 +162,9 @@ impl Target {
     /// Primes of `part` of the key; empty if there is no such part.
     pub(crate) fn primes(self, params: &Params, part: KeyPart) -> Vec<usize> {
         match (self, part.expands) {
+            (Self::Leave, _) if part.leaves => params.key_primes(params.leaving_level(), part),
+            (Self::Leave, _) => Vec::new(),
+            _ if part.leaves => Vec::new(),
             (Self::Expand(_), true) => params.expand_primes(),
             (Self::Expand(_), false) | (_, true) => Vec::new(),
             _ => params.key_primes(self.level(params, part), part),
@@ -175,6 +186,8 @@ pub struct SecretKey {
     coefficients: Vec<i64>,
     /// s modulo every prime, stored and canonical
     poly: SecretPoly,
+    /// for AES, in sets where it runs in K
+    cipher: Option<Box<Self>>,
 }
 
 impl SecretKey {
@@ -184,18 +197,18 @@ impl SecretKey {
     ///
     /// # Errors
     /// If many secrets in a row are refused, which cannot happen with a sound parameter set.
+    ///
+    /// Where AES runs in K, there is a secret for each ring, and the test is for that of K.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
-        let mut coefficients = vec![0; params.ring().n()];
-        for _ in 0..KEY_TRIES {
-            sample::fixed_weight(rng, params.set().weight, &mut coefficients);
-            if crate::quality::accepts(params, &coefficients) {
-                let mut id = [0; 16];
-                rng.fill_bytes(&mut id);
-                return Ok(Self::from_coefficients(params, KeyId(id), coefficients));
-            }
+        let coefficients = drawn(params, rng)?;
+        let mut id = [0; 16];
+        rng.fill_bytes(&mut id);
+        let mut key = Self::from_coefficients(params, KeyId(id), coefficients);
+        if let Some(cipher) = params.cipher() {
+            let own = Self::from_coefficients(cipher, key.id, drawn(cipher, rng)?);
+            key.set_cipher(own);
         }
-        coefficients.zeroize();
-        Err(Error::KeyQuality { tries: KEY_TRIES })
+        Ok(key)
     }
 
     pub(crate) fn from_coefficients(
@@ -211,7 +224,31 @@ impl SecretKey {
             id,
             coefficients,
             poly,
+            cipher: None,
         }
+    }
+
+    /// The secret that AES runs under.
+    pub(crate) fn of_aes(&self) -> &Self {
+        self.cipher.as_deref().unwrap_or(self)
+    }
+
+    /// The secret that a ciphertext is under: one of a state between rounds may be that of K.
+    pub(crate) fn of(&self, c: &Ciphertext) -> &Self {
+        let cipher = self.cipher.as_deref();
+        cipher
+            .filter(|own| c.owner.is_of(own.params.id()))
+            .unwrap_or(self)
+    }
+
+    /// The secret of R as an element of K.
+    fn in_cipher(&self, cipher: &Arc<Params>) -> Self {
+        let ring = cipher.ring();
+        let mut coefficients = vec![0; ring.n()];
+        for (i, &c) in self.coefficients.iter().enumerate() {
+            coefficients[ring.place(0, i)] = c;
+        }
+        Self::from_coefficients(cipher, self.id, coefficients)
     }
 
     /// The parameters.
@@ -228,11 +265,26 @@ impl SecretKey {
         Zeroizing::new(self.coefficients.iter().map(|&c| c as u8).collect())
     }
 
-    /// The coefficients in the format of files: 0, 1, 2 for 0, 1, -1.
+    /// The coefficients in the format of files: 0, 1, 2 for 0, 1, -1; then those of K's secret.
     pub(crate) fn packed(&self) -> Zeroizing<Vec<u8>> {
-        let residues = self.coefficients.iter().map(|&c| c.rem_euclid(3) as u64);
-        let residues = Zeroizing::new(residues.collect::<Vec<u64>>());
-        Zeroizing::new(Encoder::new().residues(3, &residues).finish())
+        let residues = |key: &Self| {
+            let residues = key.coefficients.iter().map(|&c| c.rem_euclid(3) as u64);
+            Zeroizing::new(residues.collect::<Vec<u64>>())
+        };
+        let body = |key: &Self| Zeroizing::new(Encoder::new().residues(3, &residues(key)).finish());
+        let Some(cipher) = &self.cipher else {
+            return body(self);
+        };
+        let parts = [body(self), body(cipher)];
+        // of the final length: growing would leave a copy behind
+        let mut all = Zeroizing::new(Vec::with_capacity(parts[0].len() + parts[1].len()));
+        parts.iter().for_each(|part| all.extend_from_slice(part));
+        all
+    }
+
+    /// Takes the secret that AES runs under.
+    pub(crate) fn set_cipher(&mut self, cipher: Self) {
+        self.cipher = Some(Box::new(cipher));
     }
 
     /// Coefficients of the secret in the normal basis, -1, 0 or 1, for encryption under keys of other schemes.
@@ -269,6 +321,19 @@ impl SecretKey {
         }
         out
     }
+}
+
+/// The coefficients of an acceptable secret.
+fn drawn(params: &Params, rng: &mut impl CryptoRng) -> Result<Vec<i64>> {
+    let mut coefficients = vec![0; params.ring().n()];
+    for _ in 0..KEY_TRIES {
+        sample::fixed_weight(rng, params.set().weight, &mut coefficients);
+        if crate::quality::accepts(params, &coefficients) {
+            return Ok(coefficients);
+        }
+    }
+    coefficients.zeroize();
+    Err(Error::KeyQuality { tries: KEY_TRIES })
 }
 
 impl Drop for SecretKey {
@@ -315,6 +380,8 @@ pub struct EvalKey {
     pub(crate) params: Arc<Params>,
     pub(crate) id: KeyId,
     pub(crate) keys: Vec<(Target, Arc<SwitchKey>)>,
+    /// for AES, in sets where it runs in K
+    pub(crate) cipher: Option<Box<Self>>,
 }
 
 impl EvalKey {
@@ -323,8 +390,11 @@ impl EvalKey {
     /// Cost: a transform per limb and a Gaussian polynomial per digit of every key, about a second on two cores for
     /// `bgv/aes128`.
     pub fn generate(secret: &SecretKey, rng: &mut impl CryptoRng) -> Self {
-        let params = secret.params();
-        let file = EvalKeyFile::generate(secret, rng);
+        Self::of_file(&EvalKeyFile::generate(secret, rng))
+    }
+
+    fn of_file(file: &EvalKeyFile<'_>) -> Self {
+        let params = file.secret.params();
         let mut pairs: Vec<_> = file
             .digits
             .par_iter()
@@ -344,9 +414,18 @@ impl EvalKey {
         });
         Self {
             params: params.clone(),
-            id: secret.id(),
+            id: file.id(),
             keys: keys.collect(),
+            cipher: file
+                .cipher
+                .as_deref()
+                .map(|own| Box::new(Self::of_file(own))),
         }
+    }
+
+    /// The keys that AES runs under.
+    pub(crate) fn of_aes(&self) -> &Self {
+        self.cipher.as_deref().unwrap_or(self)
     }
 
     /// The parameters.
@@ -374,7 +453,7 @@ impl EvalKey {
     /// The layouts that it has keys for.
     pub fn layouts(&self) -> Vec<Layout> {
         let packed = |(target, _): &(Target, _)| matches!(target, Target::Translate(_));
-        let packed = self.keys.iter().any(packed);
+        let packed = self.of_aes().keys.iter().any(packed);
         let offered = self.params.set().layouts.iter().copied();
         offered
             .filter(|&layout| packed || layout != Layout::Packed)
@@ -426,6 +505,10 @@ pub struct EvalKeyFile<'s> {
     pub(crate) targets: Vec<Target>,
     /// in the order of the file
     pub(crate) digits: Vec<KeyDigit>,
+    /// the secret of results, in K
+    results: Option<SecretKey>,
+    /// the keys of AES, in sets where it runs in K
+    cipher: Option<Box<Self>>,
 }
 
 /// One digit of one part of a key-switching key.
@@ -460,6 +543,7 @@ impl KeyDigit {
             Target::Rotate([a, b, c]) => [3, a, b, c],
             Target::Cube => [4, 0, 0, 0],
             Target::Expand(step) => [5, step, 0, 0],
+            Target::Leave => [6, 0, 0, 0],
         };
         [kind, a, b, c, self.part.number(), self.digit].map(|x| x as u64)
     }
@@ -482,6 +566,14 @@ impl<'s> EvalKeyFile<'s> {
     /// The evaluation key with this seed, for these layouts of its set: one of [`EvalKey::choices`].
     pub fn of_seed(secret: &'s SecretKey, seed: Seed, layouts: &[Layout]) -> Self {
         let params = secret.params();
+        let cipher = secret.cipher.as_deref().map(|own| {
+            let results = Some(secret.in_cipher(&own.params));
+            Box::new(Self {
+                results,
+                ..Self::of_seed(own, seed, layouts)
+            })
+        });
+        let layouts = if cipher.is_some() { &[] } else { layouts };
         let targets = Target::all(params, layouts);
         let parts = targets
             .iter()
@@ -493,6 +585,8 @@ impl<'s> EvalKeyFile<'s> {
             errors: error_seed(&secret.bytes(), &seed),
             digits: digits.collect(),
             targets,
+            results: None,
+            cipher,
         }
     }
 
@@ -502,6 +596,21 @@ impl<'s> EvalKeyFile<'s> {
 
     pub(crate) fn id(&self) -> KeyId {
         self.secret.id()
+    }
+
+    /// The targets of K, and those of the set's own ring.
+    pub(crate) fn all_targets(&self) -> [&[Target]; 2] {
+        let cipher = self.cipher.as_ref();
+        [cipher.map_or(&[][..], |own| &own.targets), &self.targets]
+    }
+
+    /// The ring's keys that polynomial `index` of the file is of, and its number among them.
+    pub(crate) fn file_of(&self, index: usize) -> (&Self, usize) {
+        match &self.cipher {
+            Some(cipher) if index < cipher.digits.len() => (cipher, index),
+            Some(cipher) => (self, index - cipher.digits.len()),
+            None => (self, index),
+        }
     }
 
     /// Both halves: an encryption of P times the source modulo the digit's primes, and of 0 modulo the others.
@@ -520,7 +629,11 @@ impl<'s> EvalKeyFile<'s> {
         }
         let errors = stream_seed(&self.errors, params.id(), &digit.name());
         let mut rng = ChaCha20Rng::from_seed(*errors);
-        let b = self.secret.mask(&digit.primes, &a, &gadget, &mut rng);
+        let under = match (digit.target, &self.results) {
+            (Target::Leave, Some(results)) => results,
+            _ => self.secret,
+        };
+        let b = under.mask(&digit.primes, &a, &gadget, &mut rng);
         [b, a]
     }
 }

@@ -75,6 +75,7 @@ mod encrypt;
 mod error;
 mod keys;
 mod keyswitch;
+mod leave;
 mod linear;
 pub mod noise;
 mod params;
@@ -99,7 +100,7 @@ pub use homaes_scheme::Reading;
 pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
-pub use params::{Chain, OneDigit, ParamSet, Params, ParamsError, Steps};
+pub use params::{Chain, Cipher, OneDigit, ParamSet, Params, ParamsError, Steps};
 pub use scheme::SCHEME;
 
 #[cfg(test)]

@@ -14,6 +14,8 @@
 //! | key switching, d digits up to D, special modulus P | plus d·n²σ²/3·(D/P)² | plus 2^5 times the root |
 //! | modulus switch by X | times X^{-2}, plus ρ² | see below |
 //!
+//! In K = R\[w\] a basis element has the mean square f = 3/2 (1 in R), and n and h count f times.
+//!
 //! ρ² = n(1 + h)/3 is the rounding noise: both parts are rounded to even multiples, uniform in (-1, 1), and the second
 //! is multiplied by the secret of weight h. At embedding j the secret's own size counts: ρ_j² = n(1 + |s_j|²)/3, and
 //! max_j |s_j|² is about 10 h.
@@ -86,7 +88,7 @@ impl Noise {
 
     /// The trivial encryption of a plaintext: 0/1 coefficients, no error.
     pub(crate) fn plaintext(model: &NoiseModel) -> Self {
-        Self::gaussian(0.5 * (model.n / 4.0).log2())
+        Self::gaussian(0.5 * (model.power / 4.0).log2())
     }
 
     /// log2 of the bound on the largest embedding.
@@ -225,32 +227,42 @@ fn prime_factors(ring: &Ring) -> Vec<u32> {
 /// The constants of a ring and a secret's weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
-    n: f64,
+    /// mean square at an embedding of a polynomial whose coefficients have that of 1
+    power: f64,
     /// log2 ρ, the rounding noise of a modulus switch
     pub rho_log2: f64,
     /// log2 of the mean square ratio of coefficients to embeddings, halved
     coefficient_log2: f64,
     /// mean square of the sixteen constants of a packed round key together ([`NoiseModel::expanded`])
     mask_power: f64,
+    /// mean square of the secret at an embedding
     weight: f64,
     bounds: BoundModel,
 }
 
 impl NoiseModel {
     pub(crate) fn new(ring: &Ring, weight: usize, log2_p_fail: f64) -> Self {
-        let n = ring.n() as f64;
-        // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding
+        let power = ring.power() * ring.n() as f64;
+        let weight = ring.power() * weight as f64;
+        // the dual of the normal basis of Z[ζ_r] has mean square 2/r per embedding, and that of 1 and w has 4/7 and 2/7
         let primes = prime_factors(ring).len() as u32;
-        let dual = f64::from(2u32.pow(primes)) / ring.m() as f64;
-        let rho_log2 = 0.5 * (n / 3.0 * (1.0 + weight as f64)).log2();
+        let halves = if ring.halves() == 1 { 1.0 } else { 4.0 / 7.0 };
+        let dual = halves * f64::from(2u32.pow(primes)) / ring.m() as f64;
+        let rho_log2 = 0.5 * (power / 3.0 * (1.0 + weight)).log2();
         Self {
-            n,
+            power,
             rho_log2,
             bounds: BoundModel::new(ring, rho_log2, log2_p_fail),
             coefficient_log2: 0.5 * dual.log2(),
-            mask_power: 16.0 / 4.0 * n / ring.lens()[2] as f64,
-            weight: weight as f64,
+            mask_power: 16.0 / 4.0 * ring.base().n() as f64 / ring.lens()[2] as f64,
+            weight,
         }
+    }
+
+    /// The model of the results of AES in another ring.
+    pub(crate) fn after(mut self, cipher: &Self) -> Self {
+        self.bounds = self.bounds.after(cipher.rho_log2);
+        self
     }
 
     /// The model behind the bounds of users' circuits.
@@ -260,13 +272,13 @@ impl NoiseModel {
 
     /// A fresh symmetric encryption.
     pub fn fresh(&self) -> Noise {
-        Noise::gaussian(0.5 * (self.n * (4.0 * SIGMA * SIGMA + 0.25)).log2())
+        Noise::gaussian(0.5 * (self.power * (4.0 * SIGMA * SIGMA + 0.25)).log2())
     }
 
     /// A fresh public-key encryption, before its first modulus switch: 2(e·u + e_0 + e_1·s).
     pub fn fresh_public(&self) -> Noise {
-        let terms = 2.0 / 3.0 * self.n + 1.0 + self.weight;
-        let rms = 0.5 * (self.n * 4.0 * SIGMA * SIGMA * terms).log2();
+        let terms = 2.0 / 3.0 * self.power + 1.0 + self.weight;
+        let rms = 0.5 * (self.power * 4.0 * SIGMA * SIGMA * terms).log2();
         Noise::carried(rms, 2.0 * TAIL_BITS)
     }
 
@@ -294,7 +306,7 @@ impl NoiseModel {
     pub(crate) fn key_switch_log2(&self, polys: usize, plan: &SwitchPlan) -> f64 {
         let terms = (polys * plan.digits.len()) as f64;
         let digit = plan.log2_digit_excess();
-        0.5 * (terms * self.n * self.n * SIGMA * SIGMA / 3.0).log2() + digit
+        0.5 * (terms * self.power * self.power * SIGMA * SIGMA / 3.0).log2() + digit
     }
 
     /// log2 of the standard deviation of coefficients in the normal basis, for canonical noise of `rms_log2`.
@@ -313,6 +325,14 @@ mod tests {
         assert!((model.rho_log2 - 10.71).abs() < 0.01);
         assert!((model.fresh().rms_log2 - 10.18).abs() < 0.01);
         assert!((model.coefficients_log2(0.0) + 6.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn constants_of_the_extension() {
+        let ring = Ring::new(65535).unwrap().extended();
+        let model = NoiseModel::new(&ring, 112, -64.0);
+        assert!((model.rho_log2 - 11.20).abs() < 0.01);
+        assert!((model.fresh().rms_log2 - 10.97).abs() < 0.01);
     }
 
     #[test]

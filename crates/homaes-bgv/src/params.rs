@@ -53,7 +53,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) const SECOND_CLASS: usize = 7;
 
 pub(crate) use crate::chain::LAST;
-pub use crate::chain::{Chain, OneDigit, Steps};
+pub use crate::chain::{Chain, Cipher, OneDigit, Steps};
 pub(crate) use crate::chain::{KeyPart, Tail};
 use crate::chain::{LOW, MIDDLE};
 pub use check::ParamsError;
@@ -69,7 +69,7 @@ pub(crate) mod residues;
 /// 2^13.5, which leaves a few percent of the rounding noise ρ². If all digits of a set are that large, this also
 /// happens at S2, behind x^127, where the linear layer comes before the switch. [`crate::noise::runaway`] counts both
 /// shares, and `tests::key_switching_noise_has_the_shares_that_are_stated` bounds them.
-pub(crate) const DIGIT_EXCESS_BITS: f64 = 6.25;
+const DIGIT_EXCESS_BITS: f64 = 6.25;
 
 /// A parameter set as declared: literal numbers, unchecked.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,12 +96,16 @@ pub struct ParamSet {
     pub log2_p_fail: f64,
     /// whether final sliced results are joined in pairs, which key generation makes room for
     pub joins: bool,
+    /// the ring and chain of AES, unless they are those of its results
+    pub cipher: Option<Cipher>,
 }
 
 const TAIL: usize = 3;
 /// Checked parameters with all precomputation; shared by keys, ciphertexts and evaluators.
 pub struct Params {
     set: ParamSet,
+    /// for AES, if it has a ring of its own
+    cipher: Option<Arc<Self>>,
     /// last, low, middle, base…, special…, special primes of parts in one digit
     rns: RnsContext,
     slots: Slots,
@@ -109,6 +113,8 @@ pub struct Params {
     levels: Vec<Vec<usize>>,
     /// special primes of the keys that expand compact wrapped keys; empty if the set has none
     expand_special: Range<usize>,
+    /// in K, the highest level of results, and the special primes of the key to their ring
+    leaving: (usize, Range<usize>),
     /// σ_{2^k} for k < 8
     frobenius: Vec<GaloisMap>,
     switching: Vec<SwitchPlan>,
@@ -118,6 +124,8 @@ pub struct Params {
     public_key_down: OnceLock<ModSwitch>,
     noise: NoiseModel,
     digest: [u8; 32],
+    /// of the whole set, in files
+    file_digest: [u8; 32],
 }
 
 impl Params {
@@ -129,7 +137,40 @@ impl Params {
         let conductor = ParamsError::Conductor { m: set.m };
         // secrets are processed in lots of this many coefficients
         let ring = Ring::new(set.m).filter(|ring| ring.n().is_multiple_of(LOT));
-        let ring = ring.ok_or(conductor.clone())?;
+        let ring = ring.ok_or(conductor)?;
+        let Some(cipher) = set.cipher else {
+            return Ok(Arc::new(Self::over(ring, set, digest(set))?));
+        };
+        check::results(&set.chain, &cipher.chain)?;
+        let inner = ParamSet {
+            weight: cipher.weight,
+            chain: cipher.chain,
+            joins: false,
+            cipher: None,
+            ..set.clone()
+        };
+        let words = |digest: [u8; 32]| {
+            let words = digest.as_chunks().0.iter();
+            words
+                .map(|word| u64::from_le_bytes(*word))
+                .collect::<Vec<u64>>()
+        };
+        let own = DigestBuilder::new("bgv in K").u64_list("set", &words(digest(&inner)));
+        let own = own.finish();
+        let both = DigestBuilder::new("bgv and K").u64_list("results", &words(digest(set)));
+        let both = both.u64_list("cipher", &words(own)).finish();
+        let mut cipher = Self::over(ring.clone().extended(), &inner, own)?;
+        let mut params = Self::over(ring, set, both)?;
+        params.noise = params.noise.after(&cipher.noise);
+        cipher.file_digest = both;
+        cipher.plan_leaving(params.top_level());
+        params.cipher = Some(Arc::new(cipher));
+        Ok(Arc::new(params))
+    }
+
+    /// The parameters of one ring.
+    fn over(ring: Ring, set: &ParamSet, digest: [u8; 32]) -> Result<Self, ParamsError> {
+        let conductor = ParamsError::Conductor { m: set.m };
         let slots = Slots::new(&ring, SECOND_CLASS).ok_or(conductor)?;
         if set.weight == 0 || set.weight > ring.n() {
             return Err(ParamsError::Weight {
@@ -153,22 +194,25 @@ impl Params {
         let rns = RnsContext::new(ring, &primes).map_err(|p| ParamsError::Modulus { p, step })?;
         let mut params = Self {
             set: set.clone(),
+            cipher: None,
             rns,
             slots,
             levels: levels(c),
             expand_special: 0..0,
+            leaving: (0, 0..0),
             frobenius,
             switching: Vec::new(),
             staying: Vec::new(),
             mod_switches: Vec::new(),
             public_key_down: OnceLock::new(),
             noise,
-            digest: digest(set),
+            digest,
+            file_digest: digest,
         };
         params.check_digits()?;
         params.plan_expansion();
         params.plan();
-        Ok(Arc::new(params))
+        Ok(params)
     }
 
     fn plan(&mut self) {
@@ -199,10 +243,36 @@ impl Params {
         if part.expands {
             return self.expand_digit(i);
         }
+        if part.leaves {
+            return 0;
+        }
         match i.checked_sub(TAIL + c.first_digit) {
             Some(rest) if !part.one_digit => 1 + rest / c.digit,
             _ => 0,
         }
+    }
+
+    /// The parameters that AES runs under, if it has a ring of its own.
+    pub(crate) fn cipher(&self) -> Option<&Arc<Self>> {
+        self.cipher.as_ref()
+    }
+
+    /// The parameters that AES runs under.
+    pub(crate) fn of_aes(&self) -> &Self {
+        self.cipher.as_deref().unwrap_or(self)
+    }
+
+    /// Bits by which a digit may exceed the special modulus used with it. Key switching adds three times as much noise in
+    /// K.
+    pub(crate) fn digit_excess(&self) -> f64 {
+        DIGIT_EXCESS_BITS
+            - self.ring().power().powi(2).log2()
+            - (self.ring().halves() as f64 - 1.0) / 2.0
+    }
+
+    /// Whether these are the parameters of AES alone, in the ring K.
+    pub(crate) fn leaves(&self) -> bool {
+        self.ring().halves() == 2
     }
 
     /// The declared numbers.
@@ -282,9 +352,15 @@ impl Params {
         }
     }
 
-    /// Name and digest of the set, for files and errors.
+    /// Name and digest of the set, for files and errors. That of K has another digest, which marks states between
+    /// rounds.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
+    }
+
+    /// As [`id`](Self::id), for the files of keys that AES runs under.
+    pub(crate) fn file_id(&self) -> SetId<'_> {
+        SetId::new(self.set().name.as_str(), &self.file_digest)
     }
 
     /// BLAKE3 digest of the set's defining numbers; files carry it.
@@ -310,7 +386,8 @@ impl Params {
 
     /// log2 of the largest modulus among a key's parts for all levels up to `level`.
     pub(crate) fn log2_key(&self, level: usize) -> f64 {
-        let parts = KeyPart::ALL.into_iter().filter(|part| !part.expands);
+        let parts = KeyPart::ALL.into_iter();
+        let parts = parts.filter(|part| !part.expands && !part.leaves);
         let parts = parts.map(|part| {
             let level = match part.one_digit {
                 true => self.one_digit_below(level),
@@ -372,10 +449,11 @@ impl Params {
     /// Highest level at which users' circuits can rotate slots: that of AES-128's output, at most 12. 0 if the chain
     /// has no levels beyond ten rounds, or four levels a round.
     pub fn rotation_level(&self) -> usize {
-        if self.set.chain.steps == Steps::Four {
+        if self.set.chain.steps == Steps::Four || self.leaves() {
             return 0;
         }
-        (3 * self.rounds().saturating_sub(10)).min(12)
+        let before = if self.cipher.is_some() { 0 } else { 10 };
+        (3 * self.rounds().saturating_sub(before)).min(12)
     }
 
     /// Steps along (e3, e5, e257) that have rotation keys: powers of two below the length of each axis of slots.

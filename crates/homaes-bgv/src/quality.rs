@@ -17,7 +17,7 @@ const UNSWITCHED_POLYS: usize = 4;
 
 /// The runaway models of a set's byte layouts, one per circuit that its ring supports; empty for a set of bits alone.
 pub(crate) fn models(params: &Params) -> Vec<RunawayModel> {
-    if !params.has_bytes() {
+    if !params.has_bytes() || params.cipher().is_some() {
         return Vec::new();
     }
     let packed = [5, 257]
@@ -157,12 +157,15 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 
 /// Whether this secret meets the limits: every circuit of the byte layouts, and the bit layout if the set offers it,
 /// fails on a batch with a probability of at most that of the set, and no embedding of the secret exceeds the
-/// assumption of users' circuits ([`KEY_PEAK`]).
+/// assumption of users' circuits ([`KEY_PEAK`]). Where AES runs in K, the circuits are those of K's secret, and the last
+/// is all that is asked of R's.
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.
 pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
-    let (modulus_bits, joins) = (params.log2_modulus(1), params.set().joins);
+    // nothing in K is decrypted below the levels of results
+    let last = if params.leaves() { 3 } else { 1 };
+    let (modulus_bits, joins) = (params.log2_modulus(last), params.set().joins);
     let fail_bits = -params.set().log2_p_fail;
     KeyProfile::from_secret(params.ring(), coefficients).is_some_and(|key| {
         let mut models = models(params).into_iter();

@@ -106,6 +106,10 @@ impl traits::Params for Params {
 
     /// A partial batch costs as much as a full one.
     fn blocks_per_batch(&self, layout: Layout) -> u64 {
+        self.of_aes().blocks_per_batch(layout) as u64
+    }
+
+    fn blocks_per_record(&self, layout: Layout) -> u64 {
         self.blocks_per_batch(layout) as u64
     }
 
@@ -146,14 +150,16 @@ impl traits::Params for Params {
     }
 
     fn memory_of_run(&self, layout: Layout) -> u64 {
-        let state = bytes_in_form(self, layout, self.top_level(), Form::Whole);
+        let aes = self.of_aes();
+        let state = bytes_in_form(aes, layout, aes.top_level(), Form::Whole);
         in_memory(state, WORD_BITS).saturating_mul(STATES)
     }
 
     /// Keys, half as much again for folded constants, round keys, and batches in flight.
     fn gpu_memory(&self, layout: Layout) -> Option<u64> {
         // the rings with kernels
-        let has_kernels = matches!(self.ring().m(), 255 | 65535) && layout != Layout::Bits;
+        let ring = self.cipher().is_none() && matches!(self.ring().m(), 255 | 65535);
+        let has_kernels = ring && layout != Layout::Bits;
         if !has_kernels || !self.set().layouts.contains(&layout) {
             return None;
         }
@@ -396,17 +402,19 @@ impl Circuit for Running<'_> {
     ) -> Result<Finished<'_>> {
         let params = self.aes.params();
         let mut run = |aes: &Aes<'_>| {
-            let mut observe = |round, state: &State| step(round, quality(params, state), state);
-            let mut state = aes.evaluate_with(input, RunOptions::new(cancel, &mut observe))?;
-            if !mask.is_empty() {
-                aes.xor_public(&mut state, mask)?;
-            }
-            let record = aes.encode_batch(&state)?;
-            let noise = noise_in_record(params, &state)?;
-            let modulus = params.log2_modulus(state.level());
-            let left = noise.capacity_bits(params.noise(), modulus);
-            let quality = Quality::new(state.level(), noise.bound_log2(), left);
-            Ok(Finished::one(record, quality))
+            let mut observe =
+                |round, state: &State| step(round, quality(aes.state_params(), state), state);
+            let results = aes.run(input, mask, RunOptions::new(cancel, &mut observe))?;
+            let noise = noise_in_record(params, &results[0])?;
+            let level = results[0].level();
+            let left = noise.capacity_bits(params.noise(), params.log2_modulus(level));
+            let records = results.into_iter().map(|state| aes.encode_batch(&state));
+            let records = records.collect::<Result<Vec<_>, Error>>()?;
+            Ok(Finished {
+                records: Box::new(records.into_iter().map(Ok)),
+                quality: Quality::new(level, noise.bound_log2(), left),
+                gpu: None,
+            })
         };
         let done = self.on_gpu(|on| {
             let done = run(&on.aes);

@@ -1,6 +1,6 @@
 //! The declared parameter sets.
 //!
-//! All use chains of primes below 2^47, each 1 modulo 65535·256, so the fastest transform serves everywhere. A round
+//! All but one use chains of primes below 2^47, each 1 modulo 65535·256, so the fastest transform serves everywhere. A round
 //! costs one base prime, which fixes d1 + d2 + dL, the bits that its three levels drop. D = 2^d/ρ keeps noise from
 //! growing, and ρ grows with the weight h of the secret, so there are two sizes of rounds:
 //!
@@ -11,7 +11,7 @@
 //! | 256 | 29.29, 27.46, 43.02, 46.985 | 13.73, 13.73, 19.53 | 8.1 | aes128-p128, bridge128-p128 |
 //!
 //! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
-//! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`), and by less
+//! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`, 4.6 in K), and by less
 //! where all digits do so, as the switch of S2 follows the linear layer. AES decryption multiplies noise by 2^4.54
 //! there, encryption by 2^4.03.
 //!
@@ -57,12 +57,18 @@
 //! spare. The weight 640 costs 0.65 bits a level over 256, 26 in all, and raises the modulus at which 128 bits end from
 //! 790 to 842.
 //!
+//! **AES in K.** `aes256+8` evaluates AES in K = R\[w\] (module `leave`) with primes below 2^48: last 27.70, low 28.32, middle
+//! 41.86, base 48.00, so drops of 14.16, 14.16 and 19.68 at h = 130, D = 7.2. Two digits of 7 and 9 base primes with nine
+//! special primes, one digit with thirteen in the last twelve rounds: log2 QP = 1256.0 in degree 65536. K admits primes
+//! that are 1, 2 or 4 modulo 7. Results are in R at levels up to 21, in digits of three base primes with five special
+//! ones, log2 QP = 579.0 at h = 384; the key between both has 728.0.
+//!
 //! The weight 384 is for the long chains, where it gives 130 bits with the ring's rotations counted (`tools/estimate`).
 //! At h = 256 such a chain has 13 bits less, 790 bits, which is where 128 bits end; at h = 384 they end at 818. A
 //! larger weight would need base primes above 2^47 for the same D.
 
 use crate::circuit::lift::LIFT_LEVEL;
-use crate::params::{Chain, OneDigit, ParamSet, Steps};
+use crate::params::{Chain, Cipher, OneDigit, ParamSet, Steps};
 use homaes_aes::Layout;
 use homaes_scheme::{Purpose, SetName};
 
@@ -164,6 +170,74 @@ const BASE_BITS: [u64; 20] = [
 /// The largest primes below 2^34.03.
 const SPECIAL_34_03: [u64; 2] = [17_364_153_601, 17_297_045_761];
 
+/// The largest primes below 2^48 that K admits.
+const SPECIAL_K: [u64; 13] = [
+    281_474_758_544_641,
+    281_474_657_882_881,
+    281_474_406_228_481,
+    281_474_339_120_641,
+    281_473_953_250_561,
+    281_473_517_049_601,
+    281_473_114_402_561,
+    281_472_879_525_121,
+    281_472_460_101_121,
+    281_472_191_669_761,
+    281_472_074_231_041,
+    281_471_956_792_321,
+    281_471_705_137_921,
+];
+
+/// The next ones.
+const BASE_K: [u64; 16] = [
+    281_471_587_699_201,
+    281_471_470_260_481,
+    281_471_352_821_761,
+    281_471_168_275_201,
+    281_470_782_405_121,
+    281_470_648_189_441,
+    281_470_111_326_721,
+    281_469_708_679_681,
+    281_468_551_069_441,
+    281_468_433_630_721,
+    281_467_963_875_841,
+    281_467_494_120_961,
+    281_466_940_481_281,
+    281_465_715_763_201,
+    281_465_531_216_641,
+    281_465_413_777_921,
+];
+
+/// `rounds` times three levels with the primes of K.
+const fn chain_k(
+    rounds: usize,
+    special: &'static [u64],
+    first_digit: usize,
+    digit: usize,
+) -> Chain {
+    Chain {
+        last: 218_100_481,
+        low: 335_539_201,
+        middle: 3_996_540_303_361,
+        base: BASE_K.split_at(rounds - 1).0,
+        ..chain(2, special, first_digit, digit)
+    }
+}
+
+/// Seventeen rounds in K: two digits, or one in the last twelve rounds.
+const CIPHER: Cipher = Cipher {
+    weight: 130,
+    chain: Chain {
+        one_digit: Some(OneDigit {
+            rounds: 12,
+            special: SPECIAL_K.split_at(9).1,
+        }),
+        ..chain_k(17, SPECIAL_K.split_at(9).0, 7, 9)
+    },
+};
+
+/// Their results, of up to seven rounds.
+const RESULTS: Chain = chain_k(7, SPECIAL.split_at(5).0, 3, 3);
+
 /// `rounds` times three levels for a secret of weight 256.
 const fn chain(rounds: usize, special: &'static [u64], first_digit: usize, digit: usize) -> Chain {
     Chain {
@@ -229,6 +303,7 @@ const SECURE: ParamSet = ParamSet {
     layouts: &[Layout::Sliced, Layout::Packed],
     log2_p_fail: -64.0,
     joins: true,
+    cipher: None,
 };
 
 /// AES-128, 2048 blocks a batch (128 packed), at least 128-bit security.
@@ -356,8 +431,41 @@ pub const TOY_21845: ParamSet = ParamSet {
     ..TOY_255
 };
 
+/// AES in K over the smallest ring, for tests: 32 blocks a batch, no security.
+pub const TOY_K_255: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/toy-k-255"),
+    chain: RESULTS,
+    spare: 8,
+    layouts: &[Layout::Sliced],
+    cipher: Some(Cipher {
+        weight: 64,
+        ..CIPHER
+    }),
+    ..TOY_255
+};
+
+/// The smallest K whose slots form squares of the packed layout: 128 blocks to a ciphertext, no security.
+pub const TOY_K_21845: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/toy-k-21845"),
+    m: 21845,
+    layouts: &[Layout::Sliced, Layout::Packed],
+    ..TOY_K_255
+};
+
+/// AES-256 with eight multiplications left, AES-192 with fourteen, AES-128 with twenty: 4096 blocks a batch (256
+/// packed), in both directions.
+pub const AES256_8: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/aes256+8"),
+    weight: HEAVY,
+    chain: RESULTS,
+    spare: 8,
+    joins: false,
+    cipher: Some(CIPHER),
+    ..SECURE
+};
+
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 13] = [
+pub const ALL: [&ParamSet; 16] = [
     &AES128,
     &AES128_P128,
     &AES128_8,
@@ -365,12 +473,15 @@ pub const ALL: [&ParamSet; 13] = [
     &AES192_5,
     &AES256,
     &AES256_2,
+    &AES256_8,
     &BITS128,
     &BRIDGE128,
     &BRIDGE128_P128,
     &TOY_255,
     &TOY_4369,
     &TOY_21845,
+    &TOY_K_255,
+    &TOY_K_21845,
 ];
 
 /// The set called `name`.

@@ -16,6 +16,7 @@ mod circuit;
 mod embeddings;
 mod expand;
 mod integers;
+mod leave;
 mod lift;
 mod many;
 mod memcheck;

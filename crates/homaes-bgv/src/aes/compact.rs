@@ -120,7 +120,8 @@ fn plaintext(params: &Params, bytes: &Block) -> Zeroizing<Vec<i64>> {
             sum ^= u16::from(byte >> bit & 1).wrapping_neg() & image;
         }
         for row in 0..ring.rows() {
-            let start = (row * ring.cols() + i) * ring.lanes();
+            // in the first half of K
+            let start = row * ring.row_len() + i * ring.lanes();
             bits[start..start + ring.lanes()].fill(i64::from(sum >> row & 1));
         }
     }
@@ -134,11 +135,11 @@ fn traced(params: &Params, basis: &[usize], poly: &Poly) -> Poly {
     let limbs = poly.limbs.iter().zip(basis).map(|(limb, &i)| {
         let m = params.modulus(i);
         let mut out = Words::zeroed(ring.n() / BYTES);
-        let rows = out
+        let lines = out
             .chunks_exact_mut(width)
-            .zip(limb.chunks_exact(ring.row_len()));
-        for (sums, row) in rows {
-            for part in row.chunks_exact(width) {
+            .zip(limb.chunks_exact(ring.line_len()));
+        for (sums, line) in lines {
+            for part in line.chunks_exact(width) {
                 for (sum, &x) in sums.iter_mut().zip(part) {
                     *sum = m.add(*sum, x);
                 }
@@ -155,11 +156,11 @@ pub(crate) fn repeated(params: &Params, trace: &Poly) -> Poly {
     let width = BYTES * ring.lanes();
     let limbs = trace.limbs.iter().map(|limb| {
         let mut out = Words::scratch(ring.n());
-        let rows = out
-            .chunks_exact_mut(ring.row_len())
+        let lines = out
+            .chunks_exact_mut(ring.line_len())
             .zip(limb.chunks_exact(width));
-        for (row, columns) in rows {
-            for part in row.chunks_exact_mut(width) {
+        for (line, columns) in lines {
+            for part in line.chunks_exact_mut(width) {
                 part.copy_from_slice(columns);
             }
         }

@@ -195,7 +195,8 @@ fn periods(params: &Params, i: usize, len: usize) -> Vec<Words> {
     let lanes = ring.lanes();
     // up to sign, which modulo 2 does not matter: 1 is minus the sum of all powers along the other axes
     let column = |at: usize| at / lanes % ring.cols();
-    let coefficients = (0..ring.n()).map(|at| i64::from(column(at) % BYTES == 0));
+    let first = |at: usize| column(at) % BYTES == 0 && ring.half(at) == 0;
+    let coefficients = (0..ring.n()).map(|at| i64::from(first(at)));
     let coefficients: Vec<i64> = coefficients.collect();
     let first = only(
         Poly::from_signed(params.rns(), &[i], &coefficients)

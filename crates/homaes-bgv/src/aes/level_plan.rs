@@ -82,7 +82,7 @@ impl LevelPlan {
         let rounds = size.rounds();
         let start = match (layout, wanted) {
             (Layout::Bits, _) => 4 * rounds + 1 + wanted,
-            (_, 0) => 3 * rounds,
+            (_, 0) => Self::least_start(params, layout, size),
             _ => 3 * (rounds + (wanted + 1).div_ceil(3)),
         };
         Ok(Self {
@@ -95,7 +95,7 @@ impl LevelPlan {
     /// The plan that starts at `start`, as read from a file.
     pub(crate) fn at(params: &Params, layout: Layout, size: KeySize, start: usize) -> Result<Self> {
         offered(params, layout)?;
-        let least = Self::least_start(layout, size);
+        let least = Self::least_start(params, layout, size);
         let step = if layout == Layout::Bits { 1 } else { 3 };
         if start < least || start > params.top_level() || !(start - least).is_multiple_of(step) {
             return Err(Error::field("starting level", start, least));
@@ -114,10 +114,11 @@ impl LevelPlan {
         size: KeySize,
     ) -> Result<Option<usize>> {
         offered(params, layout)?;
-        let (top, least) = (params.top_level(), Self::least_start(layout, size));
-        Ok(top.checked_sub(least).map(|room| match layout {
+        let least = Self::least_start(params, layout, size);
+        let room = params.top_level().checked_sub(least);
+        Ok(room.map(|room| match layout {
             Layout::Bits => room,
-            _ => room.saturating_sub(1),
+            _ => (room + least - 3 * size.rounds()).saturating_sub(1),
         }))
     }
 
@@ -127,10 +128,11 @@ impl LevelPlan {
         Self { start, ..self }
     }
 
-    fn least_start(layout: Layout, size: KeySize) -> usize {
+    /// Results leave K above level 1, so that what AES leaves in them is divided before they are decrypted.
+    fn least_start(params: &Params, layout: Layout, size: KeySize) -> usize {
         match layout {
             Layout::Bits => 4 * size.rounds() + 1,
-            Layout::Sliced | Layout::Packed => 3 * size.rounds(),
+            Layout::Sliced | Layout::Packed => 3 * (size.rounds() + usize::from(params.leaves())),
         }
     }
 
@@ -172,23 +174,26 @@ impl Params {
                 .is_some_and(|most| most >= spare)
         };
         let size = KeySize::ALL.into_iter().rev().find(|&size| fits(size))?;
-        LevelPlan::new(self, layout, size, None).ok()
+        LevelPlan::new(self.of_aes(), layout, size, None).ok()
     }
 
     /// The most multiplications that AES with keys of `size` can leave on an output in `layout`; `None` if the set does
     /// not support that combination.
     pub fn levels_left(&self, layout: Layout, size: KeySize) -> Option<usize> {
-        LevelPlan::most_spare(self, layout, size).ok().flatten()
+        LevelPlan::most_spare(self.of_aes(), layout, size)
+            .ok()
+            .flatten()
     }
 }
 
 /// The most multiplications that a set can leave after AES-128 under many keys.
 fn most_of_many(set: &ParamSet) -> Option<usize> {
-    let rounds = match set.chain.steps {
-        Steps::Three => set.chain.base.len() + 1,
+    let chain = set.cipher.map_or(set.chain, |cipher| cipher.chain);
+    let rounds = match chain.steps {
+        Steps::Three => chain.base.len() + 1,
         Steps::Four => 0,
     };
-    let least = LevelPlan::least_start(Layout::Sliced, KeySize::Aes128) + AHEAD;
+    let least = 3 * KeySize::Aes128.rounds() + AHEAD;
     let room = (3 * rounds).checked_sub(least);
     room.map(|room| room.saturating_sub(1))
 }
@@ -284,7 +289,7 @@ mod tests {
         assert_eq!(
             found,
             "AES-128 under many keys, with 9 multiplications left: set bgv/aes128 has too few levels for it, expected \
-             bgv/aes256+2"
+             bgv/aes256+2 or bgv/aes256+8"
         );
         let params = Params::new(&sets::BITS128).unwrap();
         let bits = LevelPlan::of_many(&params, None);

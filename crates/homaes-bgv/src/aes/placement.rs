@@ -8,7 +8,7 @@
 //! (class, e3) = b div (C/4)      e5 = r      e257 = b mod (C/4) + C/4 · ((c + t r) mod 4)
 //! ```
 //!
-//! where t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns; instead, the slope grows
+//! and in K blocks are numbered through its halves. t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns; instead, the slope grows
 //! by one (falls by one for InvShiftRows). In a column of slope t the next row is one step of τ_t = (e5 + 1, e257 +
 //! t·C/4) away, also from the last row to the first, since 4t = 0 modulo four columns. So MixColumns is Σ_j c_j τ_t^j,
 //! without a mask.
@@ -25,11 +25,12 @@ type SlotBytes = Zeroizing<Vec<u8>>;
 pub(crate) fn packed_slot(params: &Params, b: usize, i: usize, slope: usize) -> usize {
     let slots = params.slots();
     let quarter = slots.run_len() / 4;
+    let (half, b) = (b / (slots.half_count() / 16), b % (slots.half_count() / 16));
     let (group, within) = (b / quarter, b % quarter);
-    let runs_e3 = slots.count() / slots.run_len() / 8;
+    let runs_e3 = slots.half_count() / slots.run_len() / 8;
     let (class, e3) = (group / runs_e3, group % runs_e3);
     let [_, e5, e257] = packed_step(params, i, slope);
-    slots.slot(class, [e3, e5, within + e257])
+    half * slots.half_count() + slots.slot(class, [e3, e5, within + e257])
 }
 
 /// Coordinates (e3, e5, e257) from byte 0 of a packed block to byte `i`.
@@ -127,11 +128,16 @@ mod tests {
     #[test]
     fn shifting_rows_is_a_slope_and_mixing_columns_four_automorphisms() {
         let params = Params::new(&sets::TOY_21845).unwrap();
+        shifting_rows(&params);
+        shifting_rows(Params::new(&sets::TOY_K_21845).unwrap().of_aes());
+    }
+
+    fn shifting_rows(params: &Params) {
         let blocks = numbered(params.blocks_per_batch(Layout::Packed));
         for slope in 0..4usize {
             for dir in Direction::ALL {
                 let at = |blocks: &[Block], slope| {
-                    to_slots(&params, Layout::Packed, blocks, slope)
+                    to_slots(params, Layout::Packed, blocks, slope)
                         .unwrap()
                         .remove(0)
                 };
@@ -144,7 +150,7 @@ mod tests {
                 assert_eq!(here, at(&shifted, next), "the same slots, read otherwise");
                 let mut sum = vec![0; here.len()];
                 for (j, c) in circulant(dir).into_iter().enumerate() {
-                    let image = moved(&params, &here, params.column_step(next, j));
+                    let image = moved(params, &here, params.column_step(next, j));
                     for (s, x) in sum.iter_mut().zip(image) {
                         *s ^= homaes_aes::gf256::mul(c, x);
                     }

@@ -268,7 +268,12 @@ impl SecretKey {
             margin_bits = margin_bits.min(margin);
             slots.extend(all.into_iter().map(Zeroizing::new));
         }
-        let blocks = from_slots(self.params(), state.layout, &slots, state.slope);
+        let params = state
+            .ciphertexts
+            .first()
+            .map_or(self, |c| self.of(c))
+            .params();
+        let blocks = from_slots(params, state.layout, &slots, state.slope);
         let blocks = blocks.ok_or(Error::NotBytes)?;
         Ok(Decrypted {
             blocks: Zeroizing::new(blocks),

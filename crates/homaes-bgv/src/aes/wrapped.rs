@@ -186,7 +186,7 @@ pub(crate) struct PartFile {
     /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
-    /// the round keys in the file, equally many; block b has those of `schedules[b % len]`
+    /// the round keys in the file, equally many; block b of a result has those of `schedules[b % len]`
     schedules: Vec<Zeroizing<Vec<Block>>>,
 }
 
@@ -198,6 +198,7 @@ impl<'s> WrappedKeyFile<'s> {
         wrapping: WrapOptions<'_>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
+        let secret = secret.of_aes();
         let params = secret.params();
         if wrapping.layouts.is_empty() {
             return Err(Error::NoLayouts);
@@ -245,12 +246,13 @@ impl<'s> WrappedKeyFile<'s> {
         levels_left: Option<usize>,
         rng: &mut impl CryptoRng,
     ) -> Result<Self> {
+        let secret = secret.of_aes();
         let params = secret.params();
         let plan = LevelPlan::of_many(params, levels_left)?;
         if keys.is_empty() {
             return Err(Error::NoAesKeys);
         }
-        let most = params.blocks_per_batch(plan.layout);
+        let most = params.blocks_per_batch(plan.layout) / params.ring().halves();
         mismatch::check_count("AES keys", keys.len(), most)?;
         for (number, size) in (1..).zip(keys.iter().map(|(_, key)| key.size())) {
             if size != plan.size {
@@ -373,8 +375,10 @@ impl PartFile {
         // `vec!` would branch on whether all bytes are zero
         let blocks = params.blocks_per_batch(layout);
         let mut keys = Zeroizing::new(Vec::with_capacity(blocks));
-        let schedules = self.schedules.iter().cycle();
-        keys.extend(schedules.map(|key| key[r]).take(blocks));
+        // in K, a result of each half begins with the first key
+        let half = blocks / params.ring().halves();
+        let schedules = (0..blocks).map(|b| &self.schedules[b % half % self.schedules.len()]);
+        keys.extend(schedules.map(|key| key[r]));
         let slots = slots_of(params, layout, &keys, slope, i);
         secret.encrypt_seeded(&slots, self.plan.key_level(r), stream, &mut rng)
     }

@@ -90,7 +90,7 @@ fn lengths_tell_the_kinds_of_evaluation_keys() {
     }
     let f = toy(41);
     let targets = Target::all(&f.params, f.params.set().layouts);
-    let contents = EvalKey::contents(&f.params, &targets[1..]);
+    let contents = EvalKey::contents(&f.params, [&[], &targets[1..]]);
     let header = f.params.id().header(Kind::EvalKey, f.secret.id(), contents);
     let bytes = header.as_ref().unwrap().file_bytes();
     let mut front = Writer::new(Vec::new(), header.unwrap()).unwrap();

@@ -27,8 +27,9 @@ use std::sync::Arc;
 impl WrappedKey {
     /// Describes a file of `params` by its length and its first record, or the first two.
     pub fn describe_file<R: Read>(params: &Params, mut r: Reader<R>) -> Result<WrappedKeyInfo> {
+        let params = params.of_aes();
         let head = read_head(params, &mut r)?;
-        read::check_length::<Error>(params.id(), r.header(), head.contents(params))?;
+        read::check_length::<Error>(params.file_id(), r.header(), head.contents(params))?;
         Ok(head.describe())
     }
 
@@ -48,6 +49,7 @@ impl WrappedKey {
         params: &Arc<Params>,
         mut r: Reader<R>,
     ) -> Result<(Self, Option<Self>)> {
+        let params = params.cipher().unwrap_or(params);
         let id = r.header().key_id();
         let head = read_head(params, &mut r)?;
         let (size, pair) = (head.size, head.is_pair());

@@ -81,6 +81,9 @@
 //! but not between embeddings, so its atom counts as one at all places ([`atoms::WHOLE`]). A state between rounds is
 //! bounded by a truncation of R and by [`CARRIED_LIMIT`]. The probability is *given* that AES succeeded, which has its
 //! own bound.
+//!
+//! In sets whose AES runs in K, Z' + R are noises of K, and what leaves for R is a combination of them at two
+//! embeddings ([`crate::leave`]); R is the rounding of the key switch to R's secret.
 
 mod atoms;
 mod form;
@@ -93,7 +96,7 @@ use crate::noise::runaway::{self, CARRIED_LIMIT, handed_on_limit};
 use atoms::{Atoms, Correlation, WHOLE};
 use homaes_math::Ring;
 use homaes_math::sample::SIGMA;
-use std::f64::consts::{LN_2, TAU};
+use std::f64::consts::{LN_2, SQRT_2, TAU};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
@@ -101,6 +104,9 @@ use std::sync::OnceLock;
 /// accepts: the variance of a rounding at embedding j over its mean. Random keys of n = 32768 exceed it with a
 /// probability of 3 %.
 pub const KEY_PEAK: f64 = 13.0;
+
+/// Square of the factor by which values may grow when they leave K: (2√(2/7))².
+pub(crate) const LEAVING: f64 = 8.0 / 7.0;
 
 /// Largest count of truncations, and bits of one's probability beyond those of a failure.
 const MOST_EVENTS: f64 = 4_294_967_296.0;
@@ -149,6 +155,8 @@ pub(crate) struct BoundModel {
     pub(crate) message_log2: f64,
     /// log2 of the sum of the magnitudes of the dual basis's embeddings
     dual_log2: f64,
+    /// log2 ρ of K, if AES runs there
+    cipher_rho_log2: Option<f64>,
     within: Correlation,
 }
 
@@ -164,15 +172,44 @@ impl BoundModel {
             m,
             rho_log2,
             log2_p_fail,
-            message_log2: largest_subset_sum(ring).log2(),
+            // a + w b with such a and b
+            message_log2: (largest_subset_sum(ring) * (1.0 + SQRT_2 * (ring.halves() - 1) as f64))
+                .log2(),
+            cipher_rho_log2: None,
             dual_log2: dual.product::<f64>().log2(),
             within: Correlation::new(m, primes),
         }
     }
 
-    /// log2 of the largest embedding of a sum of this many public blocks.
+    /// The model of the results of AES in K with this log2 ρ.
+    pub(crate) fn after(self, cipher_rho_log2: f64) -> Self {
+        let cipher_rho_log2 = Some(cipher_rho_log2);
+        Self {
+            cipher_rho_log2,
+            ..self
+        }
+    }
+
+    /// log2 of the largest embedding of a sum of this many public blocks; those of K leave as sums of two polynomials.
     fn blocks_log2(&self, summands: u32) -> f64 {
-        f64::from(summands).log2() + self.message_log2
+        let halves = if self.cipher_rho_log2.is_some() {
+            2.0
+        } else {
+            1.0
+        };
+        (halves * f64::from(summands)).log2() + self.message_log2
+    }
+
+    /// log2 of the norm of order 2m of what AES hands on, but for the last rounding ([`crate::leave`]).
+    fn handed_on_log2(&self, m: usize) -> f64 {
+        let handed_on = handed_on_limit(m as u32).log2();
+        let Some(rho) = self.cipher_rho_log2 else {
+            return handed_on + self.rho_log2;
+        };
+        // K's own last rounding is a part of it
+        let factorial = (1..=m).map(|k| (k as f64).log2()).sum::<f64>();
+        let rounding = 0.5 * (KEY_PEAK.log2() + factorial / m as f64);
+        0.5 * LEAVING.log2() + rho + plus(handed_on, rounding)
     }
 
     /// Norms of a normal variable with this log2 of the variance, raised by the slack.
@@ -338,7 +375,7 @@ impl Bound {
             // its rounding noise enters what the cipher hands on
             return state.truncated(model);
         }
-        let known = |m: usize| handed_on_limit(m as u32).log2() + model.rho_log2;
+        let known = |m: usize| model.handed_on_log2(m);
         // truncation with probability 2^-EVENT_BITS bounds higher norms
         let bits = model.event_bits() + (model.n / 2.0).log2();
         let largest = (1..=runaway::ORDERS)

@@ -1,8 +1,8 @@
 //! Checks of parameter sets.
 
-use super::{DIGIT_EXCESS_BITS, ParamSet, Params, TAIL};
+use super::{ParamSet, Params, TAIL};
 use crate::chain::{Chain, KeyPart, OneDigit, Steps, Tail};
-use homaes_aes::Layout;
+use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::LOT;
 use std::ops::RangeInclusive;
 
@@ -25,7 +25,7 @@ pub enum ParamsError {
         m: u64,
     },
     /// A modulus is unusable in this ring.
-    #[error("modulus {p}: expected a prime below 2^47 that is 1 modulo {step}")]
+    #[error("modulus {p}: expected a prime below 2^48 that is 1 modulo {step}")]
     Modulus {
         /// found
         p: u64,
@@ -67,14 +67,14 @@ pub enum ParamsError {
 }
 
 impl Params {
-    /// No digit of any level may exceed the special modulus by more than [`DIGIT_EXCESS_BITS`].
+    /// No digit of any level may exceed the special modulus by more than [`Params::digit_excess`].
     pub(super) fn check_digits(&self) -> Result<(), ParamsError> {
         for (what, one_digit) in [
             ("bits of the largest digit", false),
             ("bits of the only digit", true),
         ] {
             let special = self.specials(KeyPart::new(Tail::Outer, one_digit));
-            let limit = self.log2(special) + DIGIT_EXCESS_BITS;
+            let limit = self.log2(special) + self.digit_excess();
             let levels = 1..=self.top_level();
             let levels = levels.filter(|&level| !one_digit || level <= self.one_digit_level());
             let digits = levels.flat_map(|level| {
@@ -148,6 +148,24 @@ pub(super) fn counts(c: &Chain) -> Result<(), ParamsError> {
         Steps::Three => Ok(()),
         Steps::Four => within("base primes beyond pairs", base % 2, 0..=0),
     }
+}
+
+/// The chain of results is the beginning of the cipher's: results keep their primes.
+pub(super) fn results(own: &Chain, cipher: &Chain) -> Result<(), ParamsError> {
+    let tail = |c: &Chain| (c.steps, c.last, c.low, c.middle);
+    let common = own.base.iter().zip(cipher.base).take_while(|(a, b)| a == b);
+    let common = common.count();
+    // AES-128 leaves the most levels
+    let expected =
+        (cipher.base.len() + 1).saturating_sub(KeySize::Aes128.rounds() + 1)..=MAX_PRIMES;
+    if tail(own) == tail(cipher) && common == own.base.len() && expected.contains(&common) {
+        return Ok(());
+    }
+    Err(ParamsError::Chain {
+        what: "base primes that results share with AES",
+        found: common,
+        expected,
+    })
 }
 
 /// Packing needs two independent rotations of order four (see [`crate::aes::packed`]).

@@ -24,7 +24,8 @@ impl Params {
     /// Chooses the special primes, and adds the level above the top.
     pub(super) fn plan_expansion(&mut self) {
         let three = self.set.chain.steps == Steps::Three;
-        if !three || !self.has_bytes() || self.ring().cols() == 1 {
+        let [_, cols, ..] = self.ring().lens();
+        if !three || !self.has_bytes() || cols == 1 || self.set.cipher.is_some() {
             return;
         }
         let last_special = self.rns.count() - 1;

@@ -1,12 +1,12 @@
 //! The plans of a parameter set.
 
-use super::{DIGIT_EXCESS_BITS, Params};
+use super::Params;
 use crate::chain::{KeyPart, Tail};
 use homaes_rns::{Gadget, SwitchPlan};
 
 impl Params {
     pub(crate) fn switch_plan(&self, level: usize, to_level: usize) -> SwitchPlan {
-        self.plan_with(self.part_of(level), [level, to_level], DIGIT_EXCESS_BITS)
+        self.plan_with(self.part_of(level), [level, to_level], self.digit_excess())
     }
 
     /// Key switching within `level`, outside the middle prime, with the least noise: no digit exceeds the special
@@ -14,6 +14,25 @@ impl Params {
     pub(crate) fn quiet_plan(&self, level: usize) -> SwitchPlan {
         let one_digit = level <= self.one_digit_level();
         self.plan_with(KeyPart::new(Tail::Outer, one_digit), [level; 2], 0.0)
+    }
+
+    /// Chooses the special primes of the key to the ring of results, whose highest level is `top`: as many as one digit of
+    /// a polynomial at that level needs.
+    pub(super) fn plan_leaving(&mut self, top: usize) {
+        let (from, end) = (self.special_from(), self.rns().count());
+        let digit = self.log2_modulus(top);
+        let enough = (from + 1..end).find(|&to| self.log2(from..to) >= digit);
+        self.leaving = (top, from..enough.unwrap_or(end));
+    }
+
+    /// Highest level at which results leave for R.
+    pub(crate) fn leaving_level(&self) -> usize {
+        self.leaving.0
+    }
+
+    /// Key switching to the secret of results, within `level`.
+    pub(crate) fn leave_plan(&self, level: usize) -> SwitchPlan {
+        self.plan_with(KeyPart::LEAVE, [level; 2], 0.0)
     }
 
     fn plan_with(&self, part: KeyPart, levels: [usize; 2], excess_bits: f64) -> SwitchPlan {
@@ -60,6 +79,9 @@ impl Params {
 
     /// Numbers of the special primes of `part` of every key.
     pub(crate) fn specials(&self, part: KeyPart) -> std::ops::Range<usize> {
+        if part.leaves {
+            return self.leaving.1.clone();
+        }
         if part.expands {
             return self.expand_special.clone();
         }

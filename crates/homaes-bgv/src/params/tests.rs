@@ -22,7 +22,7 @@ fn rings_primes_and_weights_that_do_not_fit() {
         assert_eq!(error, ParamsError::Conductor { m });
     }
     let step = 255 * 16;
-    for p in [0, 1, 2, 65537, 335_539_203, (1 << 47) + 1, u64::MAX] {
+    for p in [0, 1, 2, 65537, 335_539_203, (1 << 48) + 1, u64::MAX] {
         let error = refused(|s| s.chain.low = p);
         assert_eq!(error, ParamsError::Modulus { p, step });
     }

@@ -233,7 +233,7 @@ fn nightly_older_evaluation_keys() {
     let header = f.params.id().header(
         Kind::EvalKey,
         f.secret.id(),
-        EvalKey::contents(&f.params, &older),
+        EvalKey::contents(&f.params, [&[], &older]),
     );
     let mut w = Writer::new(Vec::new(), header.unwrap()).unwrap();
     for number in 0..w.records_left() {

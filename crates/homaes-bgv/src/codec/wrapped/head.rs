@@ -77,7 +77,7 @@ impl Head {
 
     pub(super) fn header(&self, params: &Params, id: KeyId) -> Result<Header, WireError> {
         let contents = self.contents(params);
-        let header = params.id().header(Kind::WrappedKey, id, contents);
+        let header = params.file_id().header(Kind::WrappedKey, id, contents);
         match self.form {
             HeadForm::Seeded(_) => header,
             _ => header.map(|header| header.of_version(2)),
@@ -222,7 +222,7 @@ fn read_names<R: Read>(count: usize, r: &mut Reader<R>) -> Result<Vec<String>> {
 }
 
 pub(super) fn read_head<R: Read>(params: &Params, r: &mut Reader<R>) -> Result<Head> {
-    read::check_set(params.id(), r)?;
+    read::check_set(params.file_id(), r)?;
     let layouts = Layout::ALL.len() as u64;
     let most = META_BYTES_2.max(META_BYTES) + SEED_BYTES + PART_BYTES * layouts;
     let second = r.header().version() > 1;

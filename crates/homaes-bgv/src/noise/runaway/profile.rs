@@ -21,12 +21,15 @@ pub(super) type Links = [[(usize, usize); STEPS]; BYTES - 1];
 pub(crate) struct KeyProfile {
     /// Bound on the coefficients of the basis dual to the normal one.
     pub(super) dual: f64,
-    /// Number of embeddings, `n = φ(m)`.
+    /// Number of embeddings, the degree of the ring.
     pub(super) dimension: usize,
     pub(super) weight: usize,
+    /// Mean square of a basis element.
+    pub(super) power: f64,
     /// Length of a Frobenius orbit.
     pub(super) orbit_len: usize,
-    /// One orbit of every conjugate pair, `orbit_len` values each, Frobenius order.
+    /// One orbit of every conjugate pair, `orbit_len` values each, Frobenius order. In K these are the orbits of the first
+    /// half: the conjugate of an embedding lies in the second.
     pub(super) kappa: Vec<f64>,
     /// The embedding `j` modulo the gains' modulus, same layout.
     pub(super) class: Vec<u32>,
@@ -59,10 +62,14 @@ impl KeyProfile {
             .try_fold(0i64, |sum, square| sum.checked_add(square?))?;
         let real = Zeroizing::new(coefficients.iter().map(|&c| c as f64).collect::<Vec<_>>());
         let squares = Zeroizing::new(squared_magnitudes(ring, &real));
-        let (double, conjugate) = (ring.frobenius(1), ring.galois(ring.m() - 1)?);
+        // positions of R, in K those of the first half
+        let (base, whole) = (&ring.base(), ring);
+        let ring = base;
+        let double = ring.frobenius(1);
+        let paired = ring.galois(ring.m() - 1)?;
         let mut seen = vec![false; ring.n()];
         // exact capacity: growing would leave copies behind
-        let half = ring.n() / 2;
+        let half = whole.n() / 2;
         let mut kappa = Zeroizing::new(Vec::with_capacity(half));
         let mut class = Vec::with_capacity(half);
         let mut place = vec![(0, 0); ring.n()];
@@ -74,14 +81,16 @@ impl KeyProfile {
             let (mut at, mut j) = (start, ring.exponent(start));
             starts.push(start);
             for i in 0..orbit_len {
-                if conjugate.source(at) == start {
+                let conjugate = paired.source(at);
+                if conjugate == start {
                     return None;
                 }
-                seen[at] = true;
-                seen[conjugate.source(at)] = true;
-                place[at] = (starts.len() - 1, i);
-                place[conjugate.source(at)] = place[at];
-                kappa.push(1.0 + squares[at]);
+                let known = if whole.halves() == 1 { conjugate } else { at };
+                for at in [at, known] {
+                    seen[at] = true;
+                    place[at] = (starts.len() - 1, i);
+                }
+                kappa.push(1.0 + squares[whole.place(0, at)]);
                 class.push((j % u64::from(MODULUS)) as u32);
                 (at, j) = (double.source(at), 2 * j % ring.m());
             }
@@ -90,7 +99,10 @@ impl KeyProfile {
         let weight = usize::try_from(weight).ok()?;
         let kappa = core::mem::take(&mut *kappa);
         let mut profile = Self::from_kappa(&axes, weight, orbit_len, kappa, class)?;
-        profile.rounding = Rounding::of_secret(ring, &squares);
+        profile.power = whole.power();
+        if whole.halves() == 1 {
+            profile.rounding = Rounding::of_secret(ring, &squares);
+        }
         Some(match translations(ring) {
             None => profile,
             Some(maps) => {
@@ -151,6 +163,7 @@ impl KeyProfile {
             dual,
             dimension: 2 * kappa.len(),
             weight,
+            power: 1.0,
             orbit_len,
             links: Vec::new(),
             components: (0..kappa.len() / orbit_len).map(|o| vec![o]).collect(),
@@ -173,14 +186,19 @@ impl KeyProfile {
         self.links.get(orbit)
     }
 
-    /// The largest `κ_j` over its typical value `1 + h`.
+    /// The largest `κ_j` over its typical value.
     pub(crate) fn peak(&self) -> f64 {
-        self.kappa.iter().copied().fold(0.0, f64::max) / (1.0 + self.weight as f64)
+        self.kappa.iter().copied().fold(0.0, f64::max) / self.typical()
+    }
+
+    /// The mean of `κ_j` over secrets, `1 + h`, in K `1 + 3h/2`.
+    pub(super) fn typical(&self) -> f64 {
+        1.0 + self.power * self.weight as f64
     }
 
     /// Canonical rms of the rounding noise of a typical embedding, `ρ = √(n(1+h)/3)`.
     pub(crate) fn unit(&self) -> f64 {
-        (self.dimension as f64 * (1.0 + self.weight as f64) / 3.0).sqrt()
+        (self.dimension as f64 * self.power * self.typical() / 3.0).sqrt()
     }
 }
 

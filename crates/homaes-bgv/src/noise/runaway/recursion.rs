@@ -67,8 +67,7 @@ impl<'a> Recursion<'a> {
         let (key, len) = (self.key, self.key.orbit_len);
         let orbits = &key.components[index];
         let positions = || orbits.iter().flat_map(|o| o * len..(o + 1) * len);
-        let unit = 1.0 + key.weight as f64;
-        let relative = |at: usize| key.kappa[at] / unit;
+        let relative = |at: usize| key.kappa[at] / key.typical();
         let local = |orbit: usize| orbits.iter().position(|&o| o == orbit).unwrap_or(0);
         let mut coincident = false;
         let mut links = Vec::new();

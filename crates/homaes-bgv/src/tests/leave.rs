@@ -1,0 +1,134 @@
+//! AES in the ring K, and its way back to R.
+
+use super::*;
+use homaes_aes::KeySize::{self, Aes128, Aes256};
+use homaes_scheme::{Cancel, RunOptions};
+
+/// AES in K against the clear, every round, and its results in R: bytes and noise.
+fn through_k(f: &mut Fixture, case: aes::Case, (full, close): (bool, f64)) {
+    let (layout, dir, size) = case;
+    let key = random_bytes(&mut f.rng, size.key_bytes());
+    let keys = RoundKeys::expand(&key).unwrap();
+    let layouts = [layout];
+    let wrapping = WrapOptions {
+        full,
+        ..wrapping(&layouts, dir)
+    };
+    let wrapped = WrappedKey::encrypt(&f.secret, &keys, wrapping, &mut f.rng).unwrap();
+    let mut blocks = f.blocks(layout);
+    blocks.extend(f.blocks(layout));
+    let aes = f.aes(&wrapped, layout);
+    assert_eq!(blocks.len(), aes.blocks_per_batch());
+    let traces = blocks.iter().map(|&b| clear::trace(dir, b, &keys));
+    let traces: Vec<Vec<Block>> = traces.collect();
+    let measured = |c: &Ciphertext, what: &str| {
+        let (rms, largest) = f.secret.measure_noise(c);
+        let derived = c.noise().rms_log2;
+        let holds = (rms - derived).abs() < close && largest <= c.noise_bits();
+        assert!(holds, "{case:?}, {what}: {rms} for {derived}, {largest}");
+        largest
+    };
+    let mut rounds = 0;
+    let mut observe = |round: usize, state: &State| {
+        let got = f.secret.decrypt_blocks(state).unwrap();
+        let want: Vec<Block> = traces
+            .iter()
+            .map(|t| aes::expected(case, round, t))
+            .collect();
+        assert!(*got.blocks == want, "{case:?}, round {round}");
+        measured(&state.ciphertexts[0], &format!("round {round}"));
+        rounds += 1;
+    };
+    let run = RunOptions::new(&Cancel::new(), &mut observe);
+    let state = aes.evaluate_with(&blocks, run).unwrap();
+    assert_eq!(rounds, size.rounds() + 1);
+    let results = aes.results(&state).unwrap();
+    assert_eq!(results.len(), 2);
+    for (result, traces) in results.iter().zip(traces.chunks(blocks.len() / 2)) {
+        let want: Vec<Block> = traces.iter().map(|t| t[size.rounds()]).collect();
+        for state in [result, &result.finish(&f.params).unwrap()] {
+            assert!(*f.secret.decrypt_blocks(state).unwrap().blocks == want);
+        }
+        for c in &result.ciphertexts {
+            let largest = measured(c, "result");
+            assert!(largest <= c.bound_bits(&f.params));
+            assert!(c.failure_log2(&f.params) <= -64.0);
+        }
+    }
+}
+
+#[test]
+fn aes_in_the_toy_of_k() {
+    let mut f = fixture(&sets::TOY_K_255, 1);
+    for dir in Direction::ALL {
+        for size in KeySize::ALL {
+            through_k(&mut f, (Layout::Sliced, dir, size), (true, 0.7));
+        }
+    }
+}
+
+/// A state of K is none of R, and the other way round.
+#[test]
+fn rings_are_not_mixed_up() {
+    let mut f = fixture(&sets::TOY_K_255, 2);
+    let key = random_bytes(&mut f.rng, 32);
+    let wrapped = f.wrap(&key, wrapping(&[Layout::Sliced], Direction::Encrypt));
+    let blocks = f.blocks(Layout::Sliced);
+    let aes = f.aes(&wrapped, Layout::Sliced);
+    let state = aes.evaluate(&blocks).unwrap();
+    let results = aes.results(&state).unwrap();
+    let other_set = |error: Error| assert!(matches!(error, Error::Mismatch(_)), "{error}");
+    other_set(aes.results(&results[0]).unwrap_err());
+    other_set(encode_batch(&f.params, &state).unwrap_err());
+    let [of_k, of_r] = [&state.ciphertexts[0], &results[0].ciphertexts[0]];
+    other_set(aes.evaluator().square(of_k).err().unwrap());
+    other_set(aes.evaluator().add(of_r, of_k).err().unwrap());
+    aes.evaluator().square(of_r).unwrap();
+    let again = aes.run(&blocks, &[], RunOptions::default()).unwrap();
+    assert_eq!(again.len(), 1, "one result holds all blocks");
+}
+
+/// Every multiplication that is left, one after the other.
+fn uses_what_is_left(f: &mut Fixture, size: KeySize, left: usize) {
+    let key = random_bytes(&mut f.rng, size.key_bytes());
+    let wrapped = f.wrap(&key, wrapping(&[Layout::Packed], Direction::Encrypt));
+    let blocks = f.blocks(Layout::Packed);
+    let aes = f.aes(&wrapped, Layout::Packed);
+    let result = &aes.run(&blocks, &[], RunOptions::default()).unwrap()[0];
+    assert_eq!(result.level() - 1, left);
+    let (eval, mut x) = (aes.evaluator(), result.ciphertexts[0].clone());
+    let (mut want, _) = f.secret.decrypt(&x).unwrap();
+    for k in 1..=left {
+        x = eval
+            .multiply(&x, &x)
+            .unwrap_or_else(|error| panic!("product {k}: {error}"));
+        want.iter_mut().for_each(|x| *x = gf256::mul(*x, *x));
+        assert_eq!(f.secret.decrypt(&x).unwrap().0, want, "product {k}");
+    }
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn nightly_packed_aes_in_k() {
+    let mut f = fixture(&sets::TOY_K_21845, 1);
+    for dir in Direction::ALL {
+        through_k(&mut f, (Layout::Packed, dir, Aes128), (false, 0.3));
+    }
+    through_k(
+        &mut f,
+        (Layout::Sliced, Direction::Encrypt, Aes256),
+        (false, 0.3),
+    );
+}
+
+#[test]
+#[ignore = "nightly: two minutes"]
+fn nightly_full_size_in_k() {
+    let mut f = fixture(&sets::AES256_8, 1);
+    for dir in Direction::ALL {
+        through_k(&mut f, (Layout::Packed, dir, Aes256), (false, 0.1));
+        through_k(&mut f, (Layout::Sliced, dir, Aes256), (false, 0.1));
+    }
+    uses_what_is_left(&mut f, Aes256, 8);
+    uses_what_is_left(&mut f, Aes128, 20);
+}
