@@ -129,7 +129,7 @@ fn manifest(
 ) -> Result<Manifest> {
     let digests = plan.message().digests()?;
     let run = plan.id_of(&digests);
-    let batches = plan.split().batches();
+    let batches = plan.meta().split.batches();
     let shard_batches = shard_size(plan, shard_batches)?;
     let shards = batches.div_ceil(shard_batches);
     let name = |number| plan.shard(run, number, shard_batches);
@@ -157,7 +157,7 @@ fn manifest(
         wrapped_key,
         layout: plan.layout().name().to_owned(),
         level: meta.level as u64,
-        blocks_per_batch: plan.split().blocks_per_batch,
+        blocks_per_batch: plan.meta().split.blocks_per_batch,
         batches,
         shard_batches,
         shards,
@@ -172,17 +172,18 @@ fn manifest(
     })
 }
 
-/// Batches per shard: as requested, or else at most 8 and as many as fit one object.
+/// Batches per shard: as requested, or else at most 8 and as many as fit one object; whole batches of AES.
 fn shard_size(plan: &Plan, asked: Option<u64>) -> Result<u64> {
-    let all = plan.split().batches();
+    let (all, each) = (plan.meta().split.batches(), plan.results_per_batch());
     let bytes = |batches| {
         let name = plan.shard(homaes::RunId([0; 32]), 0, batches);
         plan.shard_bytes(&name)
     };
     let wanted = asked.unwrap_or(SHARD_BATCHES).clamp(1, all);
+    let wanted = wanted.next_multiple_of(each);
     let fits = |batches: &u64| bytes(*batches) <= MAX_SHARD_BYTES;
-    let fewest = if asked.is_some() { wanted } else { 1 };
-    let mut sizes = (fewest..=wanted).rev();
+    let fewest = if asked.is_some() { wanted } else { each };
+    let mut sizes = (fewest..=wanted).rev().step_by(each as usize);
     sizes.find(fits).ok_or_else(|| {
         let (found, expected) = (bytes(fewest), MAX_SHARD_BYTES);
         let message =

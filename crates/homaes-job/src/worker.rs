@@ -406,7 +406,7 @@ impl<'k> Worker<'k> {
     /// The part of a shard that has changed.
     fn changed(&self, name: &homaes::ShardName) -> JobError {
         let Range { start, end } = name.range();
-        let split = self.plan.split();
+        let split = self.plan.meta().split;
         let blocks = split.first_block(start)..split.first_block(end);
         let message = self.plan.message();
         let parts = message.parts_of(blocks);

@@ -453,31 +453,42 @@ impl Circuit for Bridged<'_> {
     ) -> Result<Finished<'_>, SchemeError> {
         let params = self.crossing.key().params();
         let mut observe = |round, state: &State| {
-            let (noise, capacity) = (state.noise_bits(), state.capacity_bits(params));
+            let capacity = state.capacity_bits(self.aes.state_params());
+            let noise = state.noise_bits();
             step(round, Quality::new(state.level(), noise, capacity), state);
         };
         let run = RunOptions::new(cancel, &mut observe);
-        let mut state = self.aes.evaluate_with(input, run)?;
-        if !mask.is_empty() {
-            state.xor_public(params, mask)?;
-        }
+        let results = self.aes.run(input, mask, run)?;
         let eval = self.aes.evaluator();
-        let crossed = self.crossing.cross_until(eval, &state, cancel)?;
-        drop(state);
+        let crossed = results
+            .into_iter()
+            .map(|state| self.crossing.cross_until(eval, &state, cancel));
+        let crossed = crossed.collect::<Result<Vec<Crossed>, _>>()?;
         cancel.check()?;
         let room = self.room_log2();
         let (blocks, cancel) = (input.len(), cancel.clone());
+        // by result, of which the last may be in part
+        let each = params.blocks_per_batch(self.aes.layout());
         let ranges = move |part: usize| {
-            let starts = (0..blocks).step_by(part);
-            starts.map(move |start| start..blocks.min(start + part))
+            (0..blocks)
+                .step_by(each)
+                .enumerate()
+                .flat_map(move |(result, first)| {
+                    let held = each.min(blocks - first);
+                    let starts = (0..held).step_by(part);
+                    starts.map(move |start| (result, start..held.min(start + part)))
+                })
         };
         if let (None, Numbers::Bytes(_)) = (self.end, self.crossing.numbers()) {
             // small, and packing is sequential: the ciphertexts of a batch are made in parallel
-            let sigma = self.crossing.rlwe_log2(&crossed);
+            let sigmas = crossed
+                .iter()
+                .map(|crossed| self.crossing.rlwe_log2(crossed));
+            let sigma = sigmas.fold(f64::NEG_INFINITY, f64::max);
             let each: Vec<_> = ranges(self.crossing.key().dimension() / 16).collect();
             let each = each.into_par_iter().with_max_len(1);
             let each: Vec<_> = each
-                .map(|blocks| self.record(&crossed, blocks, &cancel))
+                .map(|(result, blocks)| self.record(&crossed[result], blocks, &cancel))
                 .collect();
             return Ok(Finished {
                 records: Box::new(each.into_iter()),
@@ -485,14 +496,15 @@ impl Circuit for Bridged<'_> {
                 gpu: None,
             });
         }
-        let sigma = crossed.noise().log2_sigma;
+        let sigmas = crossed.iter().map(|crossed| crossed.noise().log2_sigma);
+        let sigma = sigmas.fold(f64::NEG_INFINITY, f64::max);
         let part = match self.end {
             Some(params) => params.blocks_per_batch(),
             None => BLOCKS_PER_RECORD as usize,
         };
-        let records: BatchRecords<'_> = Box::new(ranges(part).map(move |blocks| {
+        let records: BatchRecords<'_> = Box::new(ranges(part).map(move |(result, blocks)| {
             cancel.check()?;
-            self.record(&crossed, blocks, &cancel)
+            self.record(&crossed[result], blocks, &cancel)
         }));
         Ok(Finished {
             records,

@@ -271,6 +271,13 @@ impl Set {
         self.params.blocks_per_batch(layout)
     }
 
+    /// AES blocks of one record of results in `layout`: those of a batch, or half as many where AES runs in a ring of its
+    /// own.
+    #[must_use]
+    pub fn blocks_per_record(&self, layout: Layout) -> u64 {
+        self.params.blocks_per_record(layout)
+    }
+
     /// AES blocks that show the strength of the set in seconds: a full batch of BGV, a single block of TFHE.
     #[must_use]
     pub fn default_blocks(&self, layout: Layout) -> u64 {

@@ -10,7 +10,7 @@ use crate::programs::computed::Computed;
 use crate::{Cancel, Error, ErrorKind, Result, Set};
 use homaes_aes::{Block, Layout};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
-use homaes_bgv::{Aes, Error as Bgv, Params, State};
+use homaes_bgv::{Aes, Error as Bgv, Params};
 use homaes_scheme::{Mismatch, RunOptions};
 use homaes_wire::hex;
 use rand_core::Rng;
@@ -126,10 +126,20 @@ impl Scan {
             let wrapped = wrapped.ok_or_else(|| other_scheme(&self.set))?;
             let aes = pool.install(|| Aes::new_until(key, wrapped, Layout::Sliced, cancel));
             let aes = aes.map_err(Error::keys)?;
-            for batch in 0..batches {
-                let (input, mask) = self.blocks(&message, batch)?;
+            let params = self.set.params();
+            let [all, one] = [
+                params.blocks_per_batch(Layout::Sliced),
+                params.blocks_per_record(Layout::Sliced),
+            ];
+            for batch in (0..batches).step_by((all / one) as usize) {
+                let (mut input, mut mask) = (Vec::new(), Vec::new());
+                for result in batch..batches.min(batch + all / one) {
+                    let (blocks, public) = self.blocks(&message, result)?;
+                    input.extend(blocks);
+                    mask.extend(public);
+                }
                 let found = pool.install(|| self.batch(&aes, &input, &mask, cancel))?;
-                answers.push(found.map_err(|error| Error::batch(batch, error.into()))?);
+                answers.extend(found.map_err(|error| Error::batch(batch, error.into()))?);
             }
         }
         message.finish()?;
@@ -157,7 +167,7 @@ impl Scan {
         let bytes = said.ok_or_else(|| wrong(""))?;
         let label = self.label(bytes);
         find(&label).ok_or_else(|| wrong(&label))?;
-        let slots = self.set.params().blocks_per_batch(Layout::Sliced);
+        let slots = self.set.params().blocks_per_record(Layout::Sliced);
         let batches = self.batches(bytes.div_ceil(16));
         self.patterns
             .iter()
@@ -253,7 +263,7 @@ impl Scan {
     /// Input and mask for the slots of a batch: the blocks of the message, and zeros beyond its end.
     fn blocks(&self, message: &AesInput, batch: u64) -> Result<(Vec<Block>, Vec<Block>)> {
         let params = self.set.params();
-        let slots = params.blocks_per_batch(Layout::Sliced) as usize;
+        let slots = params.blocks_per_record(Layout::Sliced) as usize;
         let own = self.placement.blocks_per_batch() as u64;
         let first = batch * own;
         // the last slots extend into the next batch
@@ -279,7 +289,7 @@ impl Scan {
         input: &[Block],
         mask: &[Block],
         cancel: &Cancel,
-    ) -> Result<homaes_bgv::Result<Vec<Verdict>>> {
+    ) -> Result<homaes_bgv::Result<Vec<Vec<Verdict>>>> {
         let patterns: Vec<&[u8]> = self.patterns.iter().map(|(_, bytes)| &**bytes).collect();
         let longest = patterns.iter().map(|bytes| bytes.len()).max().unwrap_or(0);
         let mut rng = generator()?;
@@ -294,12 +304,11 @@ impl Scan {
                 cancel: cancel.clone(),
                 ..RunOptions::default()
             };
-            let mut state: State = aes.evaluate_with(input, run)?;
-            if !mask.is_empty() {
-                state.xor_public(aes.params(), mask)?;
-            }
+            let results = aes.run(input, mask, run)?;
             let evaluator = aes.evaluator().clone().until(cancel);
-            Scanner::new(&evaluator, alphas).scan(&state, &patterns)
+            let scanner = Scanner::new(&evaluator, alphas);
+            let found = results.iter().map(|state| scanner.scan(state, &patterns));
+            found.collect()
         };
         Ok(search())
     }

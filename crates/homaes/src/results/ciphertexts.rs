@@ -88,7 +88,7 @@ impl<'r> Ciphertexts<'r> {
     pub(crate) fn new(reader: Input<'r>, set: Set) -> Result<Self> {
         let file = Self::framed(reader, set, 0)?;
         check_meta(&file)?;
-        file.check_cut(file.set.blocks_per_batch(file.meta.layout))?;
+        file.check_cut(file.set.blocks_per_record(file.meta.layout))?;
         Ok(file)
     }
 

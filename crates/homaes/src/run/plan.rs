@@ -40,6 +40,8 @@ pub struct Plan {
     /// The batches of AES; results that cross a bridge have other batches in the file.
     pub(crate) split: Split,
     pub(crate) meta: Meta,
+    /// Whether results cross a bridge.
+    pub(crate) crosses: bool,
     pub(crate) header: Header,
     /// Tags and bodies of the records before the batches.
     pub(crate) front: Vec<(u16, Vec<u8>)>,

@@ -399,7 +399,7 @@ impl Last {
         let whole = Front::walk(part.written()?, &plan.header, &mut each);
         let records = whole.map_or(0, |front| front.records().saturating_sub(before));
         let of = plan.split.batches();
-        // results that cross a bridge have several records per batch
+        // results that cross a bridge or leave another ring have several records per batch
         let a_batch = plan.meta.split.batches().div_ceil(of.max(1)).max(1);
         let whole = (records / a_batch).min(of);
         Ok((last.filter(|last| last.batches <= of), whole))

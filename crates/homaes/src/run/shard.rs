@@ -92,7 +92,8 @@ impl ShardName {
 }
 
 impl Plan {
-    /// The name of shard `number` of this run, of `batches` batches each.
+    /// The name of shard `number` of this run, of `batches` batches of results each: a multiple of
+    /// [`results_per_batch`](Self::results_per_batch).
     #[must_use]
     pub fn shard(&self, run: RunId, number: u64, batches: u64) -> ShardName {
         let first = ShardName {
@@ -102,13 +103,19 @@ impl Plan {
             batches,
             front: self.front_digest,
         };
-        first.numbered(number, self.split.batches())
+        first.numbered(number, self.meta.split.batches())
     }
 
     fn blocks(&self, name: &ShardName) -> Range<u64> {
         let Range { start, end } = name.range();
-        let end = self.split.first_block(end).min(self.split.blocks());
-        self.split.first_block(start)..end
+        let split = self.meta.split;
+        split.first_block(start)..split.first_block(end).min(split.blocks())
+    }
+
+    /// Batches of results that one batch of AES gives, except the last one.
+    #[must_use]
+    pub fn results_per_batch(&self) -> u64 {
+        (self.split.blocks_per_batch / self.meta.split.blocks_per_batch).max(1)
     }
 
     /// BLAKE3 of the ciphertext needed for a shard, and of its places in the parts of the message.
@@ -169,11 +176,14 @@ impl Transcipher<'_> {
     /// As [`run`](Self::run). `ErrorKind::Shard` if the plan was made with other keys, if the run has no such batches,
     /// or if results cross a bridge, which shards do not support.
     pub fn shard(&self, plan: &Plan, name: &ShardName) -> Result<(Vec<u8>, Report)> {
-        let none = name.batches == 0 || name.range().end > plan.split.batches();
-        let crosses = plan.header.kind() != Kind::Ciphertext || plan.meta.split != plan.split;
+        let (each, all) = (plan.results_per_batch(), plan.meta.split.batches());
+        let Range { start, end } = name.range();
+        let none = name.batches == 0 || end > all;
+        let parted = start % each != 0 || (end % each != 0 && end != all);
+        let crosses = plan.crosses;
         let wrong = match () {
             () if plan.keys != self.keys() => Some("keys"),
-            () if none || crosses || name.front != plan.front_digest => Some("run"),
+            () if none || parted || crosses || name.front != plan.front_digest => Some("run"),
             () => None,
         };
         if let Some(what) = wrong {
@@ -187,7 +197,8 @@ impl Transcipher<'_> {
         file.record(TAG_META, 0, &name.encode())?;
         let next = name.first;
         let mut results = Results { file, next };
-        let mut report = self.evaluate(plan, name.range(), &mut |done| results.batch(done))?;
+        let batches = start / each..end.div_ceil(each);
+        let mut report = self.evaluate(plan, batches, &mut |done| results.batch(done))?;
         results.steps(&report.steps, false)?;
         results.file.commit()?;
         let bytes = buffer.take();

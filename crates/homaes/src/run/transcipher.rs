@@ -228,17 +228,25 @@ impl<'k> Transcipher<'k> {
         let message = match (&names[..], message.named_key(), self.bridge) {
             ([], None, _) => message,
             ([], Some(name), _) => return Err(one_key(name)),
-            (_, _, None) => message.under(&names, blocks_per_batch)?,
+            (_, _, None) => message.under(&names, self.set().blocks_per_record(layout))?,
             (_, _, Some(_)) => {
                 let message = "--bridge: a wrapped key with many AES keys, expected one";
                 return Err(Error::refused(ErrorKind::Argument, message));
             }
         };
-        let split = message.split(blocks_per_batch);
+        let split = Split {
+            blocks_per_batch,
+            ..message.split(blocks_per_batch)
+        };
         // results have this layout and level unless they cross
         let (size, parts) = (self.wrapped.key_size(), message.meta());
         let (meta, user) = match self.bridge {
             None => {
+                let blocks_per_batch = self.set().blocks_per_record(layout);
+                let split = Split {
+                    blocks_per_batch,
+                    ..split
+                };
                 let meta = Meta::new(parts, size, (layout, level), split);
                 let places = message.places().cloned();
                 (Meta { places, ..meta }, None)
@@ -275,6 +283,7 @@ impl<'k> Transcipher<'k> {
             direction,
             split,
             meta,
+            crosses: self.bridge.is_some(),
             header,
             front,
             front_digest,

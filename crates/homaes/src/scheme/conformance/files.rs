@@ -22,16 +22,17 @@ fn card_states_sizes(set: &Set, largest: KeySize, [secret, eval, wrapped]: [u64;
     assert_eq!(card.eval_key_bytes, eval, "{name}: evaluation key");
     assert_eq!(card.wrapped_key_bytes, wrapped, "{name}: wrapped key");
     let left = params.levels_left(layout, largest).unwrap();
+    let records = blocks / params.blocks_per_record(layout);
     let batch = |level| {
         params.batch_bytes(Shape {
             layout,
             level,
-            blocks: blocks as usize,
+            blocks: params.blocks_per_record(layout) as usize,
         })
     };
     // at the intended level; the frame of the record is not counted
     let stated = card.ciphertext_bytes_per_batch;
-    let close = |level| stated.abs_diff(batch(level)) * 100 <= stated;
+    let close = |level| stated.abs_diff(records * batch(level)) * 100 <= stated;
     assert!(
         (1..=1 + left).any(close),
         "{name}: ciphertexts of a batch, {stated}"
