@@ -7,7 +7,8 @@ use aes_gcm::aead::{Aead, KeyInit};
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
     AesFile, AesInput, AesKey, AesKeyList, Ciphertexts, DecryptOptions, ErrorKind, Expect, Kind,
-    Memory, Mode, Resume, Tag, Transcipher, WrapOptions, WrappedKey, describe, inspect,
+    Layout, Memory, Mode, Resume, Set, Tag, Transcipher, WrapOptions, WrappedKey, describe,
+    inspect,
 };
 use std::fs;
 
@@ -75,7 +76,11 @@ fn input(changed: Option<usize>) -> AesInput {
 }
 
 fn world() -> World {
-    let world = World::new();
+    world_of("bgv/toy-255")
+}
+
+fn world_of(set: &str) -> World {
+    let world = World::of(set, &WrapOptions::default());
     let wrapped = WrappedKey::encrypt_many(&world.keys.secret, &list(KEYS), None).unwrap();
     World { wrapped, ..world }
 }
@@ -90,13 +95,27 @@ fn checked(list: &AesKeyList) -> DecryptOptions<'_> {
 
 #[test]
 fn every_part_comes_back_under_its_own_key() {
-    let (world, list) = (world(), list(KEYS));
+    every_part_comes_back("bgv/toy-255");
+}
+
+/// A batch of AES has two results of as many blocks.
+#[test]
+fn every_part_comes_back_from_another_ring() {
+    every_part_comes_back("bgv/toy-k-255");
+}
+
+fn every_part_comes_back(set: &str) {
+    let (world, list) = (world_of(set), list(KEYS));
+    let results = Set::named(set).unwrap().blocks_per_batch(Layout::Sliced) / 16;
     assert_eq!(world.wrapped.names(), ["k0", "k1", "k2", "k3", "k4"]);
     assert!(world.wrapped.is_compact());
     let report = world.transcipher().run(input(None), world.output("o.hct"));
     let (report, meta) = (report.unwrap(), describe(world.at("o.hct")).unwrap());
     // 8 blocks of the fifth key, three a batch, and 12 of the first, four a batch
-    assert_eq!((report.batches, meta.split.batches()), (3, 3));
+    assert_eq!(
+        (report.batches as u64, meta.split.batches()),
+        (3_u64.div_ceil(results), 3)
+    );
     assert_eq!(meta.aes_keys(), Some(u64::from(KEYS)));
     let blocks: usize = PARTS.iter().map(|part| part.1.div_ceil(16)).sum();
     assert_eq!(report.blocks, blocks as u64);
@@ -129,7 +148,12 @@ fn every_part_comes_back_under_its_own_key() {
 
 #[test]
 fn a_stopped_run_goes_on_and_shards_are_the_same() {
-    let world = world();
+    stopped_run("bgv/toy-255");
+    stopped_run("bgv/toy-k-255");
+}
+
+fn stopped_run(set: &str) {
+    let world = world_of(set);
     let whole = world.results(input(None));
     let run = || world.transcipher();
     let cancel = homaes::Cancel::new();
@@ -156,7 +180,7 @@ fn a_stopped_run_goes_on_and_shards_are_the_same() {
     let plan = run().plan(input(None)).unwrap();
     let id = plan.id().unwrap();
     for number in 0..plan.split().batches() {
-        let shard = plan.shard(id, number, 1);
+        let shard = plan.shard(id, number, plan.results_per_batch());
         let (held, digest) = plan.hold(&shard).unwrap();
         assert_eq!(digest, plan.input_digest(&shard).unwrap());
         let [alone, whole] = [&held, &plan].map(|plan| run().shard(plan, &shard).unwrap().0);

@@ -478,7 +478,34 @@ impl AesInput {
         first.saturating_sub(1)..end.max(first.saturating_sub(1))
     }
 
+    /// Blocks from `first` on; under many AES keys whole batches of results, but for the end of the last.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
+        let each = self
+            .places
+            .as_ref()
+            .map(|places| places.split().blocks_per_batch);
+        let each = each.map_or(count, |each| each as usize);
+        if count <= each {
+            return self.read_batch(first, count);
+        }
+        let mut out = PublicBlocks::default();
+        for start in (0..count).step_by(each) {
+            let end = count.min(start + each);
+            let batch = self.read_batch(first + start as u64, end - start)?;
+            out.input.extend(batch.input);
+            out.input.resize(end, [0; 16]);
+            if !batch.mask.is_empty() {
+                out.mask.resize(start, [0; 16]);
+                out.mask.extend(batch.mask);
+            }
+        }
+        if !out.mask.is_empty() {
+            out.mask.resize(count, [0; 16]);
+        }
+        Ok(out)
+    }
+
+    fn read_batch(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let mut out = PublicBlocks::default();
         for (number, own, positions) in self.pieces(first..first + count as u64) {
             let part = &self.parts[number];
