@@ -187,12 +187,13 @@ mod tests {
     /// Draws until a key passes; returns the number of refusals.
     fn refused(set: &crate::ParamSet, seed: u8) -> usize {
         let params = Params::new(set).unwrap();
+        let params = params.of_aes();
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
         let mut s = vec![0; params.ring().n()];
         let mut tries = 0;
         loop {
-            fixed_weight(&mut rng, set.weight, &mut s);
-            if accepts(&params, &s) {
+            fixed_weight(&mut rng, params.set().weight, &mut s);
+            if accepts(params, &s) {
                 return tries;
             }
             tries += 1;
@@ -221,6 +222,7 @@ mod tests {
             &sets::BRIDGE128_P128,
             &sets::AES256,
             &sets::AES256_2,
+            &sets::AES256_8,
         ] {
             let refused: usize = (0..64).map(|seed| refused(set, seed)).sum();
             println!("{}: {refused} refused for 64 accepted", set.name.as_str());

@@ -116,8 +116,8 @@ fn bridge_keys_are_as_hard_as_the_sets() {
             count += 1;
         }
     }
-    // four of these sets have packing keys
-    assert_eq!(count, 11);
+    // five of these sets have packing keys
+    assert_eq!(count, 13);
 }
 
 /// Makes a key whose secrets, except the BGV key, count as undefined memory: for valgrind, see `homaes_math::memcheck`.
