@@ -113,7 +113,7 @@ fn every_part_comes_back(set: &str) {
     let (report, meta) = (report.unwrap(), describe(world.at("o.hct")).unwrap());
     // 8 blocks of the fifth key, three a batch, and 12 of the first, four a batch
     assert_eq!(
-        (report.batches as u64, meta.split.batches()),
+        (report.batches, meta.split.batches()),
         (3_u64.div_ceil(results), 3)
     );
     assert_eq!(meta.aes_keys(), Some(u64::from(KEYS)));
