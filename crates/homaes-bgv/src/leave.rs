@@ -11,7 +11,8 @@
 //! ```
 //!
 //! so both have 4/7 of the mean square of independent values, and at most [`LEAVING`] times the square of the larger. The
-//! halves of a rounding by the special primes are roundings in R.
+//! halves of a rounding by the special primes are roundings in R; a + b has the sum of two. Both results depend on one
+//! noise, which the bound of circuits allows for ([`crate::noise`]).
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::{Evaluator, only};
@@ -52,8 +53,11 @@ impl Evaluator<'_> {
                 [halves(from, level, &first)?, halves(from, level, &second)?];
             let noise = c.noise.times_constant(MEAN, LEAVING);
             let noise = noise.with(from.noise().key_switch_log2(1, plan));
-            let noise = noise.with(to.noise().rho_log2);
-            Ok([[a0, a1], [b0, b1]].map(|parts| Ciphertext {
+            // of one rounding, and of the sum of two
+            let rho = to.noise().rho_log2;
+            let noises = [rho, rho + 0.5].map(|rho| noise.with(rho));
+            let out = [([a0, a1], noises[0]), ([b0, b1], noises[1])];
+            Ok(out.map(|(parts, noise)| Ciphertext {
                 owner: Owner::new(to.id(), Some(self.key_id())),
                 level,
                 parts,

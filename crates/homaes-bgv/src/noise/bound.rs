@@ -83,7 +83,8 @@
 //! own bound.
 //!
 //! In sets whose AES runs in K, Z' + R are noises of K, and what leaves for R is a combination of them at two
-//! embeddings ([`crate::leave`]); R is the rounding of the key switch to R's secret.
+//! embeddings ([`crate::leave`]), with the rounding of the key switch to R's secret. The two results of one ciphertext
+//! depend on each other, so the norms are those of twice the order, and nothing in them counts as a rounding of R.
 
 mod atoms;
 mod form;
@@ -207,8 +208,7 @@ impl BoundModel {
             return handed_on + self.rho_log2;
         };
         // K's own last rounding is a part of it
-        let factorial = (1..=m).map(|k| (k as f64).log2()).sum::<f64>();
-        let rounding = 0.5 * (KEY_PEAK.log2() + factorial / m as f64);
+        let rounding = normal_norm(KEY_PEAK.log2(), m);
         0.5 * LEAVING.log2() + rho + plus(handed_on, rounding)
     }
 
@@ -238,6 +238,12 @@ impl BoundModel {
             .map(|i| norms(i) + bits / (2 * (i + 1)) as f64)
             .fold(f64::INFINITY, f64::min)
     }
+}
+
+/// log2 of the norm of order 2m of a circular normal variable with this log2 of the variance: m!^(1/2m) deviations.
+fn normal_norm(variance_log2: f64, m: usize) -> f64 {
+    let factorial: f64 = (1..=m).map(|k| (k as f64).log2()).sum();
+    0.5 * (variance_log2 + factorial / m as f64)
 }
 
 /// The largest |Σ_{k ∈ S} ζ^k| over sets S of units; half planes attain it.
@@ -381,17 +387,34 @@ impl Bound {
         let largest = (1..=runaway::ORDERS)
             .map(|m| known(m) + bits / (2 * m) as f64)
             .fold(f64::INFINITY, f64::min);
+        // results that leave K in pairs depend on one noise, so their norms are those of twice the order: a product of two
+        // has at most the product of these (Cauchy and Schwarz)
+        let leaves = model.cipher_rho_log2.is_some();
         let carried = core::array::from_fn(|at| {
-            let (m, most) = (at + 1, runaway::ORDERS.min(at + 1));
+            let m = if leaves { 2 * (at + 1) } else { at + 1 };
+            let most = runaway::ORDERS.min(m);
             let norm = (known(most) * most as f64 + largest * (m - most) as f64) / m as f64;
-            plus(norm, public)
+            match leaves {
+                // the rounding of both halves is in a + b
+                true => plus(
+                    plus(norm, normal_norm(model.rounding_log2() + 1.0, m)),
+                    public,
+                ),
+                false => plus(norm, public),
+            }
         });
+        let rounded = Self::rounded(model, id | WHOLE, NOTHING);
         Self {
+            clean: if leaves {
+                [NOTHING; ORDERS]
+            } else {
+                rounded.clean
+            },
             rest: carried,
             events: 1.0,
             // finishing a state does not change c1
             form: Form::root(id),
-            ..Self::rounded(model, id | WHOLE, NOTHING)
+            ..rounded
         }
     }
 
