@@ -262,8 +262,7 @@ impl Params {
         self.cipher.as_deref().unwrap_or(self)
     }
 
-    /// Bits by which a digit may exceed the special modulus used with it. Key switching adds three times as much noise in
-    /// K.
+    /// Bits by which a digit may exceed the special modulus used with it: fewer in K, where it adds more noise.
     pub(crate) fn digit_excess(&self) -> f64 {
         DIGIT_EXCESS_BITS
             - self.ring().power().powi(2).log2()

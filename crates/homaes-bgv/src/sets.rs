@@ -493,6 +493,7 @@ pub fn by_name(name: &str) -> Option<&'static ParamSet> {
 mod tests {
     use super::*;
     use homaes_math::prime::{is_prime, largest_primes};
+    use homaes_math::ring::Ring;
 
     #[test]
     fn primes_are_the_largest_of_their_size() {
@@ -522,8 +523,16 @@ mod tests {
         ] {
             assert_eq!(found, expected);
         }
-        for set in ALL {
-            let c = &set.chain;
+        let ring = Ring::new(65535).unwrap().extended();
+        let mut admitted = below(48.0, 100);
+        admitted.retain(|&p| ring.admits(p));
+        assert_eq!([&SPECIAL_K[..], &BASE_K].concat(), admitted[..29]);
+        let ciphers = ALL.iter().filter_map(|set| set.cipher.as_ref());
+        for c in ALL
+            .iter()
+            .map(|set| &set.chain)
+            .chain(ciphers.map(|c| &c.chain))
+        {
             let tail = [c.last, c.low, c.middle];
             for &p in tail.iter().chain(c.base).chain(c.special) {
                 assert!(is_prime(p) && p % step == 1, "{p}");

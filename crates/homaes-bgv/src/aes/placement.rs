@@ -8,10 +8,10 @@
 //! (class, e3) = b div (C/4)      e5 = r      e257 = b mod (C/4) + C/4 · ((c + t r) mod 4)
 //! ```
 //!
-//! and in K blocks are numbered through its halves. t, the *slope*, is 0 for input and output of AES. ShiftRows moves row r by r columns; instead, the slope grows
-//! by one (falls by one for InvShiftRows). In a column of slope t the next row is one step of τ_t = (e5 + 1, e257 +
-//! t·C/4) away, also from the last row to the first, since 4t = 0 modulo four columns. So MixColumns is Σ_j c_j τ_t^j,
-//! without a mask.
+//! In K, the second half of the blocks lies in the second half of the slots in the same way. The *slope* t is 0 for
+//! input and output of AES. ShiftRows moves row r by r columns; instead, the slope grows by one (falls by one for
+//! InvShiftRows). In a column of slope t the next row is one step of τ_t = (e5 + 1, e257 + t·C/4) away, also from the
+//! last row to the first, since 4t = 0 modulo four columns. So MixColumns is Σ_j c_j τ_t^j, without a mask.
 
 use crate::aes::level_plan::offered;
 use crate::error::Result;

@@ -67,7 +67,7 @@ fn aes_in_the_toy_of_k() {
     }
 }
 
-/// A state of K is none of R, and the other way round.
+/// A state of K is refused where one of R is expected, and a state of R where one of K is.
 #[test]
 fn rings_are_not_mixed_up() {
     let mut f = fixture(&sets::TOY_K_255, 2);

@@ -362,7 +362,7 @@ pub(super) struct TensorPart<'a> {
 }
 
 impl<'a> TensorPart<'a> {
-    /// Of limbs of lines × cols vectors.
+    /// The factors' limbs have `lines` times `cols` vectors.
     ///
     /// # Safety
     /// To be inlined into functions compiled for AVX-512 IFMA.
