@@ -282,21 +282,30 @@ unsafe fn two_dft8<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) 
     }
 }
 
+/// The first three levels of a DFT of length 16 for wide primes: below 2p in, below 16p out.
+#[inline(always)]
+unsafe fn three_wide_levels<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
+    // SAFETY: as in `two_dft8`.
+    unsafe {
+        // sums and 8 below 4, the rest below 2
+        butterflies!(k, w, x: 0 - 8 + p2; 1 - 9 + p2 => 1; 2 - 10 + p2 => 2; 3 - 11 + p2 => 3;);
+        butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
+        // sums and 4 below 8, 8 and 12 below 6, 9 to 11 below 4, the rest below 2
+        butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
+        butterflies!(k, w, x: 8 - 12 + p2; 9 - 13 + p2 => 2; 10 - 14 + p2 => 4; 11 - 15 + p2 => 6;);
+        // 0, 1 and 2 below 16, 4, 6, 8 and 10 below 10, 9, 12 and 14 below 8, the rest below 4
+        butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
+        butterflies!(k, w, x: 8 - 10 + p4; 9 - 11 + p4 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+    }
+}
+
 /// DFT of length 16, decimated in frequency: below 2p in, below 32p out, or 16p if wide; output k at position `REV[k]`.
 #[inline(always)]
 unsafe fn dft16<A: Arithmetic>(k: &A, w: &[Shoup; 8], x: &mut [A::Word; 16]) {
     // SAFETY: as in `two_dft8`.
     unsafe {
         if A::WIDE {
-            // sums and 8 below 4, the rest below 2
-            butterflies!(k, w, x: 0 - 8 + p2; 1 - 9 + p2 => 1; 2 - 10 + p2 => 2; 3 - 11 + p2 => 3;);
-            butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
-            // sums and 4 below 8, 8 and 12 below 6, 9 to 11 below 4, the rest below 2
-            butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
-            butterflies!(k, w, x: 8 - 12 + p2; 9 - 13 + p2 => 2; 10 - 14 + p2 => 4; 11 - 15 + p2 => 6;);
-            // 0, 1 and 2 below 16, 4, 6, 8 and 10 below 10, 9, 12 and 14 below 8, the rest below 4
-            butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
-            butterflies!(k, w, x: 8 - 10 + p4; 9 - 11 + p4 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+            three_wide_levels(k, w, x);
             below8!(k, x: 0 1 2 8);
             butterflies!(k, w, x: 0 - 1 + p8; 2 - 3 + p2; 4 - 5 + p4; 6 - 7 + p2;);
             butterflies!(k, w, x: 8 - 9 + p8; 10 - 11 + p2; 12 - 13 + p4; 14 - 15 + p2;);
@@ -335,13 +344,7 @@ unsafe fn pairs<A: Arithmetic>(
     // SAFETY: as in `two_dft8`.
     unsafe {
         if A::WIDE {
-            // as in `dft16`, below 16
-            butterflies!(k, w, x: 0 - 8 + p2; 1 - 9 + p2 => 1; 2 - 10 + p2 => 2; 3 - 11 + p2 => 3;);
-            butterflies!(k, w, x: 4 - 12 + p2 => 4; 5 - 13 + p2 => 5; 6 - 14 + p2 => 6; 7 - 15 + p2 => 7;);
-            butterflies!(k, w, x: 0 - 4 + p4; 1 - 5 + p4 => 2; 2 - 6 + p4 => 4; 3 - 7 + p4 => 6;);
-            butterflies!(k, w, x: 8 - 12 + p2; 9 - 13 + p2 => 2; 10 - 14 + p2 => 4; 11 - 15 + p2 => 6;);
-            butterflies!(k, w, x: 0 - 2 + p8; 1 - 3 + p8 => 4; 4 - 6 + p2; 5 - 7 + p2 => 4;);
-            butterflies!(k, w, x: 8 - 10 + p4; 9 - 11 + p4 => 4; 12 - 14 + p2; 13 - 15 + p2 => 4;);
+            three_wide_levels(k, w, x);
             return matrices_and_dfts(k, w, matrices, x);
         }
         // 0 to 3 in (6, 10), 4 to 7 in (2, 6), 8 in (4, 8), 9 to 11 in (2, 4), the rest below 2
