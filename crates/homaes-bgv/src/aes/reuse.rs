@@ -6,7 +6,8 @@
 //! on all bytes.
 //!
 //! Ciphertexts are identified by their origin: the same steps on the same public bytes under the same keys give the
-//! same ciphertext, bit for bit.
+//! same ciphertext, bit for bit. A result is kept when its origin comes the second time in a row, so that a single batch
+//! keeps nothing, nor do places that change with every batch.
 
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;
@@ -65,8 +66,8 @@ impl Origin {
     }
 }
 
-/// The latest result at a place, with its origin.
-type Made<T> = Option<(Id, Arc<T>)>;
+/// The latest origin at a place, with its result if it came twice.
+type Made<T> = Option<(Id, Option<Arc<T>>)>;
 
 #[derive(Debug)]
 struct Last<T, const N: usize>([Mutex<Made<T>>; N]);
@@ -87,13 +88,14 @@ impl<T, const N: usize> Last<T, N> {
         let mut found: [Option<Arc<T>>; N] = core::array::from_fn(|i| {
             let last = self.0[i].lock().unwrap_or_else(PoisonError::into_inner);
             let (id, made) = last.as_ref()?;
-            (*id == ids[i]).then(|| made.clone())
+            made.clone().filter(|_| *id == ids[i])
         });
         let missing: Vec<usize> = (0..N).filter(|&i| found[i].is_none()).collect();
         for (&i, made) in missing.iter().zip(make(&missing)?) {
             let made = Arc::new(made);
             let mut last = self.0[i].lock().unwrap_or_else(PoisonError::into_inner);
-            *last = Some((ids[i], made.clone()));
+            let again = last.as_ref().is_some_and(|(id, _)| *id == ids[i]);
+            *last = Some((ids[i], again.then(|| made.clone())));
             found[i] = Some(made);
         }
         Ok(found.into_iter().flatten().collect())
@@ -134,7 +136,7 @@ impl Reuse {
         match named {
             Some((round, ids, origin)) if round < self.columns.len() => {
                 let columns = self.columns[round].complete(ids, make)?;
-                let all = columns.iter().flat_map(|column| column.iter().cloned());
+                let all = columns.into_iter().flat_map(Arc::unwrap_or_clone);
                 Ok((all.collect(), origin.after(ids)))
             }
             _ => Ok((make(&ALL[..4])?.into_iter().flatten().collect(), None)),

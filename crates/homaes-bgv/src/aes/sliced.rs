@@ -146,18 +146,25 @@ impl<'k> SlicedAes<'k> {
 
 impl Evaluator<'_> {
     /// x^127 of every slot, from level 3r to level 3r - 2; the last product is not switched down.
+    ///
+    /// Few threads take few bytes at a time, so that few powers are in memory.
     pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
-        if c.is_empty() {
-            return Ok(Vec::new());
+        let at_once = match self.device().joins_columns() {
+            true => c.len().max(1),
+            false => (2 * rayon::current_num_threads()).max(4),
+        };
+        let mut all = Vec::with_capacity(c.len());
+        for c in c.chunks(at_once) {
+            let c3 = self.multiply_many(c, c, 1, true)?;
+            let c3: Vec<&Ciphertext> = c3.iter().collect();
+            let copies = self.mod_switch_all(c)?;
+            let copies: Vec<&Ciphertext> = copies.iter().collect();
+            let c7 = self.multiply_many(&copies, &c3, 1, true)?;
+            let c15 = self.multiply_many(&c3, &c3, 2, true)?;
+            let (c7, c15): (Vec<_>, Vec<_>) = (c7.iter().collect(), c15.iter().collect());
+            all.extend(self.multiply_many(&c7, &c15, 3, false)?);
         }
-        let c3 = self.multiply_many(c, c, 1, true)?;
-        let c3: Vec<&Ciphertext> = c3.iter().collect();
-        let copies = self.mod_switch_all(c)?;
-        let copies: Vec<&Ciphertext> = copies.iter().collect();
-        let c7 = self.multiply_many(&copies, &c3, 1, true)?;
-        let c15 = self.multiply_many(&c3, &c3, 2, true)?;
-        let (c7, c15): (Vec<_>, Vec<_>) = (c7.iter().collect(), c15.iter().collect());
-        self.multiply_many(&c7, &c15, 3, false)
+        Ok(all)
     }
 }
 

@@ -178,13 +178,16 @@ fn batches_of_a_counter_run_share_their_first_rounds() {
     let after = counter(7, 0x0102_0400 + count as u32);
     let batches = [
         (counter(7, 0x0102_0400), 1.0),
-        (after.clone(), 0.75),
+        // kept from here on: bytes 0 to 14
+        (after.clone(), 1.0),
         (random, 1.0),
-        // the same bytes as two batches earlier
+        (after.clone(), 0.75),
+        // now byte 15 too
         (after.clone(), 0.7),
         (after[1..].to_vec(), 1.0),
         (counter(7, 0x0102_0400), 1.0),
-        // bytes 0 to 11 differ
+        // bytes 12 to 15 come again
+        (counter(8, 0x0102_0400), 1.0),
         (counter(8, 0x0102_0400), 0.98),
         (counter(8, 0x0102_0400), 0.7),
     ];
