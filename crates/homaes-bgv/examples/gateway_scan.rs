@@ -1,6 +1,6 @@
 //! Virus scanning of encrypted mail, the use case in papers on homomorphic AES, end to end.
 //!
-//! A client holds a message under AES-128-CTR. It gives a gateway the AES ciphertext, an evaluation key and the AES key
+//! A client holds a message under AES-CTR. It gives a gateway the AES ciphertext, an evaluation key and the AES key
 //! under BGV. The gateway turns the AES ciphertext into BGV ciphertexts, compares every byte offset with public
 //! signatures, and returns one encrypted answer per signature, which only the holder of the secret key can read.
 //!
@@ -8,16 +8,18 @@
 //! cargo run --release -p homaes-bgv --example gateway_scan [-- SET [--clean]]
 //! ```
 //!
-//! SET defaults to bgv/aes128+8 (bgv/toy-4369 takes seconds, and has no security). The mail has 6 KiB (4 KiB in the toy
-//! set) and the EICAR test string at an odd offset; with `--clean`, it does not have the string.
+//! SET defaults to bgv/aes128+8; bgv/aes256+8 searches under AES-256, and bgv/toy-4369 takes seconds without security.
+//! The mail has 6 KiB (4 KiB in the toy set) and the EICAR test string at an odd offset; with `--clean`, it does not
+//! have the string.
 //!
 //! Limits: the gateway cannot read the answer, so it can attach it but not act on it; matches are of exact strings,
 //! without wildcards or unpacking; a window that differs matches with probability 2^-48; the length of the message is
 //! visible; the answer is only as trustworthy as the gateway, which could compute something else.
 
-use homaes_aes::{Block, Layout, RoundKeys, clear, mode};
+use homaes_aes::{Block, KeySize, Layout, RoundKeys, clear, mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, EvalKey, Params, SecretKey, State, WrapOptions, WrappedKey, sets};
+use homaes_scheme::RunOptions;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::error::Error;
@@ -71,7 +73,10 @@ fn main() -> Result<()> {
     println!("client, once: keys, and the AES key under BGV");
     let secret = SecretKey::generate(&params, &mut rng)?;
     let eval = EvalKey::generate(&secret, &mut rng);
-    let mut aes_key = [0; 16];
+    let fits = |&size: &KeySize| params.levels_left(Layout::Sliced, size) >= Some(LEVELS);
+    let size = KeySize::ALL.into_iter().rev().find(fits);
+    let size = size.ok_or("the set leaves too few multiplications")?;
+    let mut aes_key = vec![0; size.key_bytes()];
     rng.fill_bytes(&mut aes_key);
     let keys = RoundKeys::expand(&aes_key)?;
     let how = WrapOptions {
@@ -85,7 +90,8 @@ fn main() -> Result<()> {
     let ciphertext: Vec<u8> = message.iter().zip(pads).map(|(x, pad)| x ^ pad).collect();
 
     let bytes = message.len();
-    println!("gateway: AES under encryption, and the search, of {bytes} bytes");
+    let bits = 8 * size.key_bytes();
+    println!("gateway: AES-{bits} under encryption, and the search, of {bytes} bytes");
     let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?;
     let start = Instant::now();
     let state = transcipher(&aes, &at, iv, &ciphertext)?;
@@ -116,13 +122,12 @@ fn transcipher(aes: &Aes<'_>, at: &Placement, iv: Block, ciphertext: &[u8]) -> R
     let data = |b: usize| -> Block {
         core::array::from_fn(|i| ciphertext.get(BLOCK * b + i).copied().unwrap_or(0))
     };
-    let blocks = (0..aes.blocks_per_batch()).map(|slot| at.block_of(slot));
+    let blocks = (0..aes.params().slots().count()).map(|slot| at.block_of(slot));
     let (counters, data): (Vec<Block>, Vec<Block>) = blocks
         .map(|b| (mode::counter_block(iv, b as u128), data(b)))
         .unzip();
-    let mut state = aes.evaluate(&counters)?;
-    state.xor_public(aes.params(), &data)?;
-    Ok(state)
+    let mut results = aes.run(&counters, &data, RunOptions::default())?;
+    Ok(results.swap_remove(0))
 }
 
 /// The key owner's step: possible start positions of a signature, and the least margin.
