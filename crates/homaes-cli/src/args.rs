@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Job(Job),
     Decrypt(Decrypt),
     Compute(Compute),
+    Scan(Scan),
     Finish(Finish),
     Export(Export),
     Inspect(Inspect),
@@ -281,13 +282,13 @@ pub(crate) struct Decrypt {
     /// the key has one]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// FHE ciphertexts (.hct), a complete job (see 'homaes job'), or with --json computed values (.hcv); '-'
-    /// reads standard input
+    /// FHE ciphertexts (.hct), a complete job (see 'homaes job'), or with --json or --patterns computed values (.hcv);
+    /// '-' reads standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// File to write; '-' writes to standard output once the whole message is decrypted and checked. A folder
     /// ('parts/', or an existing one) receives all parts of a message with parts
-    #[arg(short, long, value_name = "FILE", required_unless_present = "json")]
+    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["json", "patterns"])]
     pub(crate) out: Option<PathBuf>,
     /// Decrypt computed values (.hcv) to JSON with labels and numbers [default output: standard output]
     #[arg(long, conflicts_with_all = [
@@ -295,6 +296,13 @@ pub(crate) struct Decrypt {
         "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
+    /// Decrypt the answers of 'homaes scan' for this list of patterns (.hcv) to JSON with the positions where each begins
+    /// [default output: standard output]
+    #[arg(long, value_name = "LIST", conflicts_with_all = [
+        "json", "key_file", "keys", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes",
+        "expect", "seen", "part", "unpad",
+    ], value_parser = file_path())]
+    pub(crate) patterns: Option<PathBuf>,
     /// AES key, as in wrap-key, to check GCM tags; nothing is written unless every part has a valid tag
     #[arg(long, value_name = "FILE", group = "aes_key")]
     pub(crate) key_file: Option<PathBuf>,
@@ -379,6 +387,35 @@ pub(crate) struct Compute {
     #[arg(long, value_name = "N")]
     pub(crate) records: Option<u64>,
     /// File for the totals (.hcv)
+    #[arg(short, long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) out: PathBuf,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Search an AES-encrypted file for public patterns, without learning what is found
+///
+/// Every occurrence of a pattern is found, at any byte offset; a false one is reported at a given byte with probability
+/// 2^-48. The server turns the file into BGV ciphertexts and writes encrypted answers, which 'homaes decrypt --patterns'
+/// reads. Needs a BGV set with eight multiplications left: bgv/aes128+8 or, for AES-256, bgv/aes256+8.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Scan {
+    /// Evaluation key (.hek)
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) eval: PathBuf,
+    /// Wrapped AES key (.hwk), made with at least 'wrap-key --levels-left 7'
+    #[arg(long, value_name = "FILE", value_parser = file_path())]
+    pub(crate) wrapped_key: PathBuf,
+    /// List of patterns, one JSON object per line: {"label": …, "text": …}, or "hex" instead of "text"
+    #[arg(long, value_name = "LIST", value_parser = file_path())]
+    pub(crate) patterns: PathBuf,
+    #[command(flatten)]
+    pub(crate) message: Message,
+    /// File for the answers (.hcv)
     #[arg(short, long, value_name = "FILE", value_parser = file_path())]
     pub(crate) out: PathBuf,
     /// Worker threads [default: all cores]

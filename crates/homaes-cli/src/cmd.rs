@@ -19,6 +19,7 @@ pub(crate) mod params;
 pub(crate) mod passphrase;
 pub(crate) mod report;
 mod sample;
+pub(crate) mod scan;
 pub(crate) mod transcipher;
 pub(crate) mod wrap_key;
 

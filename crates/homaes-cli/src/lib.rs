@@ -79,9 +79,11 @@ fn makes_files(command: &Command) -> bool {
         Command::WrapKey(_) => true,
         // kept round keys are complete before the results
         Command::Transcipher(args) => args.keep_expanded.is_none(),
-        Command::Compute(_) | Command::Finish(_) | Command::Export(_) | Command::Passphrase(_) => {
-            true
-        }
+        Command::Compute(_)
+        | Command::Scan(_)
+        | Command::Finish(_)
+        | Command::Export(_)
+        | Command::Passphrase(_) => true,
         Command::Decrypt(args) => !cmd::decrypt::asks_for_parts(args),
         Command::Keygen(args) => args.bridge.is_none(),
         _ => false,
@@ -147,6 +149,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Decrypt(args) => cmd::decrypt::run(&args),
         Command::Passphrase(args) => cmd::passphrase::run(&args),
         Command::Compute(args) => cmd::compute::run(&args),
+        Command::Scan(args) => cmd::scan::run(&args),
         Command::Finish(args) => cmd::finish::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),

@@ -138,6 +138,43 @@ fn results_become_small() {
 }
 
 #[test]
+fn patterns_are_found() {
+    let world = World::new();
+    // patterns of this set have one byte
+    let plain = world.read("p");
+    let starts = (0..plain.len()).filter(|&at| plain[at] == plain[29]);
+    let starts: Vec<_> = starts.map(|at| at.to_string()).collect();
+    let (pattern, starts) = (homaes::hex(&plain[29..30]), starts.join(","));
+    let absent = (0..=255).find(|byte| !plain.contains(byte)).unwrap();
+    let line = |label: &str, what: &str| format!("{{\"label\": \"{label}\", {what}}}\n");
+    let there = line("there", &format!("\"hex\": \"{pattern}\""));
+    world.write(
+        "list",
+        there.clone() + &line("not", &format!("\"hex\": \"{absent:02x}\"")),
+    );
+    world.write("both", line("a", "\"text\": \"b\", \"hex\": \"00\""));
+    world.write("none", line("a", "\"hex\": null"));
+    world.write("other", there);
+    let scan = "scan --eval keys/eval.hek --mode ctr --iv $iv c --wrapped-key";
+    world.table(&format!(
+        "$wrap big.hwk --levels-left 8
+        {scan} big.hwk --patterns list -o a.hcv => a.hcv: 300 bytes searched for 2 patterns
+        $decrypt a.hcv --patterns list => \
+            \"patterns\":[{{\"label\":\"there\",\"starts\":[{starts}]}},{{\"label\":\"not\",\"starts\":[]}}]
+        $decrypt a.hcv --patterns other =1 all answers of one search
+        $decrypt a.hcv --patterns list --json =2 cannot be used with
+        $decrypt a.hcv --patterns list -o list --force =1 choose another name
+        {scan} big.hwk --patterns list -o a.hcv =1 already exists
+        {scan} big.hwk --patterns list -o list --force =1 choose another name
+        {scan} big.hwk --patterns list p -o x.hcv =1 a search of 2 files at once, expected one
+        {scan} key.hwk --patterns list -o x.hcv =1 more --levels-left
+        {scan} big.hwk --patterns both -o x.hcv =1 both, line 1: expected a pattern as text or as hex
+        {scan} big.hwk --patterns none -o x.hcv =1 none, line 1: … expected a string"
+    ));
+    assert!(!world.at("x.hcv").exists());
+}
+
+#[test]
 fn columns_are_totalled() {
     let world = World::new();
     let plain = world.read("p");

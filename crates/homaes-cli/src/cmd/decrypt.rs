@@ -1,22 +1,22 @@
 use super::{
     STANDARD_INPUT, STANDARD_OUTPUT, expected, one_standard_input, open_secret, print_done,
-    read_aad, read_aes_key, read_aes_keys, refuse_own_input, write,
+    read_aad, read_aes_key, read_aes_keys, refuse_own_input, scan, write,
 };
 use crate::args::{Decrypt, is_stream, parse_expected_nonce};
 use crate::console::{self, Failure};
 use crate::progress::spin;
 use crate::table;
 use homaes::{
-    Ciphertexts, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Meta, Output, Tag,
-    describe,
+    Ciphertexts, DecryptOptions, DecryptReport, Error, ErrorKind, Expect, Meta, Numbers, Output,
+    Scan, Set, Tag, describe,
 };
 use homaes_job::{Job, JobError, Location};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{self, BufReader};
 use std::path::Path;
 
 pub(crate) fn run(args: &Decrypt) -> Result<(), Failure> {
-    if args.json {
+    if args.json || args.patterns.is_some() {
         check(args)?;
         return values(args);
     }
@@ -46,6 +46,7 @@ fn check(args: &Decrypt) -> Result<Vec<&Path>, Failure> {
         &args.passphrase_file,
         &args.expect_aad,
         &args.expect,
+        &args.patterns,
     ];
     inputs.extend(others.into_iter().flatten().map(|path| path.as_path()));
     refuse_own_input(args.out(), &inputs)?;
@@ -137,24 +138,24 @@ pub(crate) fn asks_for_parts(args: &Decrypt) -> bool {
 }
 
 fn values(args: &Decrypt) -> Result<(), Failure> {
+    let patterns = args.patterns.as_deref().map(scan::patterns).transpose()?;
     let output = output(args)?;
     let secret = open_secret(&args.secret, args.passphrase_file.as_deref())?;
     let values = spin("decrypting", || match is_stream(&args.input) {
         true => secret.open_values_of(BufReader::new(io::stdin()), STANDARD_INPUT),
         false => secret.open_values(&args.input),
     })?;
-    let all = values.iter().map(|value| {
-        let signed = value.meta.is_signed().then(|| value.signed().collect());
-        json!({
-            "label": value.meta.label,
-            "form": value.meta.form,
-            "width": value.meta.width,
-            "numbers": signed.map_or_else(|| json!(*value.numbers), |all: Vec<i64>| json!(all)),
-        })
-    });
-    let document = json!({ "set": secret.set().name(), "values": all.collect::<Vec<_>>() });
+    let set = secret.set();
+    let found = match patterns {
+        Some(patterns) => {
+            json!({ "set": set.name(), "patterns": positions(set, patterns, &values)? })
+        }
+        None => {
+            json!({ "set": set.name(), "values": values.iter().map(numbers).collect::<Vec<_>>() })
+        }
+    };
     // pretty-printing would give each of thousands of numbers a line
-    let text = format!("{document}\n");
+    let text = format!("{found}\n");
     if args.out.is_none() {
         return console::print(&text);
     }
@@ -162,6 +163,31 @@ fn values(args: &Decrypt) -> Result<(), Failure> {
     let values = table::count(values.len() as u64, "value");
     print_done(args.out(), &values);
     Ok(())
+}
+
+fn numbers(value: &Numbers) -> Value {
+    let signed = value.meta.is_signed().then(|| value.signed().collect());
+    json!({
+        "label": value.meta.label,
+        "form": value.meta.form,
+        "width": value.meta.width,
+        "numbers": signed.map_or_else(|| json!(*value.numbers), |all: Vec<i64>| json!(all)),
+    })
+}
+
+/// Where each pattern of a search begins.
+fn positions(
+    set: &Set,
+    patterns: Vec<(String, Vec<u8>)>,
+    answers: &[Numbers],
+) -> Result<Vec<Value>, Failure> {
+    let labels: Vec<_> = patterns.iter().map(|(label, _)| label.clone()).collect();
+    let answers = answers.iter();
+    let answers = answers.map(|value| (&*value.meta.label, &value.numbers[..]));
+    let starts = Scan::new(set, patterns)?.starts(&answers.collect::<Vec<_>>())?;
+    let found = labels.into_iter().zip(starts);
+    let found = found.map(|(label, starts)| json!({ "label": label, "starts": starts }));
+    Ok(found.collect())
 }
 
 /// The job at a folder or URI, if there is one.

@@ -1,14 +1,14 @@
 //! Searches AES ciphertext for public patterns; only the key owner can read the answers.
 
 use crate::error::{self, other_direction, quoted, wrong_value};
-use crate::input::aes_input::{AesFile, AesInput};
+use crate::input::aes_input::AesInput;
 use crate::keys::random::generator;
 use crate::keys::{EvalKey, WrappedKey};
 use crate::machine::memory;
 use crate::machine::pool::Pool;
 use crate::programs::computed::Computed;
 use crate::{Cancel, Error, ErrorKind, Result, Set};
-use homaes_aes::{Block, Layout};
+use homaes_aes::{Block, Layout, Mode};
 use homaes_bgv::scan::{Placement, Scanner, Verdict};
 use homaes_bgv::{Aes, Error as Bgv, Params};
 use homaes_scheme::{Mismatch, RunOptions};
@@ -90,7 +90,7 @@ impl Scan {
         })
     }
 
-    /// Evaluates AES on `part` in layout sliced, and searches. Each pattern gives a value whose numbers have a bit for
+    /// Evaluates AES on `message`, of one part, in layout sliced, and searches. Each pattern gives a value whose numbers have a bit for
     /// each byte of a block; a further value without numbers names the search by its label. [`starts`](Self::starts)
     /// decodes the bits.
     ///
@@ -99,16 +99,24 @@ impl Scan {
     /// # Errors
     /// [`Error::Keys`] if the keys do not match or are of another set, if the wrapped key is not for layout sliced or
     /// leaves fewer than seven multiplications, or if the set has no rotation keys; `ErrorKind::Direction`;
-    /// `ErrorKind::Argument` if a label is invalid or occurs twice; the fault of the part; [`Error::Cancelled`].
+    /// `ErrorKind::Argument` if a label is invalid or occurs twice, or for several parts; the fault of the part;
+    /// [`Error::Cancelled`].
     pub fn run(
         &self,
         eval: &EvalKey,
         wrapped: &WrappedKey,
-        part: AesFile,
+        message: impl Into<AesInput>,
         pool: &Pool,
         cancel: &Cancel,
     ) -> Result<Computed> {
-        let key = self.checked(eval, wrapped, &part)?;
+        let message = message.into();
+        let [part] = message.parts() else {
+            let found = message.parts().len();
+            let reason = format!("a search of {found} files at once, expected one");
+            return Err(Error::refused(ErrorKind::Argument, reason).with(found, 1_usize));
+        };
+        let (mode, bytes) = (part.mode(), part.bytes());
+        let key = self.checked(eval, wrapped, mode)?;
         let mut computed = Computed::new(eval);
         // checks the labels before the work
         let mut labels = Computed::new(eval);
@@ -116,13 +124,11 @@ impl Scan {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
         memory::check(self.set.params().memory_of_run(Layout::Sliced))?;
-        computed.add::<homaes_bgv::Ciphertext>(&self.label(part.bytes()), 0, 16, [])?;
-        let direction = part.mode().direction();
-        let message = AesInput::from(part);
+        computed.add::<homaes_bgv::Ciphertext>(&self.label(bytes), 0, 16, [])?;
         let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
         if batches > 0 {
-            let wrapped = wrapped.of_scheme(direction);
+            let wrapped = wrapped.of_scheme(mode.direction());
             let wrapped = wrapped.ok_or_else(|| other_scheme(&self.set))?;
             let aes = pool.install(|| Aes::new_until(key, wrapped, Layout::Sliced, cancel));
             let aes = aes.map_err(Error::keys)?;
@@ -216,7 +222,7 @@ impl Scan {
         &self,
         eval: &'k EvalKey,
         wrapped: &WrappedKey,
-        part: &AesFile,
+        mode: Mode,
     ) -> Result<&'k homaes_bgv::EvalKey> {
         if eval.set().name() != self.set.name() {
             return Err(Error::keys(Mismatch::OtherSet {
@@ -227,7 +233,6 @@ impl Scan {
         }
         wrapped.check_of(eval.set().id(), eval.key_id())?;
         let key: &homaes_bgv::EvalKey = eval.of_scheme().ok_or_else(|| other_scheme(eval.set()))?;
-        let mode = part.mode();
         if !wrapped.directions().contains(&mode.direction()) {
             return Err(other_direction(mode));
         }
