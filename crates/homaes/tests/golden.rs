@@ -4,9 +4,15 @@
 
 use ctr::cipher::{KeyIvInit, StreamCipher};
 use homaes::{
-    AesFile, Block, EvalKey, Memory, Mode, Output, Pair, SecretKey, Transcipher, WrappedKey,
+    AesFile, Block, EvalKey, Kind, Memory, Mode, Output, Pair, SecretKey, Transcipher, WrappedKey,
     inspect, inspect_folder,
 };
+use homaes_aes::{Layout, RoundKeys};
+use homaes_bgv::{EvalKeyFile, Params, Records, WrapOptions, WrappedKeyFile, sets};
+use homaes_scheme::file;
+use homaes_wire::{Reader, Writer};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,13 +47,21 @@ fn decrypted(secret: &SecretKey, path: &Path) -> Vec<u8> {
     buffer.take()
 }
 
+/// The AES key of all files.
+fn key() -> Block {
+    core::array::from_fn(|i| i as u8)
+}
+
+fn encrypted(message: &[u8]) -> AesFile {
+    let mut bytes = message.to_vec();
+    ctr::Ctr128BE::<aes::Aes128>::new(&key().into(), &IV.into()).apply_keystream(&mut bytes);
+    AesFile::of(Memory::new(bytes, "c"), Mode::Ctr { iv: IV }).unwrap()
+}
+
 #[test]
 fn results_decrypt_and_keys_still_transcipher() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("o");
-    let key: Block = core::array::from_fn(|i| i as u8);
-    let mut bytes = MESSAGE.to_vec();
-    ctr::Ctr128BE::<aes::Aes128>::new(&key.into(), &IV.into()).apply_keystream(&mut bytes);
     for set in SETS {
         let secret = SecretKey::open(golden(set, "secret.hsk")).unwrap();
         assert_eq!(secret.set().name(), set);
@@ -58,8 +72,8 @@ fn results_decrypt_and_keys_still_transcipher() {
             let eval = EvalKey::open(eval).unwrap();
             let wrapped = WrappedKey::open(golden(set, "key.hwk"), &eval).unwrap();
             let run = Transcipher::new(&eval, &wrapped).unwrap();
-            let part = AesFile::of(Memory::new(bytes.clone(), "c"), Mode::Ctr { iv: IV }).unwrap();
-            run.run(part, Output::create(&path, true).unwrap()).unwrap();
+            let output = Output::create(&path, true).unwrap();
+            run.run(encrypted(MESSAGE), output).unwrap();
             assert_eq!(decrypted(&secret, &path), MESSAGE, "{set}");
         }
         secret.save(&path, true, None).unwrap();
@@ -93,4 +107,60 @@ fn all_can_be_inspected() {
         let folder = inspect_folder(golden(set, "")).unwrap();
         assert_eq!(folder.pair, Pair::Fits, "{set}");
     }
+}
+
+fn written(key: &impl Records) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), key.header().unwrap()).unwrap();
+    file::write(key, &mut writer).unwrap();
+    writer.finish().unwrap()
+}
+
+/// The large files are functions of the secret key and of seeds, so their digests are enough.
+#[test]
+fn keys_in_two_rings_and_their_results_are_the_same() {
+    let [path, message] = ["secret.hsk", "message.hct"].map(|file| golden("bgv/toy-k-255", file));
+    let params = Params::new(&sets::TOY_K_255).unwrap();
+    let reader = Reader::open(&path, Kind::SecretKey).unwrap();
+    let own = homaes_bgv::SecretKey::read(&params, reader).unwrap();
+    let (keys, left) = (RoundKeys::expand(&key()).unwrap(), Some(2));
+    let wrapping = WrapOptions {
+        levels_left: left,
+        ..WrapOptions::default()
+    };
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
+    let wrapped = WrappedKeyFile::generate(&own, &keys, wrapping, &mut rng).unwrap();
+    let many = [("k".to_owned(), &keys)];
+    let many = WrappedKeyFile::generate_many(&own, &many, left, &mut rng).unwrap();
+    let eval = EvalKeyFile::of_seed(&own, [1; 32], &[Layout::Sliced]);
+    let files = [written(&eval), written(&wrapped), written(&many)];
+    let digests = files.each_ref().map(|file| blake3::hash(file).to_string());
+    let expected = [
+        "d735a5e1f4cbad00d983dc521d5242df582124b1eaefb449453fb14fe480f2ac",
+        "ea0b05030b4a9c011075693e21efc8a6a247abc114ad310d88694846f8886bdc",
+        "25d26833cdf39ab3bdd839a68f6930859cb214af9a09a65818e3e17fe8a3a3f9",
+    ];
+    assert_eq!(digests, expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["eval.hek", "key.hwk", "many.hwk"].map(|name| folder.path().join(name));
+    for (path, file) in paths.iter().zip(files) {
+        fs::write(path, file).unwrap();
+    }
+    let [eval, wrapped, many] = paths;
+    let eval = EvalKey::open(eval).unwrap();
+    WrappedKey::open(many, &eval).unwrap();
+    let wrapped = WrappedKey::open(wrapped, &eval).unwrap();
+    let run = Transcipher::new(&eval, &wrapped).unwrap();
+    let (output, results) = Output::memory();
+    // 18 blocks, so both batches of results that a batch of AES gives
+    let text = MESSAGE.repeat(7);
+    run.reproducible(true)
+        .run(encrypted(&text), output)
+        .unwrap();
+    assert!(results.take() == fs::read(&message).unwrap());
+    let secret = SecretKey::open(&path).unwrap();
+    assert_eq!(decrypted(&secret, &message), text);
+    let again = folder.path().join("again");
+    secret.save(&again, false, None).unwrap();
+    assert!(fs::read(again).unwrap() == fs::read(path).unwrap());
 }
