@@ -21,7 +21,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let inner = crate::common::World::with_files("bgv/toy-255");
+        Self::of("bgv/toy-255")
+    }
+
+    fn of(set: &str) -> Self {
+        let inner = crate::common::World::with_files(set);
         let path = inner.at("o.hct");
         fs::write(&path, inner.results(part(&[0; BYTES as usize]))).unwrap();
         let records = records(&path);
@@ -201,7 +205,16 @@ fn the_record_of_steps_must_have_one_per_round() {
 
 #[test]
 fn batches_must_be_complete_and_in_order() {
-    let world = World::new();
+    batches_must_be_complete(&World::new());
+}
+
+/// The first two batches are the halves of one batch of AES.
+#[test]
+fn halves_of_a_batch_must_be_complete_and_in_order() {
+    batches_must_be_complete(&World::of("bgv/toy-k-255"));
+}
+
+fn batches_must_be_complete(world: &World) {
     type Change = fn(&mut Vec<Record>);
     let cases: [(Change, &str); 9] = [
         (|r| r.swap(1, 2), "batches in order"),

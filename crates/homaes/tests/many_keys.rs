@@ -186,6 +186,9 @@ fn stopped_run(set: &str) {
         let [alone, whole] = [&held, &plan].map(|plan| run().shard(plan, &shard).unwrap().0);
         assert!(alone == whole);
     }
+    // half a batch of AES is no shard
+    let one = run().shard(&plan, &plan.shard(id, 0, 1));
+    assert_eq!(one.is_ok(), plan.results_per_batch() == 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use homaes_aes::KeySize::{self, Aes128, Aes256};
 use homaes_scheme::{Cancel, RunOptions};
+use homaes_wire::{Contents, WireError};
 
 /// AES in K against the clear, every round, and its results in R: bytes and noise.
 fn through_k(f: &mut Fixture, case: aes::Case, (full, close): (bool, f64)) {
@@ -67,25 +68,95 @@ fn aes_in_the_toy_of_k() {
     }
 }
 
-/// A state of K is refused where one of R is expected, and a state of R where one of K is.
+/// A state of K is refused where one of R is expected, and the other way round; both are refused by a set with the same R.
 #[test]
 fn rings_are_not_mixed_up() {
-    let mut f = fixture(&sets::TOY_K_255, 2);
-    let key = random_bytes(&mut f.rng, 32);
-    let wrapped = f.wrap(&key, wrapping(&[Layout::Sliced], Direction::Encrypt));
+    let (mut f, mut other) = (fixture(&sets::TOY_K_255, 2), toy(2));
+    let wrapping = wrapping(&[Layout::Sliced], Direction::Encrypt);
+    let wrapped = f.wrap(&[7; 32], wrapping);
     let blocks = f.blocks(Layout::Sliced);
     let aes = f.aes(&wrapped, Layout::Sliced);
     let state = aes.evaluate(&blocks).unwrap();
     let results = aes.results(&state).unwrap();
-    let other_set = |error: Error| assert!(matches!(error, Error::Mismatch(_)), "{error}");
+    let other_set = |error: Error| {
+        let is_right = matches!(error, Error::Mismatch(Mismatch::OtherSet { .. }));
+        assert!(is_right, "{error}");
+    };
+    let [r, k] = [aes.params(), aes.state_params()];
+    for (params, state) in [(r, &state), (k, &results[0]), (&other.params, &results[0])] {
+        other_set(encode_batch(params, state).unwrap_err());
+        other_set(state.finish(params).unwrap_err());
+        other_set(state.clone().xor_public(params, &blocks).unwrap_err());
+        let c = &state.ciphertexts[0];
+        other_set(encode_value(params, f.eval.key_id(), c).unwrap_err());
+    }
     other_set(aes.results(&results[0]).unwrap_err());
-    other_set(encode_batch(&f.params, &state).unwrap_err());
     let [of_k, of_r] = [&state.ciphertexts[0], &results[0].ciphertexts[0]];
     other_set(aes.evaluator().square(of_k).err().unwrap());
     other_set(aes.evaluator().add(of_r, of_k).err().unwrap());
     aes.evaluator().square(of_r).unwrap();
     let again = aes.run(&blocks, &[], RunOptions::default()).unwrap();
     assert_eq!(again.len(), 1, "one result holds all blocks");
+    for c in [of_k, of_r] {
+        other_set(Evaluator::new(&other.eval).square(c).err().unwrap());
+        other_set(other.secret.decrypt(c).unwrap_err());
+    }
+    let alien = other.wrap(&[7; 32], wrapping);
+    for (f, alien) in [(&f, &alien), (&other, &wrapped)] {
+        other_set(Aes::new(&f.eval, alien, Layout::Sliced).err().unwrap());
+    }
+}
+
+/// Files of another set are refused, and so are keys of R alone, or before those of K, under the name of this set.
+#[test]
+fn keys_of_one_ring_are_refused() {
+    let [mut f, mut other] = [&sets::TOY_K_255, &sets::TOY_255].map(|set| fixture(set, 3));
+    let [own, alien] = [&mut f, &mut other].map(|f| {
+        let eval = written(&EvalKeyFile::of_seed(&f.secret, [1; 32], &[Layout::Sliced]));
+        let wrapped = written(&f.wrap(&[1; 16], WrapOptions::default()));
+        [written(&*f.secret), eval, wrapped]
+    });
+    for (params, files) in [(&f.params, &alien), (&other.params, &own)] {
+        let [secret, eval, wrapped] = files;
+        let open = |file, kind| Reader::from_slice(file, kind).unwrap();
+        for read in [
+            SecretKey::read(params, open(secret, Kind::SecretKey)).map(drop),
+            EvalKey::read(params, open(eval, Kind::EvalKey)).map(drop),
+            WrappedKey::read(params, open(wrapped, Kind::WrappedKey)).map(drop),
+        ] {
+            let refused = matches!(read, Err(Error::Wire(WireError::OtherSet { .. })));
+            assert!(refused, "{read:?}");
+        }
+    }
+    let bodies = |f: &Fixture| {
+        let file = EvalKeyFile::of_seed(&f.secret, [1; 32], &[Layout::Sliced]);
+        let count = file.header().unwrap().records();
+        let bodies = (0..count).map(|number| file.record(number).unwrap().body.to_vec());
+        bodies.collect::<Vec<_>>()
+    };
+    let read = |bodies: &[Vec<u8>]| {
+        let lengths = bodies.iter().map(|body| body.len() as u64);
+        let contents = lengths.fold(Contents::default(), Contents::record);
+        let header = f.params.id().header(Kind::EvalKey, f.secret.id(), contents);
+        let mut writer = Writer::new(Vec::new(), header.unwrap()).unwrap();
+        writer.write_record(1, 0, &bodies[0]).unwrap();
+        for (index, body) in (0..).zip(&bodies[1..]) {
+            writer.write_record(2, index, body).unwrap();
+        }
+        let file = writer.finish().unwrap();
+        EvalKey::read(&f.params, Reader::from_slice(&file, Kind::EvalKey).unwrap())
+    };
+    let both = bodies(&f);
+    assert!(read(&both).is_ok());
+    let mut reversed = both;
+    reversed[1..].reverse();
+    for (bodies, words) in [
+        (bodies(&other), "bytes in all"),
+        (reversed, "record length"),
+    ] {
+        let error = read(&bodies).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 /// Every multiplication that is left, one after the other.
