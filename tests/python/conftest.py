@@ -40,6 +40,12 @@ TOYS = {
     "dghv": "dghv/micro",
 }
 
+#: A toy set of BGV whose AES runs in another ring than circuits on its results: a batch of AES gives two of results.
+TWO_RINGS = "bgv/toy-k-255"
+
+#: For tests that both must pass.
+BGV = pytest.mark.parametrize("name", [TOYS["bgv"], TWO_RINGS])
+
 
 class World:
     """Keys of a set, and an AES key under it in both directions."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 from homaes.bgv import Circuit, Vector
 
-from conftest import AES_KEY, CTR, TOYS, at_once, ctr, interrupted, refused, world_of
+from conftest import AES_KEY, BGV, CTR, TOYS, at_once, ctr, interrupted, refused, world_of
 
 SET = TOYS["bgv"]
 SLOTS = 16
@@ -134,9 +134,13 @@ def test_slots_move_and_are_summed(circuit: Circuit, tmp_path: Path) -> None:
     assert not every.any()
 
 
-def test_many_batches(circuit: Circuit, tmp_path: Path) -> None:
+@BGV
+def test_many_batches(name: str, tmp_path: Path) -> None:
+    keys = world_of(name).keys
+    circuit = Circuit(keys.eval)
     message = bytes(i % 251 for i in range(16 * 40 - 3))
-    ct = results(message)
+    ct = results(message, name=name)
+    assert keys.secret.decrypt(ct) == message
     batches = list(ct)
     assert [(b.number, b.blocks) for b in batches] == [(0, 16), (1, 16), (2, 8)]
     assert all(b.layout == "sliced" and b.level == ct.level for b in batches)
@@ -148,7 +152,7 @@ def test_many_batches(circuit: Circuit, tmp_path: Path) -> None:
         circuit.load(ct)
     found = [circuit.equals_byte(circuit.load(batch)[2], message[16 * 20 + 2]) for batch in ct]
     homaes.save_values(tmp_path / "v", {"found": found}, circuit)
-    values = world_of(SET).keys.secret.open_values(tmp_path / "v")["found"]
+    values = keys.secret.open_values(tmp_path / "v")["found"]
     clear = [message[16 * block + 2] == message[16 * 20 + 2] for block in range(39)]
     assert list(values[:39]) == clear and len(values) == 48
 

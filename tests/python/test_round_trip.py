@@ -13,7 +13,7 @@ from typing import Any
 import homaes
 import numpy as np
 import pytest
-from conftest import AES_KEY, CTR, TOYS, World, at_once, ctr, encrypt, refused, world_of
+from conftest import AES_KEY, BGV, CTR, TOYS, World, at_once, ctr, encrypt, refused, world_of
 from cryptography.hazmat.decrepit.ciphers.modes import CFB
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -61,7 +61,9 @@ def test_every_scheme(name: str, tmp_path: Path) -> None:
     assert (found.steps == by_file.steps).all()
 
 
-def test_modes(world: World) -> None:
+@BGV
+def test_modes(name: str) -> None:
+    world = world_of(name)
     iv, secret = bytes(range(16)), world.keys.secret
     padded = MESSAGE + bytes([10]) * 10
     for own, other, key, message in [

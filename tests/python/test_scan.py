@@ -8,7 +8,7 @@ from pathlib import Path
 import homaes
 import numpy as np
 import pytest
-from conftest import AES_KEY, CTR, TOYS, ctr, encrypt, refused, world_of
+from conftest import AES_KEY, BGV, CTR, TOYS, ctr, encrypt, refused, world_of
 from cryptography.hazmat.primitives.ciphers import modes as aes_modes
 from homaes import modes
 
@@ -55,15 +55,16 @@ def test_every_place(tmp_path: Path) -> None:
     )
 
 
-def test_short_messages_and_other_modes() -> None:
-    small, patterns = world_of(TOYS["bgv"]), {"one": b"x", "other": b"y"}
+@BGV
+def test_several_batches_none_and_other_modes(name: str) -> None:
+    small, patterns = world_of(name), {"one": b"x", "other": b"y"}
     secret = small.keys.secret
-    data, _ = encrypt(aes_modes.CBC(bytes(16)), b"x" + bytes(30) + b"x")
+    data, _ = encrypt(aes_modes.CBC(bytes(16)), b"x" + bytes(510) + b"x")
     reverse = secret.wrap(AES_KEY, levels_left=8, direction="decrypt")
     values = homaes.scan(data, modes.CBC(bytes(16)), small.keys.eval, reverse, patterns, threads=1)
     assert "homaes.Values" in repr(values)
     empty = homaes.scan(b"", CTR, small.keys.eval, secret.wrap(AES_KEY, levels_left=8), patterns)
-    for given, ones in ((values.to_bytes(), [0, 31]), (empty, [])):
+    for given, ones in ((values.to_bytes(), [0, 511]), (empty, [])):
         found = homaes.matches(secret.open_values(given), patterns, small.set)
         assert found == {"one": ones, "other": []}
 

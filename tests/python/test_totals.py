@@ -8,26 +8,27 @@ from pathlib import Path
 import homaes
 import numpy as np
 import pytest
-from conftest import AES_KEY, TOYS, ctr, refused, world_of, CTR
+from conftest import AES_KEY, BGV, TOYS, ctr, refused, world_of, CTR
 from homaes.bgv import Circuit
 
 RECORD = np.dtype([("kind", "u1"), ("level", "i1"), ("amount", ">u2"), ("big", "<i4"), ("rest", "u1", 8)])
 
 
 @lru_cache(None)
-def results() -> tuple[np.ndarray, homaes.Ciphertexts]:
+def results(name: str = TOYS["bgv"]) -> tuple[np.ndarray, homaes.Ciphertexts]:
     rng = np.random.default_rng(1)
     records = np.frombuffer(rng.integers(0, 256, 16 * 40, dtype=np.uint8).tobytes(), RECORD).copy()
     records["kind"] %= 3
-    keys = world_of(TOYS["bgv"]).keys
+    keys = world_of(name).keys
     wrapped = keys.secret.wrap(AES_KEY, levels_left=17)
     with homaes.Transcipher(keys.eval, wrapped, layout="sliced") as t:
         return records, t.run(ctr(records.tobytes()), CTR)
 
 
-def test_totals(tmp_path: Path) -> None:
-    records, ct = results()
-    keys = world_of(TOYS["bgv"]).keys
+@BGV
+def test_totals(name: str, tmp_path: Path) -> None:
+    records, ct = results(name)
+    keys = world_of(name).keys
     wanted = ["sum u16be@2/16", "sum i32le@4", "count", "dot u16be@2 u16be@2"]
     for where, chosen in [([], records), (["u8@0 == 2", "i8@1 >= 0"], records[(records["kind"] == 2) & (records["level"] >= 0)])]:
         totals = homaes.totals(ct, keys.eval, wanted, where=where)
