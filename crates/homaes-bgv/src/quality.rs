@@ -223,6 +223,7 @@ mod tests {
             &sets::AES256,
             &sets::AES256_2,
             &sets::AES256_8,
+            &sets::AES256_17,
         ] {
             let refused: usize = (0..64).map(|seed| refused(set, seed)).sum();
             println!("{}: {refused} refused for 64 accepted", set.name.as_str());

@@ -188,7 +188,7 @@ const SPECIAL_K: [u64; 13] = [
 ];
 
 /// The next ones.
-const BASE_K: [u64; 16] = [
+const BASE_K: [u64; 19] = [
     281_471_587_699_201,
     281_471_470_260_481,
     281_471_352_821_761,
@@ -205,6 +205,9 @@ const BASE_K: [u64; 16] = [
     281_465_715_763_201,
     281_465_531_216_641,
     281_465_413_777_921,
+    281_465_380_224_001,
+    281_465_262_785_281,
+    281_464_709_145_601,
 ];
 
 /// `rounds` times three levels with the primes of K.
@@ -223,17 +226,23 @@ const fn chain_k(
     }
 }
 
-/// Seventeen rounds in K: two digits, or one in the last twelve rounds.
-const CIPHER: Cipher = Cipher {
-    weight: 130,
-    chain: Chain {
-        one_digit: Some(OneDigit {
-            rounds: 12,
-            special: SPECIAL_K.split_at(9).1,
-        }),
-        ..chain_k(17, SPECIAL_K.split_at(9).0, 7, 9)
-    },
-};
+/// `rounds` rounds in K, one digit in the last twelve; otherwise digits with as many primes as there are special ones.
+const fn cipher(rounds: usize, special: usize, first_digit: usize) -> Cipher {
+    let (special, further) = SPECIAL_K.split_at(special);
+    Cipher {
+        weight: 130,
+        chain: Chain {
+            one_digit: Some(OneDigit {
+                rounds: 12,
+                special: further,
+            }),
+            ..chain_k(rounds, special, first_digit, special.len())
+        },
+    }
+}
+
+/// Two digits.
+const CIPHER: Cipher = cipher(17, 9, 7);
 
 /// Their results, of up to seven rounds.
 const RESULTS: Chain = chain_k(7, SPECIAL.split_at(5).0, 3, 3);
@@ -464,8 +473,16 @@ pub const AES256_8: ParamSet = ParamSet {
     ..SECURE
 };
 
+/// AES-256 with seventeen multiplications left, and up to twenty after smaller keys: three more rounds, in three digits.
+pub const AES256_17: ParamSet = ParamSet {
+    name: SetName::from_static("bgv/aes256+17"),
+    spare: 17,
+    cipher: Some(cipher(20, 7, 5)),
+    ..AES256_8
+};
+
 /// Every declared set, secure ones first.
-pub const ALL: [&ParamSet; 16] = [
+pub const ALL: [&ParamSet; 17] = [
     &AES128,
     &AES128_P128,
     &AES128_8,
@@ -474,6 +491,7 @@ pub const ALL: [&ParamSet; 16] = [
     &AES256,
     &AES256_2,
     &AES256_8,
+    &AES256_17,
     &BITS128,
     &BRIDGE128,
     &BRIDGE128_P128,
@@ -526,7 +544,7 @@ mod tests {
         let ring = Ring::new(65535).unwrap().extended();
         let mut admitted = below(48.0, 100);
         admitted.retain(|&p| ring.admits(p));
-        assert_eq!([&SPECIAL_K[..], &BASE_K].concat(), admitted[..29]);
+        assert_eq!([&SPECIAL_K[..], &BASE_K].concat(), admitted[..32]);
         let ciphers = ALL.iter().filter_map(|set| set.cipher.as_ref());
         for c in ALL
             .iter()

@@ -97,7 +97,8 @@ impl LevelPlan {
         offered(params, layout)?;
         let least = Self::least_start(params, layout, size);
         let step = if layout == Layout::Bits { 1 } else { 3 };
-        if start < least || start > params.top_level() || !(start - least).is_multiple_of(step) {
+        let most = Self::most_start(params, size);
+        if start < least || start > most || !(start - least).is_multiple_of(step) {
             return Err(Error::field("starting level", start, least));
         }
         Ok(Self {
@@ -115,7 +116,7 @@ impl LevelPlan {
     ) -> Result<Option<usize>> {
         offered(params, layout)?;
         let least = Self::least_start(params, layout, size);
-        let room = params.top_level().checked_sub(least);
+        let room = Self::most_start(params, size).checked_sub(least);
         Ok(room.map(|room| match layout {
             Layout::Bits => room,
             _ => (room + least - 3 * size.rounds()).saturating_sub(1),
@@ -133,6 +134,14 @@ impl LevelPlan {
         match layout {
             Layout::Bits => 4 * size.rounds() + 1,
             Layout::Sliced | Layout::Packed => 3 * (size.rounds() + usize::from(params.leaves())),
+        }
+    }
+
+    /// The highest level, or the one from which results leave K at their highest.
+    fn most_start(params: &Params, size: KeySize) -> usize {
+        match params.leaves() {
+            true => (3 * size.rounds() + params.leaving_level()).min(params.top_level()),
+            false => params.top_level(),
         }
     }
 
@@ -194,8 +203,9 @@ fn most_of_many(set: &ParamSet) -> Option<usize> {
         Steps::Four => 0,
     };
     let least = 3 * KeySize::Aes128.rounds() + AHEAD;
+    let results = 3 * (set.chain.base.len() + 1);
     let room = (3 * rounds).checked_sub(least);
-    room.map(|room| room.saturating_sub(1))
+    room.map(|room| room.min(results).saturating_sub(1))
 }
 
 pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
