@@ -67,6 +67,18 @@ impl Halves {
         };
         (ring.halves() == 2).then(new)
     }
+
+    /// The butterflies as a matrix: for each half, the factors of its own number and of the other's.
+    pub(crate) fn factors(&self, m: &Modulus) -> [[u64; 2]; 2] {
+        let w = self.root.w;
+        match self.scale {
+            None => [[1, w], [m.sub(1, w), 1]],
+            Some(Shoup { w: c, .. }) => {
+                let product = m.mul(w, c);
+                [[m.sub(1, product), product], [m.sub(0, c), c]]
+            }
+        }
+    }
 }
 
 /// Constants of one direction of the transform on eight lanes. A DFT on the axis of 257 is two of length 16.
@@ -81,6 +93,8 @@ pub struct Constants {
     /// between the two DFTs on the axis of 17, joined with the correlations on the axes of 3 and 5 after their
     /// butterflies: by row, the factors of each lane's own number and of its neighbour's
     pub joined: Vec<[[u64; 8]; 2]>,
+    /// in K, between the halves: for each of them, the factors of its own number and of the other's
+    pub halves: Option<[[u64; 2]; 2]>,
 }
 
 /// Where a transform takes its input from: n lazy words.
@@ -192,10 +206,9 @@ impl Transform {
     }
 
     /// The constants of both directions, forward first, for kernels elsewhere; `None` for rings without vector
-    /// kernels, for K, and modulo primes above 2^47.
+    /// kernels.
     pub fn constants(&self) -> Option<[Constants; 2]> {
-        let plain = self.halves.is_none() && !self.modulus.is_wide();
-        if self.ring.lanes() != 8 || !self.ring.has_long_axis() || !plain {
+        if self.ring.lanes() != 8 || !self.ring.has_long_axis() {
             return None;
         }
         Some([Direction::Forward, Direction::Inverse].map(|dir| {

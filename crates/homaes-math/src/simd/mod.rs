@@ -172,6 +172,7 @@ impl Tables {
             twiddle: words(&self.twiddle),
             middle257: words(&self.middle257),
             joined: (0..self.rows).map(|row| joined(m, self, k, row)).collect(),
+            halves: self.halves.map(|halves| halves.factors(m)),
         }
     }
 }

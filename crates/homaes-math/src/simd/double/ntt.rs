@@ -458,6 +458,8 @@ mod tests {
             4.0 * before[0] <= 32.0 && 4.0 * before[1] <= 16.0,
             "{before:?}"
         );
+        // on GPUs, which reduce the same entries in both DFTs; in K the first follows sums within 5/4
+        assert!(4.0 * dft::<BEFORE_LANES_WIDE>(true, 2.5) <= 16.0);
         let (last, last_wide) = (
             dft::<AFTER_LANES>(false, 5.0),
             dft::<AFTER_LANES_WIDE>(true, 2.5),
