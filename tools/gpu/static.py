@@ -1,4 +1,5 @@
-"""Registers and instructions of each GPU kernel, in doubles for the H100 and in integers for the RTX 40.
+"""Registers and instructions of each GPU kernel, in doubles for the H100 and in integers for the RTX 40, for sets in R
+and in K.
 
     python3 tools/gpu/static.py                 # prints the table
     python3 tools/gpu/static.py --check         # compares it with static.txt
@@ -27,6 +28,8 @@ TOOLS = ROOT / "target/nvrtc"
 PACKAGES = ["nvidia-cuda-nvrtc==13.0.88", "nvidia-cuda-nvdisasm==13.5.37"]
 # architecture by arithmetic, as in the names of kernel files
 TARGETS = {"double": "sm_90", "u64": "sm_89"}
+# definitions of the secure sets by ring
+RINGS = {"R": "-DCOLS=256 -DHALVES=1 -DPRIME_BITS=47", "K": "-DCOLS=256 -DHALVES=2 -DPRIME_BITS=48"}
 PIPES = {
     "double": "DADD DFMA DMUL DSETP DMNMX",
     "shuffle": "SHFL",
@@ -48,8 +51,7 @@ def main() -> int:
     install()
     if args.install:
         return 0
-    programs = {t: compiled(t, *source(t)) for t in TARGETS}
-    text = "\n".join(table(target, program) for target, program in programs.items())
+    text = "\n".join(table(target, ring) for ring in RINGS for target in TARGETS)
     if not args.check:
         sys.stdout.write(text)
         return 0
@@ -70,7 +72,7 @@ def install() -> None:
             sys.exit("pip cannot install the compiler and the disassembler; they need x86-64 and PyPI")
 
 
-def source(target: str) -> tuple[str, list[str]]:
+def source(target: str, ring: str) -> tuple[str, list[str]]:
     """The text of the kernels in one arithmetic, and the compiler's options."""
     rust = (CRATE / "src/kernels.rs").read_text()
     files = re.findall(r'include_str!\("\.\./kernels/([^"]*)"\)', rust)
@@ -78,8 +80,7 @@ def source(target: str) -> tuple[str, list[str]]:
     files = [f for f in files if not f.endswith(others)]
     (options,) = re.findall(r"OPTIONS[^=]*= &?\[(.*?)\];", rust, re.DOTALL)
     (most,) = re.findall(r"MOST_PRIMES: usize = (\d+);", rust)
-    # the columns of the secure sets
-    options = [*re.findall(r'"(.*?)"', options), "-DCOLS=256", f"-DMOST_PRIMES={most}"]
+    options = [*re.findall(r'"(.*?)"', options), *RINGS[ring].split(), f"-DMOST_PRIMES={most}"]
     return "".join((CRATE / "kernels" / f).read_text() for f in files), options
 
 
@@ -107,8 +108,8 @@ def compiled(target: str, text: str, options: list[str]) -> tuple[bytes, str]:
     return output("CUBIN"), log
 
 
-def table(target: str, program: tuple[bytes, str]) -> str:
-    binary, log = program
+def table(target: str, ring: str) -> str:
+    binary, log = compiled(target, *source(target, ring))
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)
         file.flush()
@@ -119,7 +120,7 @@ def table(target: str, program: tuple[bytes, str]) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
     rows = [[name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows]
     notes = [
-        f"Kernels of homaes-cuda, {target}, for {TARGETS[target]} by {', '.join(PACKAGES)}.",
+        f"Kernels of homaes-cuda in {ring}, {target}, for {TARGETS[target]} by {', '.join(PACKAGES)}.",
         "Registers per thread; bytes spilled to local memory; bytes of static shared memory; instructions in total and",
         "by pipe, with `integer` for the rest; instructions of the longest loop, and its double ones.",
     ]

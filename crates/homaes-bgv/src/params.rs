@@ -257,8 +257,8 @@ impl Params {
         self.cipher.as_ref()
     }
 
-    /// The parameters that AES runs under.
-    pub(crate) fn of_aes(&self) -> &Self {
+    /// The parameters that AES runs under: those of its own ring, in sets where it has one.
+    pub fn of_aes(&self) -> &Self {
         self.cipher.as_deref().unwrap_or(self)
     }
 

@@ -29,14 +29,13 @@ fn main() -> Result<()> {
     };
     let start = Instant::now();
     let params = Params::new(sets::by_name(name).ok_or("no such set")?)?;
+    let aes = params.of_aes();
     let (cuda, steps) = match steps {
-        [first, rest @ ..] if first == "doubles" => {
-            (Cuda::alone(&params, Arithmetic::Doubles)?, rest)
-        }
+        [first, rest @ ..] if first == "doubles" => (Cuda::alone(aes, Arithmetic::Doubles)?, rest),
         [first, rest @ ..] if first == "integers" => {
-            (Cuda::alone(&params, Arithmetic::Integers)?, rest)
+            (Cuda::alone(aes, Arithmetic::Integers)?, rest)
         }
-        _ => (Cuda::new(&params, 0)?, steps),
+        _ => (Cuda::new(aes, 0)?, steps),
     };
     let compiled = ms(start);
     let start = Instant::now();

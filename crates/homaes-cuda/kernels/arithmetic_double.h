@@ -1,7 +1,8 @@
 // Arithmetic modulo a prime in double precision; homaes-math/src/simd/double.rs derives the bounds of products.
 //
-// Numbers are signed integers, exact as doubles, and p < 2^47. The rounded product of x and y gives the quotient n by
-// p. As x·y - n·p is small, it is known from its value modulo 2^64, which the integer units compute.
+// Numbers are signed integers, exact as doubles, and p < 2^PRIME_BITS, where PRIME_BITS is 47 or 48. The rounded
+// product of x and y gives the quotient n by p. As x·y - n·p is small, it is known from its value modulo 2^64, which
+// the integer units compute.
 //
 // Compiled without contraction: only fma fuses. Words in memory are lazy, below 2p, and in evaluation form carry the
 // factor R = 2^52, as on the processor.
@@ -69,8 +70,8 @@ static __device__ inline double turned(Mod k, double x, const num* w, int i) {
     return mul_by(k, x, f);
 }
 
-// x * w mod p for |x| <= 32p, |w| <= p/2, without a stored quotient of w, which would not fit the cache. x w / p is
-// below 2^51 and off by 1/4 for each of two roundings: within p, and for |x| <= 16p within 3p/4.
+// x * w mod p for |x| <= 2^52, |w| <= p/2, without a stored quotient of w, which would not fit the cache. x w / p is at
+// most 2^51 and off by 1/4 for each of two roundings: within p, and for |x| <= 2^51 within 3p/4.
 static __device__ inline double twisted(Mod k, double x, const num* factor) {
     double w = __ldg(factor), h = x * w;
     double n = fma(h, k.inverse, MAGIC) - MAGIC;
@@ -116,7 +117,7 @@ static __device__ inline u64 product(Mod k, Both x, Both y) {
     return x.whole * y.whole - bits(n) * k.whole;
 }
 
-// the value of a sum of `products` results of product()
+// the value of a sum of `products` results of product(), within 2^51
 static __device__ inline double settled(Mod k, u64 sum, int products) {
     return small(sum + products * k.excess);
 }
@@ -126,7 +127,7 @@ static __device__ inline double mul(Mod k, Both x, Both y) {
     return settled(k, product(k, x, y), 1);
 }
 
-// x mod p for |x| <= 2^52: within 5p/8
+// x mod p for |x| <= 2^53: within 5p/8
 static __device__ inline double reduce(Mod k, double x) {
     return fma(-(fma(x, k.inverse, MAGIC) - MAGIC), k.p, x);
 }

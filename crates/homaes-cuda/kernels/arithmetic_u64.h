@@ -1,8 +1,9 @@
 // Arithmetic modulo a prime in integers, for GPUs with slow doubles. Operations and words are those of
 // arithmetic_double.h.
 //
-// Numbers are signed integers, |x| < 2^58, and 2^16 < p < 2^47. A multiple of p makes them positive before a product,
-// as the GPU multiplies and adds 32-bit halves in one instruction. Results are small; bits above 2^64 are dropped.
+// Numbers are signed integers, |x| < 2^58, and 2^16 < p < 2^PRIME_BITS, where PRIME_BITS is 47 or 48. A multiple of p
+// makes them positive before a product, as the GPU multiplies and adds 32-bit halves in one instruction. Results are
+// small; bits above 2^64 are dropped.
 //
 // A factor is w with q = floor(2^64 w/2p) < 2^63. With x = 2^32 h + l < 2^60, quotient(x, q) omits the product of both
 // low halves, less than 1, adds 1 and rounds down. It is below x w/2p by at most 1 + 2^-4, for q, and above by at most
@@ -10,14 +11,16 @@
 //
 // A product of x < 2p and y <= p is computed modulo P = 2^t p with 2^46 < P < 2^47. u = floor(2^t x y / 2^32) is below
 // 2^63. Its quotient by 2P is off by another 1/2 for the rounded constant, and by 2^31/P < 2^-14 for u. So the product
-// is within 3p + p/16, times 2^t.
+// is within 3p + p/16, times 2^t. If PRIME_BITS is 48, P is twice as large and u is floor(2^t x y / 2^34), with these
+// bounds.
 //
 // A reduction of |x| <= 2^10 p adds 2^10 p. It multiplies 1/2^s of the sum, below 2^27, by the integer nearest to
 // 2^(s + 32) / p, where p has s + 16 bits. The quotient is off by 1/2, by 2^s/p < 2^-14 and by 2^27 2^-33: within 5p/8.
 //
 // Transforms need no reduction in between. A DFT of 16 grows numbers at most 16 times, or to 17p after products: 34p
 // for rows, whose factors leave 17p/8. Columns begin with a butterfly, 2p, and their DFT leaves 32p; sums of two leave
-// 17p/4, two butterflies 17p, and the second DFT 272p.
+// 17p/4, two butterflies 17p, and the second DFT 272p. In K columns begin with sums of two, 17p/4, so their first DFT
+// leaves 136p, and the next butterfly 272p.
 
 typedef unsigned long long u64;
 typedef long long num;
@@ -26,12 +29,14 @@ typedef longlong2 Factor;
 // words of a row factor, and constants of a prime
 #define ROW_FACTOR 2
 #define CONSTANTS 10
+// s of the longest primes
+#define MOST_SHIFT (PRIME_BITS - 16)
 
 struct Mod {
     num p;
-    // -2p, a multiple of p of at least 2^58, 2^95/P
+    // -2p, a multiple of p of at least 2^58, 2^95/P or 2^97/P
     u64 minus, lift, wide;
-    // for reductions: the constant, and s; t is 31 - s
+    // for reductions: the constant, and s; t is MOST_SHIFT - s
     unsigned inverse, shift;
     // the factors 2^24 and 1
     Factor step, one;
@@ -148,16 +153,20 @@ static __device__ inline Both both(Mod k, num x) {
 
 // x * y mod p, times 2^t, for x < 2p and y <= p
 static __device__ inline u64 product(Mod k, Both a, Both b) {
-    int t = 31 - k.shift;
+    int t = MOST_SHIFT - k.shift;
     u64 x = (u64)a.number << t, y = (u64)b.number;
+#if PRIME_BITS == 48
+    return x * y + quotient(__umul64hi(x << 15, y << 15), k.wide) * (k.minus << t);
+#else
     unsigned xl = (unsigned)x, xh = (unsigned)(x >> 32), yl = (unsigned)y, yh = (unsigned)(y >> 32);
     u64 low = wide(xl, yl, 0), upper = wide(xl, yh, wide(xh, yl, low >> 32)) + ((u64)(xh * yh) << 32);
     return (upper << 32 | (unsigned)low) + quotient(upper, k.wide) * (k.minus << t);
+#endif
 }
 
 // the value of a sum of results of product()
 static __device__ inline num settled(Mod k, u64 sum, int) {
-    return (num)sum >> (31 - k.shift);
+    return (num)sum >> (MOST_SHIFT - k.shift);
 }
 
 static __device__ inline num mul(Mod k, Both x, Both y) {

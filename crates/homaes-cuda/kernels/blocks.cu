@@ -3,10 +3,11 @@
 //   bytes, signs -> block_values -> values -> block_coefficients -> coefficients -> block_rows -> columns_finish
 //   limbs -> pack_limbs -> words
 //
-// An item is one polynomial. h is 128, the columns up to sign, or 1 without the axis of 257. Arrays of an item:
+// An item is one polynomial. h is 128, the columns up to sign, or 1 without the axis of 257. In K the slots of w = 1
+// follow those of w = 0: bytes a and b are the polynomial a + w(a + b). Arrays of an item:
 //
-//   input         bytes: 16 h slots, then signs: a byte per row and column, a bit per lane
-//   values        bytes [16 rows][8 lanes][h, padded to 8]: elements of GF(2^8), after all axes but that of 257
+//   input         bytes: 16 h slots of each half, then signs: a byte per row and column, a bit per lane
+//   values        bytes [half][16 rows][8 lanes][h, padded to 8]: elements of GF(2^8), after all axes but that of 257
 //   coefficients  bytes [N] in tile order: 1, 0 or -1; equal up to sign at columns f and f + h
 //
 // Tables of a ring, made by slots.rs:
@@ -25,15 +26,18 @@ static __device__ inline unsigned field_mul(unsigned a, unsigned b) {
     return product;
 }
 
-// Values of column blockIdx.x, and the axes of 17, 3 and 5. Thread (row, lane); each has `step` bytes of values.
+// Values of column blockIdx.x, and the axes of 17, 3 and 5, of the half of an item. Thread (row, lane); each has `step`
+// bytes of values.
 extern "C" __global__ void __launch_bounds__(128) block_values(
     const num*, const int* origin, const unsigned char* by_row, const unsigned char* by_lane, int step, const unsigned char* input,
     int input_bytes, unsigned char* values) {
     AFTER_THE_LAST();
     __shared__ unsigned char shared[128];
-    int at = threadIdx.x, row = at >> 3, lane = at & 7, col = blockIdx.x, item = blockIdx.z;
+    int at = threadIdx.x, row = at >> 3, lane = at & 7, col = blockIdx.x, item = blockIdx.z / HALVES;
     int from = origin[col * 128 + at];
-    unsigned x = input[(long long)item * input_bytes + (from >> 3)];
+    const unsigned char* slot = input + (long long)item * input_bytes + (from >> 3);
+    unsigned x = *slot;
+    if (HALVES == 2 && blockIdx.z % HALVES) x ^= slot[16 * gridDim.x];
     for (int k = from & 7; k > 0; k--) x = field_mul(x, x);
     shared[at] = (unsigned char)x;
     __syncthreads();
@@ -44,15 +48,16 @@ extern "C" __global__ void __launch_bounds__(128) block_values(
     __syncthreads();
     sum = 0;
     for (int e = 0; e < 8; e++) sum ^= field_mul(by_lane[e * 8 + lane], shared[row * 8 + e]);
-    values[((long long)item * 128 + at) * step + col] = (unsigned char)sum;
+    values[((long long)blockIdx.z * 128 + at) * step + col] = (unsigned char)sum;
 }
 
-// The axis of 257, whose results are bits, and their signs. Block (row, 0, item), one thread per column up to sign.
+// The axis of 257, whose results are bits, and their signs. Block (row, 0, half of an item), one thread per column up
+// to sign.
 extern "C" __global__ void __launch_bounds__(128) block_coefficients(
     const num*, const u64* masks, int words, const u64* values, const unsigned char* input, int input_bytes, signed char* coefficients) {
     AFTER_THE_LAST();
-    int row = blockIdx.x, item = blockIdx.z, half = blockDim.x;
-    const u64* x = values + ((long long)item * ROWS + row) * 8 * words;
+    int row = blockIdx.x, item = blockIdx.z / HALVES, first = blockIdx.z % HALVES * COLS, half = blockDim.x;
+    const u64* x = values + ((long long)blockIdx.z * ROWS + row) * 8 * words;
     unsigned bits = 0;
     for (int lane = 0; lane < 8; lane++) {
         u64 sum = 0;
@@ -60,12 +65,12 @@ extern "C" __global__ void __launch_bounds__(128) block_coefficients(
         for (int shift = 32; shift > 0; shift >>= 1) sum ^= sum >> shift;
         bits |= (unsigned)(sum & 1) << lane;
     }
-    const unsigned char* signs = input + (long long)(item + 1) * input_bytes - ROWS * COLS;
+    const unsigned char* signs = input + (long long)(item + 1) * input_bytes - ROWS * WIDTH;
     for (int col = threadIdx.x; col < COLS; col += half) {
-        unsigned sign = signs[row * COLS + col];
+        unsigned sign = signs[row * WIDTH + first + col];
         for (int lane = 0; lane < 8; lane++) {
-            int bit = bits >> lane & 1;
-            coefficients[(long long)item * N + tiled(row, col, lane)] = (signed char)(sign >> lane & 1 ? -bit : bit);
+            int bit = bits >> lane & 1, at = tiled(row, first + col, lane);
+            coefficients[(long long)item * N + at] = (signed char)(sign >> lane & 1 ? -bit : bit);
         }
     }
 }

@@ -10,10 +10,12 @@ struct Column {
     // position of the column's word in row 0, in natural and in tile order
     int at, tile;
 };
-#define ROW (COLS * 8)
+#define ROW (WIDTH * 8)
 
 static __device__ inline Column column_of(const num* primes, int prime, int block) {
     int at = block * blockDim.x + threadIdx.x;
+    // both halves of a column are in one warp
+    if (HALVES == 2) at = ((at >> 3 & 1) * COLS + (at >> 4)) * 8 + (at & 7);
     const num* constants = prime_at(primes, prime);
     Column out = {prime, constants, modulus(constants), at, tiled(0, at >> 3, at & 7)};
     return out;

@@ -35,7 +35,7 @@
 #define SHUFFLE(value, mask) __shfl_xor_sync(THREADS, value, mask)
 #endif
 #if COLS == 1
-#define THREADS 0xffu
+#define THREADS (HALVES == 1 ? 0xffu : 0xffffu)
 #else
 #define THREADS 0xffffffffu
 #endif

@@ -13,7 +13,7 @@ struct Digit {
     int count, places[SOURCES];
     // number of targets, and their positions among those of all digits
     int targets, target[47];
-    // 2^47 / p
+    // 2^PRIME_BITS / p
     double inverses[SOURCES];
 };
 

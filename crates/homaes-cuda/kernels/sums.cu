@@ -78,7 +78,7 @@ static __device__ inline void inner_products(
     int i = t.prime_of[limb], is_source = limb < t.sources, all = t.term_count + (is_source ? t.addend_count : 0);
     Mod k = modulus(prime_at(primes, i));
     int at = blockIdx.x * blockDim.x + threadIdx.x;
-    Place place = {(at >> 3) / COLS, (at >> 3) & (COLS - 1), at & 7};
+    Place place = {(at >> 3) / WIDTH, (at >> 3) & (WIDTH - 1), at & 7};
     u64* fetched = (u64*)shared + threadIdx.x;
     Sum sums[2][OUTPUTS];
 #pragma unroll
@@ -181,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(128) mix_columns(
     AFTER_THE_LAST();
     int limb = blockIdx.y, limbs = gridDim.y, column = blockIdx.z >> 1, part = blockIdx.z & 1;
     Mod k = modulus(prime_at(primes, prime_of[limb]));
-    int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / COLS;
+    int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / WIDTH;
     const num* c = constants + 8 * (16 * limb + row);
     num x[4];
 #pragma unroll

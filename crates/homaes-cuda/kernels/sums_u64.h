@@ -53,19 +53,19 @@ static __device__ inline u64 whole(num y) {
 // the integer nearest to the sum of y_s / p_s, rounded as on the processor
 static __device__ inline num rounded(const num* y, const double* inverses, int count) {
     double sum = 0.5;
-    for (int s = 0; s < count; s++) sum = sum + (__longlong_as_double((long long)(whole(y[s * TILE]) << 5 | ONE_BITS)) - 1.0) * inverses[s];
+    for (int s = 0; s < count; s++) sum = sum + (__longlong_as_double((long long)(whole(y[s * TILE]) << (52 - PRIME_BITS) | ONE_BITS)) - 1.0) * inverses[s];
     return kept((num)floor(sum));
 }
 
-// The same from 2^47 / p_s = 2^t m with 1 <= m < 2. In units of 2^-59 a term is 2^t y / 2^15 times 2^31 m / 16. The
-// first factor is below 2^32 and both are rounded down, so 15 terms are low by less than 2^-26. Doubles decide close
-// cases.
+// The same from 2^PRIME_BITS / p_s = 2^t m with 1 <= m < 2. In units of 2^-59 a term is 2^t y / 2^(PRIME_BITS - 32)
+// times 2^31 m / 16. The first factor is below 2^32 and both are rounded down, so 15 terms are low by less than 2^-26.
+// Doubles decide close cases.
 static __device__ inline num nearest(const num* y, const double* inverses, int count) {
     u64 sum = 1ull << 58, one = 1ull << 59, near = 1ull << 34;
     for (int s = 0; s < count; s++) {
         u64 inverse = (u64)__double_as_longlong(inverses[s]);
         int t = (int)(inverse >> 52) - 1023;
-        sum += wide((unsigned)(whole(y[s * TILE]) << t >> 15), (unsigned)(inverse >> 21) | 1u << 31, 0) >> 4;
+        sum += wide((unsigned)(whole(y[s * TILE]) << t >> (PRIME_BITS - 32)), (unsigned)(inverse >> 21) | 1u << 31, 0) >> 4;
     }
     if ((sum + near & one - 1) < 2 * near) return rounded(y, inverses, count);
     return kept((num)(sum >> 59));

@@ -1,15 +1,19 @@
 // The ring's transform. A limb has ROWS x COLS x 8 words, for the axes of 17, of 257, and of 3 and 5. Rows are
 // transformed on the axis of 257, columns on the others, in either order. ROWS is 16; COLS is 256, or 1 without the
-// axis of 257.
+// axis of 257. In K a row is two lines of COLS columns, its halves (HALVES is 2), and columns are transformed between
+// the halves as well.
 //
-// Between the halves of a transform words are in tile order: a tile, two lanes of the columns of a row, is transformed
+// Between both parts of a transform words are in tile order: a tile, two lanes of the columns of a line, is transformed
 // by one warp. There inverse transforms leave lazy words, forward transforms the bits of numbers, which columns reduce.
 //
 // Bounds, in p, are those of homaes-math/src/simd/double/ntt.rs: inputs are within 1. Converted rows are within 2, so
-// their first DFT is within 32. arithmetic_u64.h has the bounds of integers.
+// their first DFT is within 32; if PRIME_BITS is 48 they are reduced, as products take at most 16. In K the sums
+// between the halves are within 5/4, and a butterfly follows. arithmetic_u64.h has the bounds of integers.
 
 #define ROWS 16
-#define N (ROWS * COLS * 8)
+// columns of a row
+#define WIDTH (HALVES * COLS)
+#define N (ROWS * WIDTH * 8)
 #if COLS == 1
 #define PER 1
 #else
@@ -21,7 +25,9 @@
 #define TWIDDLE 0
 #define MIDDLE (256 * ROW_FACTOR)
 #define JOINED (2 * MIDDLE)
-#define JOINED_WORDS 512
+// factors between the halves: of either one, for its own number and for the other's
+#define BETWEEN 512
+#define JOINED_WORDS (BETWEEN + 8 * (HALVES - 1))
 #define DIRECTION (JOINED + JOINED_WORDS)
 #define PRIME (CONSTANTS + 2 * DIRECTION)
 #define UNIT 2
@@ -84,9 +90,11 @@ static __device__ inline void dft16(Mod k, int number, num x[16], unsigned reduc
 // position of a word in tile order
 static __device__ inline int tiled(int row, int col, int lane) {
 #if COLS == 1
-    return (row * COLS + col) * 8 + lane;
+    return (row * WIDTH + col) * 8 + lane;
 #else
-    return ((row * 4 + (lane >> 1)) * COLS + col) * 2 + (lane & 1);
+    int at = ((4 * HALVES * row + (lane >> 1)) * COLS + col) * 2 + (lane & 1);
+    // the second half of a row comes after all lanes of the first
+    return HALVES == 1 ? at : at + 6 * (col & COLS);
 #endif
 }
 
@@ -125,28 +133,39 @@ static __device__ inline num butterfly(num x, int mask, Sign sign) {
 }
 
 // Factors that join the axes of 17, 3 and 5, for a block: by row those of a lane's own number, then its neighbour's.
+// After them, in K, those between the halves.
 static __device__ inline void fetch_joined(const num* t, num* joined) {
     for (int i = 2 * threadIdx.x; i < JOINED_WORDS; i += 2 * blockDim.x) COPY(16, joined + i, t + JOINED + i);
 }
 
+// Entries that are reduced within a DFT of the axis of 17. Results stay within 8; in K and for primes of 48 bits within
+// 4, from inputs within 5/2.
+#define REDUCED (HALVES == 1 && PRIME_BITS == 47 ? 0x1f : 0x1f1f)
+
 // The axes of 17, 3 and 5 of a column and lane: x[r] is the value at row r, within 1; the result is reduced.
-// Neighbouring threads hold the eight lanes.
+// Neighbouring threads hold the eight lanes, in K the next eight the other half of the column.
 static __device__ inline void other_axes(Mod k, const num* joined, int r, num x[16]) {
     int lane = threadIdx.x & 7;
     Sign three = sign(lane & 4), five = sign(lane & 2);
+    if (HALVES == 2) {
+        const num* f = joined + BETWEEN + 4 * (threadIdx.x >> 3 & 1);
+#pragma unroll
+        for (int i = 0; i < 16; i++) x[i] = sum_by(k, x[i], f, SHUFFLE(x[i], 8), f + 2);
+    }
 #pragma unroll
     for (int i = 0; i < 16; i++) x[i] = butterfly(x[i], 4, three);
     // 2, as blocks are flat; the compiler cannot know this and does not unroll both passes
     int passes = 1 + (int)blockDim.z;
 #pragma unroll 1
     for (int pass = 0; pass < passes; pass++) {
-        dft16(k, r + 1, x, 0x1f);
+        dft16(k, r + 1, x, REDUCED);
         if (pass == 0) {
 #pragma unroll
             for (int i = 0; i < 16; i++) {
                 const num* f = joined + 32 * i + 2 * lane;
                 num z = butterfly(x[i], 2, five);
                 num y = sum_by(k, z, f, SHUFFLE(z, 1), f + 16);
+                if (PRIME_BITS == 48) y = reduce(k, y);
                 x[i] = butterfly(butterfly(y, 2, five), 4, three);
             }
         }
@@ -166,12 +185,15 @@ struct Place {
 };
 
 static __device__ inline Place source_of(Map map, Place at) {
-    Place from = {(at.row + map.row_shift) & (ROWS - 1), (at.col + map.col_shift) & (COLS - 1), (int)(map.lanes >> (4 * at.lane) & 7)};
+    int col = (at.col + map.col_shift) & (COLS - 1);
+    // halves stay
+    if (HALVES == 2) col += at.col & COLS;
+    Place from = {(at.row + map.row_shift) & (ROWS - 1), col, (int)(map.lanes >> (4 * at.lane) & 7)};
     return from;
 }
 
 static __device__ inline int word_of(Place at) {
-    return (at.row * COLS + at.col) * 8 + at.lane;
+    return (at.row * WIDTH + at.col) * 8 + at.lane;
 }
 
 static __device__ inline int tiled(Place at) {

@@ -14,7 +14,6 @@ pub enum Arithmetic {
     Integers,
 }
 
-const TWO_47: f64 = (1u64 << 47) as f64;
 const ONE: u64 = 1.0f64.to_bits();
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 
@@ -58,8 +57,8 @@ impl Arithmetic {
         }
     }
 
-    /// The `CONSTANTS` of a prime, which `modulus` reads, and the factor 1/R.
-    pub(crate) fn prime(self, m: &Modulus) -> Vec<u64> {
+    /// The `CONSTANTS` of a prime below `2^prime_bits`, which `modulus` reads, and the factor 1/R.
+    pub(crate) fn prime(self, m: &Modulus, prime_bits: u32) -> Vec<u64> {
         let [unit, by_unit] = self.factor(m, m.from_stored(1));
         match self {
             Self::Doubles => {
@@ -73,7 +72,7 @@ impl Arithmetic {
                 let inverse = quotient(m, 1, shift + 33).div_ceil(2);
                 let inverse = inverse | u64::from(shift) << 32;
                 let [step, by_step] = self.factor(m, (1 << 24) % p);
-                let wide = quotient(m, 1, 95 - (47 - m.bits()));
+                let wide = quotient(m, 1, prime_bits + 1 + m.bits());
                 let [_, one] = self.factor(m, 1);
                 let minus = (2 * p).wrapping_neg();
                 let lift = (1u64 << 58).next_multiple_of(p);
@@ -85,21 +84,26 @@ impl Arithmetic {
     }
 
     /// `struct Target` of target `j`, with constants without the factor R; zeros without a target.
-    pub(crate) fn target(self, target: Option<(&Conversion, usize)>, m: &Modulus) -> Vec<u64> {
+    pub(crate) fn target(
+        self,
+        target: Option<(&Conversion, usize)>,
+        m: &Modulus,
+        prime_bits: u32,
+    ) -> Vec<u64> {
         let constants = target.map_or(&[][..], |(c, j)| c.combination(j).constants);
         let constants = constants.iter().map(|&w| m.from_stored(w));
         let constants = constants.chain(core::iter::repeat(0)).take(SOURCES);
         match self {
             Self::Doubles => {
                 let constants: Vec<i64> = constants.map(|w| least(m, w)).collect();
-                let part = |c: i64| TWO_47 * (c as f64 / m.p() as f64);
+                let part = |c: i64| (1_u64 << prime_bits) as f64 * (c as f64 / m.p() as f64);
                 // the sum first: it is exact, so only one rounding remains
                 let near = -part(constants.iter().sum());
                 let whole = |c: i64| c.cast_unsigned();
                 let bits = constants
                     .iter()
                     .fold(0u64, |s, &c| s.wrapping_add(whole(c)));
-                let excess = MAGIC.to_bits().wrapping_mul(32 * m.p());
+                let excess = MAGIC.to_bits().wrapping_mul(m.p() << (52 - prime_bits));
                 let low = excess.wrapping_sub(ONE.wrapping_mul(bits));
                 let pairs = constants
                     .iter()

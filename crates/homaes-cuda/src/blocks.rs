@@ -51,7 +51,8 @@ impl Cuda {
         let tables = Buffer::sent(&gpu.driver, &tables.0)?;
         let [prime_of, scale, place, one, input] = at.map(|at| tables.at(at));
         let input = (input, input_bytes);
-        let lengths = [128 * encoding.words, n / 8, limbs * n].map(|words| items * words);
+        let lengths =
+            [128 * gpu.halves * encoding.words, n / 8, limbs * n].map(|words| items * words);
         let work = Buffer::new(&gpu.driver, lengths.iter().sum())?;
         let [values, coefficients, rows] = [0, lengths[0], lengths[0] + lengths[1]];
         let [values, coefficients, rows] = [values, coefficients, rows].map(|at| work.at(at));

@@ -1,7 +1,7 @@
 //! Machine code of the kernels: compiled by NVRTC, which is opened at run time, and cached in the user's cache folder.
 
 use crate::arithmetic::Arithmetic;
-use crate::kernels::{OPTIONS, definitions, source};
+use crate::kernels::{Kind, OPTIONS, source};
 use crate::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use homaes_wire::{AtomicFile, OutputOptions, cache_folder, hex};
@@ -22,14 +22,14 @@ const BUILTINS: &str = "libnvrtc-builtins.so";
 /// Bytes of the digest at the head of a cached file.
 const DIGEST: usize = blake3::OUT_LEN;
 
-/// The kernels for an architecture (`sm_90`), an arithmetic, a number of columns of the ring, and a driver version.
+/// The kernels for an architecture (`sm_90`), an arithmetic, a ring and its primes, and a driver version.
 pub(crate) fn kernels(
     architecture: &str,
     arithmetic: Arithmetic,
-    cols: usize,
+    kind: Kind,
     driver: i32,
 ) -> Result<Vec<u8>> {
-    let options = options(architecture, cols);
+    let options = options(architecture, kind);
     let source = source(arithmetic);
     let mut name = blake3::Hasher::new();
     for part in options.iter().chain([&source]) {
@@ -44,11 +44,11 @@ pub(crate) fn kernels(
     })
 }
 
-fn options(architecture: &str, cols: usize) -> Vec<String> {
+fn options(architecture: &str, kind: Kind) -> Vec<String> {
     let architecture = format!("--gpu-architecture={architecture}");
     let options = OPTIONS.iter().map(|&option| option.into());
     options
-        .chain(definitions(cols))
+        .chain(kind.definitions())
         .chain([architecture])
         .collect()
 }
@@ -248,14 +248,21 @@ mod tests {
             println!("skipped: NVRTC is not installed");
             return;
         };
-        let compile = |arithmetic, architecture: &str| {
-            let image = compiled(&nvrtc, &source(arithmetic), &options(architecture, 1));
+        let compile = |arithmetic, kind, architecture: &str| {
+            let image = compiled(&nvrtc, &source(arithmetic), &options(architecture, kind));
             image.map(|image| image[..4].to_vec())
         };
         let elf = Ok(b"\x7fELF".to_vec());
-        assert_eq!(compile(Arithmetic::Doubles, "sm_90"), elf);
-        assert_eq!(compile(Arithmetic::Integers, "sm_89"), elf);
-        let refused = compile(Arithmetic::Doubles, "sm_1");
+        let extended = Kind {
+            halves: 2,
+            prime_bits: 48,
+            ..Kind::TOY
+        };
+        for kind in [Kind::TOY, extended] {
+            assert_eq!(compile(Arithmetic::Doubles, kind, "sm_90"), elf);
+            assert_eq!(compile(Arithmetic::Integers, kind, "sm_89"), elf);
+        }
+        let refused = compile(Arithmetic::Doubles, Kind::TOY, "sm_1");
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("--gpu-architecture"), "{refused}");
     }

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::arithmetic::Arithmetic;
 use crate::driver::{self, Driver};
-use crate::kernels::MOST_PRIMES;
+use crate::kernels::{Kind, MOST_PRIMES};
 use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
@@ -16,7 +16,8 @@ use homaes_rns::{Limbs, Meter, ModSwitch, Poly};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A GPU for one parameter set. Copies of keys stay there as long as the keys live, shared by all its users in this
+/// A GPU for one parameter set, and for one ring: sets whose AES has its own ring have one for
+/// [`of_aes`](Params::of_aes). Copies of keys stay there as long as the keys live, shared by all its users in this
 /// process.
 ///
 /// Work of another set runs on the processor. A GPU fault or lack of GPU memory ends the operation with
@@ -47,7 +48,7 @@ impl Cuda {
     #[doc(hidden)]
     pub fn alone(params: &Params, arithmetic: Arithmetic) -> core::result::Result<Self, Error> {
         Self::with(params, arithmetic, |roots| {
-            Driver::new(0, params.ring().cols(), arithmetic, roots).map(Arc::new)
+            Driver::new(0, Kind::of(params), arithmetic, roots).map(Arc::new)
         })
     }
 
@@ -63,11 +64,12 @@ impl Cuda {
         if ring.rows() != 16 || rns.count() > MOST_PRIMES {
             return Err(other());
         }
+        let bits = Kind::of(params).prime_bits;
         let (mut primes, mut roots) = (Vec::new(), Vec::new());
         for i in 0..rns.count() {
             let t = rns.transform(i);
             let constants = t.constants().ok_or_else(other)?;
-            primes.extend(tables(arithmetic, t.modulus(), &constants));
+            primes.extend(tables(arithmetic, bits, t.modulus(), &constants));
             let factors = constants.iter().flat_map(|c| c.root16.as_flattened());
             roots.extend(factors.flat_map(|&w| arithmetic.factor(t.modulus(), w)));
         }
@@ -79,8 +81,9 @@ impl Cuda {
             gpu: Gpu {
                 primes: Buffer::of(&driver, &primes)?,
                 driver,
-                rows: params.ring().rows(),
-                cols: params.ring().cols(),
+                rows: ring.rows(),
+                cols: ring.cols(),
+                halves: ring.halves(),
             },
             digest: *params.digest(),
         })
@@ -159,15 +162,20 @@ fn started(
     if let Some(driver) = slot.upgrade() {
         return Ok(driver);
     }
-    let driver = Driver::new(number, params.ring().cols(), arithmetic, roots)?;
+    let driver = Driver::new(number, Kind::of(params), arithmetic, roots)?;
     let driver = Arc::new(driver);
     *slot = Arc::downgrade(&driver);
     Ok(driver)
 }
 
 /// Constants of a prime as laid out in `kernels/transform.h`.
-fn tables(arithmetic: Arithmetic, m: &Modulus, constants: &[Constants; 2]) -> Vec<u64> {
-    let mut out = arithmetic.prime(m);
+fn tables(
+    arithmetic: Arithmetic,
+    prime_bits: u32,
+    m: &Modulus,
+    constants: &[Constants; 2],
+) -> Vec<u64> {
+    let mut out = arithmetic.prime(m, prime_bits);
     for c in constants {
         for words in [&c.twiddle, &c.middle257] {
             // a warp reads neighbouring words
@@ -175,7 +183,8 @@ fn tables(arithmetic: Arithmetic, m: &Modulus, constants: &[Constants; 2]) -> Ve
             out.extend((0..256).flat_map(|k| arithmetic.row_factor(m, at(k))));
         }
         let joined = c.joined.as_flattened().iter().flatten();
-        out.extend(joined.flat_map(|&w| arithmetic.factor(m, w)));
+        let halves = c.halves.iter().flatten().flatten();
+        out.extend(joined.chain(halves).flat_map(|&w| arithmetic.factor(m, w)));
     }
     out
 }

@@ -3,7 +3,7 @@
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
 use crate::compile;
-use crate::kernels::{MOST_PRIMES, ROOTS, kernels};
+use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -130,10 +130,10 @@ pub(crate) fn arithmetic(number: usize) -> Result<Arithmetic, Error> {
 }
 
 impl Driver {
-    /// Starts GPU `number` with kernels for a ring of `cols` columns in an arithmetic, and their constants `roots`.
+    /// Starts GPU `number` with kernels of a kind in an arithmetic, and their constants `roots`.
     pub(crate) fn new(
         number: usize,
-        cols: usize,
+        kind: Kind,
         arithmetic: Arithmetic,
         roots: &[u64],
     ) -> Result<Self, Error> {
@@ -144,7 +144,7 @@ impl Driver {
         };
         let context = CudaContext::new(number).map_err(device)?;
         let (major, minor) = context.compute_capability().map_err(device)?;
-        let image = compile::kernels(&format!("sm_{major}{minor}"), arithmetic, cols, version)?;
+        let image = compile::kernels(&format!("sm_{major}{minor}"), arithmetic, kind, version)?;
         context.bind_to_thread().map_err(device)?;
         let stream = context.new_stream().map_err(device)?;
         let copies = context.new_stream().map_err(device)?;

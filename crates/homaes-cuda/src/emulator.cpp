@@ -111,6 +111,10 @@ static long long __double_as_longlong(double x) {
     return bits;
 }
 
+static unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    return (unsigned __int128)x * y >> 64;
+}
+
 #define SHUFFLE(value, mask) shuffle(value, mask)
 #define DYNAMIC_SHARED(name) num* name = reinterpret_cast<num*>(worker->shared)
 #define __device__

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
-use crate::kernels::{MOST_PRIMES, ROOTS, definitions, kernels, source};
+use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels, source};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
@@ -54,19 +54,19 @@ type Launch = unsafe extern "C" fn(
 
 type Compiled = Result<Vec<u8>, String>;
 
-/// Compiled kernels by arithmetic and number of columns.
-static LIBRARIES: Mutex<BTreeMap<(Arithmetic, usize), Compiled>> = Mutex::new(BTreeMap::new());
+/// Compiled kernels.
+static LIBRARIES: Mutex<BTreeMap<(Arithmetic, Kind), Compiled>> = Mutex::new(BTreeMap::new());
 /// Number of opened libraries: each has its own name, and so its own constants.
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
-fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, String> {
+fn library(arithmetic: Arithmetic, kind: Kind) -> Result<libloading::Library, String> {
     let number = OPENED.fetch_add(1, Ordering::Relaxed);
     let folder = env::temp_dir().join(format!("homaes-cuda-{}-{number}", process::id()));
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
     let opened = (|| {
         let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
-        let library = libraries.entry((arithmetic, cols));
-        let compile = || compiled(&folder, arithmetic, cols).map_err(|e| e.to_string());
+        let library = libraries.entry((arithmetic, kind));
+        let compile = || compiled(&folder, arithmetic, kind).map_err(|e| e.to_string());
         let library = library.or_insert_with(compile);
         let path = folder.join("libown.so");
         fs::write(&path, library.as_ref().map_err(Clone::clone)?).map_err(|e| e.to_string())?;
@@ -78,14 +78,14 @@ fn library(arithmetic: Arithmetic, cols: usize) -> Result<libloading::Library, S
     opened
 }
 
-fn compiled(folder: &Path, arithmetic: Arithmetic, cols: usize) -> io::Result<Vec<u8>> {
+fn compiled(folder: &Path, arithmetic: Arithmetic, kind: Kind) -> io::Result<Vec<u8>> {
     fs::write(folder.join("kernels.cu"), source(arithmetic))?;
     fs::write(folder.join("emulator.cpp"), include_str!("emulator.cpp"))?;
     let names = kernels().map(|(name, _)| format!("KERNEL({name})\n"));
     fs::write(folder.join("names.h"), names.collect::<String>())?;
     let library = folder.join("libkernels.so");
     let mut compiler = Command::new("c++");
-    compiler.args(OPTIONS).args(definitions(cols));
+    compiler.args(OPTIONS).args(kind.definitions());
     compiler.arg("-o").arg(&library);
     let status = compiler.arg(folder.join("emulator.cpp")).status()?;
     if !status.success() {
@@ -118,7 +118,7 @@ impl Driver {
     /// Starts an emulated GPU; see the driver of a GPU.
     pub(crate) fn new(
         number: usize,
-        cols: usize,
+        kind: Kind,
         arithmetic: Arithmetic,
         roots: &[u64],
     ) -> Result<Self, Error> {
@@ -127,7 +127,7 @@ impl Driver {
             return Err(Error::Device { number, why });
         }
         let faulty = env::var(FAULT).unwrap_or_default();
-        let library = library(arithmetic, cols).map_err(Error::Kernels)?;
+        let library = library(arithmetic, kind).map_err(Error::Kernels)?;
         let out = Self {
             arithmetic,
             library: Mutex::new(library),

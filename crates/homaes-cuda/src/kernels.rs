@@ -1,6 +1,7 @@
 //! The text of the kernels.
 
 use crate::arithmetic::Arithmetic;
+use homaes_bgv::Params;
 
 /// Its files in the order of compilation. Those that end in `_double.h` or `_u64.h` belong to one arithmetic.
 const FILES: &[(&str, &str)] = &[
@@ -64,12 +65,44 @@ pub(crate) const MOST_PRIMES: usize = 64;
 /// Words of the roots of a prime.
 pub(crate) const ROOTS: usize = 64;
 
-/// Definitions for a ring of `cols` columns.
-pub(crate) fn definitions(cols: usize) -> [String; 2] {
-    [
-        format!("-DCOLS={cols}"),
-        format!("-DMOST_PRIMES={MOST_PRIMES}"),
-    ]
+/// The ring and the primes that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    /// length of the axis of 257, or 1
+    pub(crate) cols: usize,
+    /// polynomials of R in one of the ring
+    pub(crate) halves: usize,
+    /// of the longest primes, 47 or 48
+    pub(crate) prime_bits: u32,
+}
+
+impl Kind {
+    #[cfg(test)]
+    pub(crate) const TOY: Self = Self {
+        cols: 1,
+        halves: 1,
+        prime_bits: 47,
+    };
+
+    pub(crate) fn of(params: &Params) -> Self {
+        let (rns, ring) = (params.rns(), params.ring());
+        let bits = (0..rns.count()).map(|i| rns.modulus(i).bits());
+        Self {
+            cols: ring.cols() / ring.halves(),
+            halves: ring.halves(),
+            prime_bits: bits.fold(47, u32::max),
+        }
+    }
+
+    /// Options of the compiler.
+    pub(crate) fn definitions(self) -> [String; 4] {
+        [
+            format!("-DCOLS={}", self.cols),
+            format!("-DHALVES={}", self.halves),
+            format!("-DPRIME_BITS={}", self.prime_bits),
+            format!("-DMOST_PRIMES={MOST_PRIMES}"),
+        ]
+    }
 }
 
 /// Options besides the GPU's architecture. Products and sums are rounded separately, as on the processor.

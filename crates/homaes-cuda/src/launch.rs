@@ -20,8 +20,8 @@ const SHARED: usize = 228 << 10;
 const MOST_RESIDENT: usize = 20;
 /// Doubles per warp for a transform.
 const SCRATCH: usize = 16 * 34;
-/// Doubles of the factors that join the axes of columns.
-const JOINED: usize = 512;
+/// Doubles of the factors that join the axes of columns, in K with those between the halves.
+const JOINED: [usize; 2] = [512, 520];
 /// Most items of a kernel.
 pub(crate) const MOST_ITEMS: usize = 64;
 /// Most products per call.
@@ -29,7 +29,10 @@ pub(crate) const MOST_PRODUCTS: usize = 16;
 /// Most outputs per call whose keys are added.
 pub(crate) const MOST_OUTPUTS: usize = 16;
 /// Most digits of keys for a product.
-pub(crate) const MOST_KEYS: usize = 32;
+const MOST_KEYS: usize = 32;
+/// Most products in a sum if primes are below 2^47, and half as many below 2^48: each is within 9p/16, the sum within
+/// 2^51.
+pub(crate) const MOST_SUMMED: usize = 28;
 /// Most words of terms, pieces and addends of a sum.
 pub(crate) const MOST_WORDS: usize = 320;
 /// Outputs that share each load of keys.
@@ -42,6 +45,7 @@ pub(crate) struct Gpu {
     pub(crate) primes: Buffer,
     pub(crate) rows: usize,
     pub(crate) cols: usize,
+    pub(crate) halves: usize,
 }
 
 /// The words, padded with zeros to `most`.
@@ -128,7 +132,7 @@ impl Gpu {
     }
 
     fn tile(&self) -> usize {
-        if self.cols == 1 { 32 } else { 512 }
+        if self.cols == self.halves { 32 } else { 512 }
     }
 
     /// Launches a kernel with `args` after the primes.
@@ -160,7 +164,8 @@ impl Gpu {
         args: impl IntoIterator<Item = Arg>,
     ) -> Result<()> {
         let block = BLOCK.min(8 * self.cols);
-        let shared = 8 * (joined * JOINED + columns * self.rows * block);
+        let joined = joined * JOINED[self.halves - 1];
+        let shared = 8 * (joined + columns * self.rows * block);
         let grid = [8 * self.cols / block, y, z];
         self.launch(kernel, grid, [block, shared], args)
     }
@@ -349,7 +354,7 @@ impl Gpu {
             Int(input_bytes),
             At(values),
         ]);
-        let grid = [encoding.half, 1, items];
+        let grid = [encoding.half, 1, self.halves * items];
         self.launch("block_values", grid, [BLOCK, 0], args)
     }
 
@@ -369,7 +374,7 @@ impl Gpu {
             Int(input_bytes),
             At(coefficients),
         ];
-        let grid = [self.rows, 1, items];
+        let grid = [self.rows, 1, self.halves * items];
         self.launch("block_coefficients", grid, [encoding.half, 0], args)
     }
 

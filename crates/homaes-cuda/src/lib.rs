@@ -6,7 +6,7 @@
 //! use homaes_bgv::device::Device;
 //! use std::sync::Arc;
 //!
-//! let device: Arc<dyn Device> = Arc::new(homaes_cuda::Cuda::new(&params, 0)?);
+//! let device: Arc<dyn Device> = Arc::new(homaes_cuda::Cuda::new(params.of_aes(), 0)?);
 //! // let aes = Aes::new(&eval, &wrapped, Layout::Sliced)?.on(&device);
 //! # Ok(())
 //! # }

@@ -19,8 +19,9 @@
 
 use crate::args::map;
 use crate::cuda::Cuda;
+use crate::kernels::Kind;
 use crate::launch::{
-    Factors, MOST_ITEMS, MOST_KEYS, MOST_OUTPUTS, MOST_PRODUCTS, MOST_WORDS, PostTables,
+    Factors, MOST_ITEMS, MOST_OUTPUTS, MOST_PRODUCTS, MOST_SUMMED, MOST_WORDS, PostTables,
     ProductTables, SumTables,
 };
 use crate::memory::{Buffer, Held};
@@ -36,7 +37,8 @@ const TERM: usize = 5;
 impl Cuda {
     /// Whether the kernels can do these products.
     pub(crate) fn has_products(pass: &Pass<'_>) -> bool {
-        2 * pass.plan.digits.len() <= MOST_KEYS
+        let most = MOST_SUMMED >> (Kind::of(pass.params).prime_bits - 47);
+        2 * pass.plan.digits.len() < most
     }
 
     /// Whether the kernels can do these sums.

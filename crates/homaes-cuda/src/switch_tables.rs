@@ -2,6 +2,7 @@
 
 use crate::args::Tables;
 use crate::arithmetic::{Arithmetic, SOURCES};
+use crate::kernels::Kind;
 use homaes_bgv::Params;
 use homaes_math::Modulus;
 use homaes_math::rns::Conversion;
@@ -9,8 +10,6 @@ use homaes_rns::{ModSwitch, SwitchPlan};
 
 /// Most targets of a digit's conversion.
 const TARGETS: usize = 47;
-
-const TWO_47: f64 = (1u64 << 47) as f64;
 
 /// The first `count` items, with `zero` for missing ones.
 pub(crate) fn padded<T: Copy>(
@@ -61,6 +60,7 @@ impl Convert {
     ) -> Self {
         let moduli = targets.iter().map(|&i| params.rns().modulus(i));
         let moduli: Vec<&Modulus> = moduli.collect();
+        let bits = Kind::of(params).prime_bits;
         let mut sizes = Vec::new();
         let mut heads = Vec::new();
         let mut table = Vec::new();
@@ -79,11 +79,15 @@ impl Convert {
             ints.extend(padded(held, TARGETS + 1, 0));
             let pair = |pair: &[usize]| pair[0] as u64 | (pair[1] as u64) << 32;
             heads.extend(ints.chunks(2).map(pair));
-            let inverses = digit.conversion.inverses().iter().map(|x| TWO_47 * x);
+            let inverses = digit
+                .conversion
+                .inverses()
+                .iter()
+                .map(|x| (1_u64 << bits) as f64 * x);
             heads.extend(padded(inverses.map(f64::to_bits), SOURCES, 0));
             for (target, m) in digit.targets.iter().zip(&moduli) {
                 let target = target.map(|j| (digit.conversion, j));
-                table.extend(arithmetic.target(target, m));
+                table.extend(arithmetic.target(target, m, bits));
             }
         }
         Self {

@@ -14,7 +14,7 @@ use crate::cuda::Cuda;
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::{Device, Pass, Processor, Products, Shape, Summands, Sums};
 use homaes_bgv::{
-    Aes, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
+    Aes, Chain, Cipher, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
 };
 use homaes_math::Words;
 use homaes_rns::{Meter, ModSwitch, Poly};
@@ -55,6 +55,11 @@ fn edges(params: &Params, basis: &[usize], seed: u64) -> Poly {
     Poly {
         limbs: basis.iter().map(limb).collect(),
     }
+}
+
+/// Whether the ring is without the axis of 257.
+fn is_small(params: &Params) -> bool {
+    params.ring().cols() == params.ring().halves()
 }
 
 fn canonical(params: &Params, basis: &[usize], poly: &Poly) -> Vec<Vec<u64>> {
@@ -149,7 +154,7 @@ impl Device for Compared {
         from.sort_unstable();
         let from: Vec<usize> = from.into_iter().map(|(_, i)| i).collect();
         // more than one call takes
-        let count = if params.ring().cols() == 1 { 70 } else { 1 };
+        let count = if is_small(params) { 70 } else { 1 };
         let edged: Vec<Poly> = (0..count).map(|seed| edges(params, &from, seed)).collect();
         let edged: Vec<&Poly> = edged.iter().collect();
         self.compare(params, plan.to(), &|device| {
@@ -220,7 +225,7 @@ impl World {
         };
         let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
         let block = |b: usize| core::array::from_fn(|i| (7 * b + 31 * i * i) as u8);
-        let blocks = (0..params.blocks_per_batch(layouts[0])).map(block);
+        let blocks = (0..params.of_aes().blocks_per_batch(layouts[0])).map(block);
         Self {
             blocks: blocks.collect(),
             eval,
@@ -243,7 +248,7 @@ fn compared(
     most: usize,
 ) -> Option<usize> {
     let params = Params::new(set).unwrap();
-    let cuda = Cuda::alone(&params, arithmetic);
+    let cuda = Cuda::alone(params.of_aes(), arithmetic);
     let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
     let world = World::new(&params, layouts, direction, None);
     let left = AtomicUsize::new(most);
@@ -258,10 +263,11 @@ fn compared(
 #[test]
 fn toy_operations() {
     for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
-        for direction in Direction::ALL {
-            let set = &sets::TOY_255;
-            let left = compared(set, &[Layout::Sliced], direction, arithmetic, 1000);
-            assert!(left.is_none_or(|left| left < 950));
+        for set in [&sets::TOY_255, &sets::TOY_K_255] {
+            for direction in Direction::ALL {
+                let left = compared(set, &[Layout::Sliced], direction, arithmetic, 1000);
+                assert!(left.is_none_or(|left| left < 950));
+            }
         }
     }
 }
@@ -269,10 +275,57 @@ fn toy_operations() {
 /// A round of products and sums of images at the size of the secure sets: top-level plans of two digits.
 #[test]
 fn operations_at_full_size() {
+    operations_of(&sets::AES128, 8);
+}
+
+/// The same in K, on a chain for AES-128 alone, which has smaller keys than that of `bgv/aes256+8`.
+#[test]
+fn operations_at_full_size_in_k() {
+    let cipher = sets::AES256_8.cipher.unwrap();
+    let chain = Chain {
+        base: cipher.chain.base.split_at(10).0,
+        special: cipher.chain.special.split_at(6).0,
+        first_digit: 4,
+        digit: 5,
+        one_digit: None,
+        ..cipher.chain
+    };
+    let set = ParamSet {
+        m: sets::AES256_8.m,
+        layouts: &[Layout::Packed],
+        cipher: Some(Cipher { chain, ..cipher }),
+        spare: 0,
+        ..sets::TOY_K_255
+    };
+    operations_of(&set, 3);
+}
+
+fn operations_of(set: &ParamSet, most: usize) {
     for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
-        let set = &sets::AES128;
-        let left = compared(set, &[Layout::Packed], Direction::Encrypt, arithmetic, 8);
-        assert!(left.is_none_or(|left| left > 8));
+        let left = compared(set, &[Layout::Packed], Direction::Encrypt, arithmetic, most);
+        assert!(left.is_none_or(|left| left > most));
+    }
+}
+
+/// The most sources of a conversion: last, low and all special primes of `bgv/aes256+8` in K.
+#[test]
+fn the_largest_division() {
+    let params = Params::new(&sets::AES256_8).unwrap();
+    let params = params.of_aes();
+    let from: Vec<usize> = (0..params.rns().count()).collect();
+    let plan = ModSwitch::new(params.rns(), &from, &from[2..19]);
+    assert_eq!(plan.dropped().len(), 15);
+    let poly = edges(params, &from, 1);
+    for arithmetic in [Arithmetic::Doubles, Arithmetic::Integers] {
+        let cuda = match Cuda::alone(params, arithmetic) {
+            Ok(cuda) => cuda,
+            Err(why) => return println!("skipped: {why}"),
+        };
+        let [found, want] = [&cuda as &dyn Device, &Processor].map(|device| {
+            let all = device.mod_down(params, &Meter::default(), &plan, &[&poly]);
+            canonical(params, plan.to(), &all.unwrap()[0])
+        });
+        assert!(found == want, "{arithmetic:?}");
     }
 }
 

@@ -38,7 +38,7 @@ fn both(
     arithmetics: &[Arithmetic],
 ) {
     let params = Params::new(set).unwrap();
-    let gpus = arithmetics.iter().filter_map(|&a| gpu(&params, a));
+    let gpus = arithmetics.iter().filter_map(|&a| gpu(params.of_aes(), a));
     let gpus: Vec<_> = gpus.collect();
     if gpus.is_empty() {
         return;
@@ -57,15 +57,17 @@ fn both(
         let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
         for &layout in layouts {
             let name = format!("{} {layout:?} {direction:?}", set.name.as_str());
-            let input = blocks(params.blocks_per_batch(layout));
             let aes = Aes::new(&eval, &wrapped, layout).unwrap();
+            let input = blocks(aes.blocks_per_batch());
             let start = Instant::now();
             let batch = |aes: &Aes<'_>| {
                 let mut state = aes.evaluate(&input).unwrap();
                 aes.xor_public(&mut state, &input[1..]).unwrap();
-                state
+                aes.results(&state).unwrap()
             };
-            let want = encode_batch(&params, &batch(&aes)).unwrap();
+            let want = batch(&aes);
+            let want = want.iter().map(|s| encode_batch(&params, s).unwrap());
+            let want: Vec<Vec<u8>> = want.collect();
             println!("{name}: processor {:?}", start.elapsed());
             let transforms = |aes: &Aes<'_>| aes.meter().count("transforms");
             let counted = transforms(&aes);
@@ -76,11 +78,12 @@ fn both(
                 for _ in 0..=again {
                     let before = transforms(&aes);
                     let start = Instant::now();
-                    let state = batch(&aes);
+                    let results = batch(&aes);
                     let launched = start.elapsed();
                     cuda.wait().unwrap();
                     let made = start.elapsed();
-                    let found = aes.encode_batch(&state).unwrap();
+                    let found = results.iter().map(|s| aes.encode_batch(s).unwrap());
+                    let found: Vec<Vec<u8>> = found.collect();
                     let whole = start.elapsed();
                     println!(
                         "{name}: GPU {made:?}, {launched:?} of the host, with record {whole:?}"
@@ -96,6 +99,12 @@ fn both(
 #[test]
 fn toy_sliced() {
     both(&sets::TOY_255, &[Layout::Sliced], &Direction::ALL, 0, &BOTH);
+}
+
+#[test]
+fn toy_in_k() {
+    let set = &sets::TOY_K_255;
+    both(set, &[Layout::Sliced], &Direction::ALL, 0, &BOTH);
 }
 
 #[test]
@@ -123,6 +132,13 @@ fn packed_at_full_size_in_integers() {
 }
 
 #[test]
+#[ignore = "80 seconds and 6 GB on the emulator; run with --ignored --nocapture --test-threads 1"]
+fn packed_at_full_size_in_k() {
+    let doubles = [Arithmetic::Doubles];
+    both(&sets::AES256_8, PACKED, ENCRYPT, AGAIN, &doubles);
+}
+
+#[test]
 #[ignore = "a minute with a GPU; run with --ignored --nocapture --test-threads 1"]
 fn sliced_at_full_size() {
     both(&sets::AES128, &[Layout::Sliced], ENCRYPT, 3, &BOTH);
@@ -130,7 +146,16 @@ fn sliced_at_full_size() {
 
 #[test]
 fn toy_circuits() {
-    let params = Params::new(&sets::TOY_255).unwrap();
+    circuits(&sets::TOY_255);
+}
+
+#[test]
+fn toy_circuits_on_results_of_k() {
+    circuits(&sets::TOY_K_255);
+}
+
+fn circuits(set: &ParamSet) {
+    let params = Params::new(set).unwrap();
     let mut rng = ChaCha20Rng::from_seed([8; 32]);
     let secret = SecretKey::generate(&params, &mut rng).unwrap();
     let eval = EvalKey::generate(&secret, &mut rng);
@@ -142,11 +167,11 @@ fn toy_circuits() {
         let sum = eval.add(&public, &a).unwrap();
         let other = eval.add(&a, &public).unwrap();
         let product = eval.multiply(&sum, &b).unwrap();
-        let image = eval.frobenius(&product, 3).unwrap();
-        let lower = eval.mod_switch(&image).unwrap();
-        let mixed = eval.combine(&[(&lower, 3), (&b, 0x1d)]).unwrap();
-        let last = eval.multiply_frobenius(&mixed, &eval.add(&lower, &a).unwrap(), 2);
-        vec![sum, other, product, image, lower, mixed, last.unwrap()]
+        let lower = eval.mod_switch(&product).unwrap();
+        let image = eval.frobenius(&lower, 3).unwrap();
+        let mixed = eval.combine(&[(&image, 3), (&b, 0x1d)]).unwrap();
+        let last = eval.multiply_frobenius(&mixed, &eval.add(&image, &a).unwrap(), 2);
+        vec![sum, other, product, lower, image, mixed, last.unwrap()]
     };
     let here = Evaluator::new(&eval);
     for cuda in BOTH.into_iter().filter_map(|a| gpu(&params, a)) {

@@ -3,6 +3,7 @@
 use crate::args::Arg::{self, At, Int};
 use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
+use crate::kernels::Kind;
 use crate::memory::Buffer;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ const BLOCK: usize = 256;
 const SHARED: usize = 8 * BLOCK;
 
 fn driver() -> Arc<Driver> {
-    Arc::new(Driver::new(0, 1, Arithmetic::Doubles, &[]).unwrap())
+    Arc::new(Driver::new(0, Kind::TOY, Arithmetic::Doubles, &[]).unwrap())
 }
 
 #[expect(unsafe_code, reason = "arguments and lengths are those of the kernels")]

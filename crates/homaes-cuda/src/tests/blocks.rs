@@ -1,16 +1,21 @@
-use super::{canonical, edges};
+use super::{canonical, edges, is_small};
 use crate::cuda::Cuda;
 use homaes_bgv::device::{Device, Plaintext, Processor};
 use homaes_bgv::{ParamSet, Params, sets};
 use homaes_rns::Poly;
 use std::sync::Arc;
 
-const SETS: [&ParamSet; 2] = [&sets::TOY_255, &sets::AES128];
+const SETS: [&ParamSet; 4] = [
+    &sets::TOY_255,
+    &sets::AES128,
+    &sets::TOY_K_255,
+    &sets::AES256_8,
+];
 
-/// A set on a GPU; prints the reason if no GPU can be used.
+/// AES of a set on a GPU; prints the reason if no GPU can be used.
 fn bench(set: &ParamSet) -> Option<(Arc<Params>, Cuda)> {
     let params = Params::new(set).unwrap();
-    let cuda = Cuda::new(&params, 0);
+    let cuda = Cuda::new(params.of_aes(), 0);
     let cuda = cuda.map_err(|why| println!("skipped: {why}")).ok()?;
     Some((params, cuda))
 }
@@ -41,22 +46,23 @@ fn packed(device: &dyn Device, params: &Params, basis: &[usize], polys: &[Poly])
 #[test]
 fn public_blocks() {
     for (params, cuda) in SETS.into_iter().filter_map(bench) {
+        let params = params.of_aes();
         let (count, n) = (params.slots().count(), params.ring().n());
         let basis = [6, 0, 4];
         let mut last = vec![0; count];
         last[count - 1] = 0xff;
         let columns = [bytes(count, 1), last, vec![0; count]];
         // at the small ring, more than one launch takes
-        let all = if params.ring().cols() == 1 { 70 } else { 3 };
+        let all = if is_small(params) { 70 } else { 3 };
         let plain = columns.iter().cycle().zip(5..5 + all);
         let plain = plain.map(|(bytes, seed)| plaintext(bytes, n, seed));
         let plain: Vec<Plaintext<'_>> = plain.collect();
-        let onto: Vec<Poly> = (0..all).map(|seed| edges(&params, &basis, seed)).collect();
+        let onto: Vec<Poly> = (0..all).map(|seed| edges(params, &basis, seed)).collect();
         let onto: Vec<&Poly> = onto.iter().collect();
         let compare = |basis: &[usize], plain: &[Plaintext<'_>], onto: &[&Poly]| {
             let [found, want] = [&cuda as &dyn Device, &Processor].map(|device| {
-                let polys = device.public(&params, basis, plain, onto).unwrap();
-                let words = polys.iter().map(|poly| canonical(&params, basis, poly));
+                let polys = device.public(params, basis, plain, onto).unwrap();
+                let words = polys.iter().map(|poly| canonical(params, basis, poly));
                 words.collect::<Vec<_>>()
             });
             assert_eq!(found.len(), plain.len());
@@ -92,10 +98,11 @@ fn two_sets_of_a_ring_take_turns_on_a_gpu() {
 #[test]
 fn records() {
     for (params, cuda) in SETS.into_iter().filter_map(bench) {
+        let params = params.of_aes();
         // primes of all lengths, in any order
         let basis: Vec<usize> = (0..params.rns().count()).rev().collect();
-        let polys = [1, 100, 200].map(|seed| edges(&params, &basis, seed));
-        let packed = |device: &dyn Device| packed(device, &params, &basis, &polys);
+        let polys = [1, 100, 200].map(|seed| edges(params, &basis, seed));
+        let packed = |device: &dyn Device| packed(device, params, &basis, &polys);
         assert!(packed(&cuda) == packed(&Processor));
     }
 }

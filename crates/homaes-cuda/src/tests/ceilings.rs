@@ -3,6 +3,7 @@
 use crate::args::Arg::{self, At, Int};
 use crate::arithmetic::Arithmetic;
 use crate::driver::Driver;
+use crate::kernels::Kind;
 use crate::memory::Buffer;
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,7 +85,7 @@ impl Gpu {
 #[test]
 #[ignore = "prints measurements; tools/gpu/run calls it"]
 fn ceilings() {
-    let gpu = match Driver::new(0, 1, Arithmetic::Doubles, &[]) {
+    let gpu = match Driver::new(0, Kind::TOY, Arithmetic::Doubles, &[]) {
         Ok(driver) => Gpu(Arc::new(driver)),
         Err(why) => {
             println!("skipped: {why}");

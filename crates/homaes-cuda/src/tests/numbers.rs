@@ -3,16 +3,16 @@
 use crate::args::Arg::{At, Int};
 use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
+use crate::kernels::Kind;
 use crate::memory::Buffer;
 use homaes_bgv::{Params, sets};
 
 const BLOCK: usize = 128;
-const TWO_47: f64 = (1u64 << 47) as f64;
 
 const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
 
-/// Per operation of `numbers.cu` and arithmetic: the bound of its operand in p (0 for a word) and of its result in
-/// eighths of p.
+/// Per operation of `numbers.cu` and arithmetic: the bound of its operand in p (0 for a word), with primes below 2^48
+/// half of that, and of its result in eighths of p.
 const OPERATIONS: [([f64; 2], [i64; 2]); 6] = [
     ([32.0, 1024.0], [6, 5]),
     ([32.0, 1024.0], [5, 5]),
@@ -22,9 +22,9 @@ const OPERATIONS: [([f64; 2], [i64; 2]); 6] = [
     ([0.0; 2], [48, 5]),
 ];
 
-fn terms(arithmetic: Arithmetic) -> i128 {
+fn terms(arithmetic: Arithmetic, prime_bits: u32) -> i128 {
     match arithmetic {
-        Arithmetic::Doubles => 24,
+        Arithmetic::Doubles => 24 >> (prime_bits - 47),
         Arithmetic::Integers => 320,
     }
 }
@@ -63,10 +63,16 @@ fn results(cuda: &Cuda, prime: usize, operation: usize, x: &[u64], f: &[u64]) ->
 
 #[test]
 fn results_are_residues_within_their_bounds() {
-    // primes of 24 to 47 bits
-    let params = Params::new(&sets::BITS128).unwrap();
+    // primes of 24 to 47 bits, and of 28 to 48
+    for set in [&sets::BITS128, &sets::TOY_K_255] {
+        results_are_within_bounds(&Params::new(set).unwrap());
+    }
+}
+
+fn results_are_within_bounds(params: &Params) {
+    let bits = Kind::of(params).prime_bits;
     for (kind, arithmetic) in BOTH.into_iter().enumerate() {
-        let cuda = match Cuda::alone(&params, arithmetic) {
+        let cuda = match Cuda::alone(params, arithmetic) {
             Ok(cuda) => cuda,
             Err(why) => return println!("skipped: {why}"),
         };
@@ -82,8 +88,9 @@ fn results_are_residues_within_their_bounds() {
             let m = params.rns().modulus(prime);
             let p = m.p();
             for (operation, (most, eighths)) in OPERATIONS.iter().enumerate() {
-                let all = operands(p, most[kind]);
-                let word = |x: i64| if most[kind] == 0.0 { x as u64 } else { word(x) };
+                let most = most[kind] / f64::from(bits - 46);
+                let all = operands(p, most);
+                let word = |x: i64| if most == 0.0 { x as u64 } else { word(x) };
                 let x: Vec<u64> = all.iter().map(|&(x, _)| word(x)).collect();
                 let f = all.iter().flat_map(|&(_, w)| arithmetic.factor(m, w));
                 let found = results(&cuda, prime, operation, &x, &f.collect::<Vec<u64>>());
@@ -95,7 +102,7 @@ fn results_are_residues_within_their_bounds() {
                         1 => wide,
                         3 => 2 * wide * w,
                         4 => wide % p * (wide * w % p),
-                        _ => wide % p * (wide * w % p) % p * terms(arithmetic),
+                        _ => wide % p * (wide * w % p) % p * terms(arithmetic, bits),
                     };
                     let what =
                         format!("{arithmetic:?}, {operation}: {x} and {w} modulo {p} give {found}");
@@ -112,14 +119,17 @@ fn results_are_residues_within_their_bounds() {
 #[test]
 #[expect(unsafe_code, reason = "arguments and lengths are those of the kernel")]
 fn quotients_are_those_of_the_processor() {
-    let params = Params::new(&sets::TOY_255).unwrap();
-    for arithmetic in BOTH {
-        let cuda = match Cuda::alone(&params, arithmetic) {
+    let all = [&sets::TOY_255, &sets::TOY_K_255].map(|set| Params::new(set).unwrap());
+    let all = all.iter().flat_map(|params| BOTH.map(|a| (params, a)));
+    for (params, arithmetic) in all {
+        let bits = Kind::of(params).prime_bits;
+        let end = (1_u64 << bits) as f64;
+        let cuda = match Cuda::alone(params, arithmetic) {
             Ok(cuda) => cuda,
             Err(why) => return println!("skipped: {why}"),
         };
         // any odd numbers do; a thread takes one word of a tile
-        let sources = [(47, -115), (24, -3), (36, 31), (46, 15)];
+        let sources = [(bits, -115), (24, -3), (36, 31), (46, 15)];
         let sources = sources.map(|(log2, x)| (1_u64 << log2).wrapping_add_signed(x));
         let threads = 32;
         for count in 1..=sources.len() {
@@ -138,12 +148,12 @@ fn quotients_are_those_of_the_processor() {
                 let whole = (0..count).fold(0.5, |sum, s| sum + part(s)).floor();
                 // as kept in shared memory
                 match arithmetic {
-                    Arithmetic::Doubles => (1.0 + whole / TWO_47).to_bits(),
+                    Arithmetic::Doubles => (1.0 + whole / end).to_bits(),
                     Arithmetic::Integers => whole as u64,
                 }
             };
             let want: Vec<u64> = (0..threads).map(want).collect();
-            let inverse = |&p: &u64| (TWO_47 * (1.0 / p as f64)).to_bits();
+            let inverse = |&p: &u64| (end * (1.0 / p as f64)).to_bits();
             let inverses: Vec<u64> = sources.iter().map(inverse).collect();
             let driver = &cuda.gpu.driver;
             let [x, inverses] = [&x, &inverses].map(|words| Buffer::of(driver, words).unwrap());
