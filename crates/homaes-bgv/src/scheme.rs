@@ -157,14 +157,14 @@ impl traits::Params for Params {
 
     /// Keys, half as much again for folded constants, round keys, and batches in flight.
     fn gpu_memory(&self, layout: Layout) -> Option<u64> {
-        // the rings with kernels
-        let ring = self.cipher().is_none() && matches!(self.ring().m(), 255 | 65535);
-        let has_kernels = ring && layout != Layout::Bits;
+        // the rings with kernels, and K over them
+        let has_kernels = matches!(self.ring().m(), 255 | 65535) && layout != Layout::Bits;
         if !has_kernels || !self.set().layouts.contains(&layout) {
             return None;
         }
-        let top = self.top_level();
-        let state = |level| in_memory(bytes_in_form(self, layout, level, Form::Whole), WORD_BITS);
+        let aes = self.of_aes();
+        let top = aes.top_level();
+        let state = |level| in_memory(bytes_in_form(aes, layout, level, Form::Whole), WORD_BITS);
         let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
         let rounds: u64 = (1..=top).step_by(3).map(state).sum();
         Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * GPU_STATES * state(top))

@@ -124,6 +124,16 @@ mod emulated {
     }
 
     #[test]
+    fn a_gpu_evaluates_aes_in_k() {
+        let world = World::of("bgv/toy-k-255");
+        world.table(&format!(
+            "{TRANSCIPHER} --device cpu --out cpu.hct
+            {TRANSCIPHER} --device cuda:0 --out gpu.hct =>  on cuda:0 (the emulator)
+            same gpu.hct cpu.hct"
+        ));
+    }
+
+    #[test]
     fn shards_and_resumed_runs_mix_devices() {
         let world = world();
         world.table(

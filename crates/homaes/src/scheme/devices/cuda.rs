@@ -27,5 +27,5 @@ pub(super) fn cards() -> Result<Vec<Gpu>, Refusal> {
 }
 
 pub(super) fn start(params: &Params, number: usize) -> Result<Arc<dyn Device>, Refusal> {
-    Ok(Arc::new(Cuda::new(params, number)?))
+    Ok(Arc::new(Cuda::new(params.of_aes(), number)?))
 }
