@@ -37,7 +37,7 @@ static __device__ inline double reduce(Mod k, Sum s) {
 // sources of a digit, including the quotient
 #define SOURCES 16
 #define ONE_BITS 0x3ff0000000000000ull
-// one above every y
+// above every y
 #define END ((double)(1ull << PRIME_BITS))
 // bits of 1 + y / END below those of y
 #define BELOW (52 - PRIME_BITS)

@@ -16,9 +16,8 @@ use homaes_rns::{Limbs, Meter, ModSwitch, Poly};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// A GPU for one parameter set, and for one ring: sets whose AES has its own ring have one for
-/// [`of_aes`](Params::of_aes). Copies of keys stay there as long as the keys live, shared by all its users in this
-/// process.
+/// A GPU for one parameter set. Copies of keys stay there as long as the keys live, shared by all its users in this
+/// process. For AES it needs [`Params::of_aes`], as AES has its own ring in some sets.
 ///
 /// Work of another set runs on the processor. A GPU fault or lack of GPU memory ends the operation with
 /// [`homaes_bgv::Error::Device`] and frees its memory; keys stay usable, so the processor can compute the batch.
