@@ -404,8 +404,7 @@ impl EvalKey {
             })
             .collect();
         let mut pairs = pairs.drain(..);
-        let targets = Target::all(params, params.set().layouts).into_iter();
-        let keys = targets.map(|target| {
+        let keys = file.targets.iter().map(|&target| {
             let parts = KeyPart::ALL.map(|part| {
                 let digits = target.digits(params, part);
                 pairs.by_ref().take(digits).collect()

@@ -356,8 +356,8 @@ impl Decrypt {
 /// byte on; they may cross blocks and parts. Columns that are compared or multiplied must share the block of 16 bytes.
 /// Sums and counts are exact, dot products are modulo 65536. 'homaes decrypt --json' shows the totals.
 ///
-/// Results need layout sliced and multiplications left: 8 for sums and counts (bgv/aes128+8), 14 for sums under
-/// conditions and dot products (bgv/aes256+2 with AES-128 and wrap-key --levels-left 14).
+/// Results need layout sliced and multiplications left: 8 for sums and counts (bgv/aes128+8; AES-256: bgv/aes256+8), 14
+/// for sums under conditions and dot products (bgv/aes256+8 and wrap-key --levels-left 14; AES-256: bgv/aes256+17).
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("total").required(true).multiple(true))]
 pub(crate) struct Compute {

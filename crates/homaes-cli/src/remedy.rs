@@ -70,19 +70,18 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::BridgeLevels(1) => {
             "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, \
-             bgv/aes192+5 for AES-192, bgv/aes256+2 for AES-256"
+             bgv/aes192+5 for AES-192, bgv/aes256+8 for AES-256"
         }
         ErrorKind::BridgeLevels(8) => {
-            "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+2 for AES-192; AES-256 leaves \
-             too few"
+            "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+8 for longer keys"
         }
         ErrorKind::BridgeLevels(11) => {
-            "wrap the key with --levels-left 11, under bgv/aes192+5, for AES-128 alone; a bridge of 'keygen --bridge \
-             ckks:8' takes 8"
+            "wrap the key with --levels-left 11, under bgv/aes192+5 for AES-128, bgv/aes256+8 for AES-192 or \
+             bgv/aes256+17 for AES-256; a bridge of 'keygen --bridge ckks:8' takes 8"
         }
         ErrorKind::BridgeLevels(_) => {
-            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; \
-             AES-256 needs a bridge to a secret key of tfhe/p64"
+            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192 or \
+             bgv/aes256+8 for AES-256"
         }
         ErrorKind::UnfitKey => {
             "make keys and bridge together with 'keygen --set … --bridge …', which draws keys until they fit"

@@ -81,7 +81,7 @@ fn a_replaced_cancel_has_no_effect() {
 fn nightly_a_cancelled_run_ends_within_a_second() {
     for (set, layout, blocks, seconds) in [
         ("bgv/aes128", Layout::Sliced, 2048, 2.0),
-        ("bgv/aes256+2", Layout::Sliced, 2048, 6.0),
+        ("bgv/aes256+8", Layout::Sliced, 4096, 20.0),
         ("tfhe/p64", Layout::Bits, 32, 20.0),
         ("tfhe/nibble128", Layout::Sliced, 4, 30.0),
     ] {

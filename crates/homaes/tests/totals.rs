@@ -249,11 +249,11 @@ fn what_cannot_be_totalled_is_refused() {
     assert!(matches!(error, Error::File { .. }), "{error}");
 }
 
-/// A batch of records after AES-128 under a set for AES-256.
+/// A batch of records after AES-128, where results are in another ring.
 #[test]
-#[ignore = "nightly: a minute and 8 GB"]
+#[ignore = "nightly: two minutes and 8 GB"]
 fn nightly_totals_at_full_size() {
-    let world = World::of("bgv/aes256+2", &levels(14));
+    let world = World::of("bgv/aes256+8", &levels(14));
     let mut bytes = message(16 * 2048);
     bytes.iter_mut().step_by(16).for_each(|byte| *byte %= 4);
     let results = world.results(part(&bytes));

@@ -2,7 +2,7 @@
 
 use crate::chain::Steps;
 use crate::error::{Error, Result};
-use crate::params::{ParamSet, Params};
+use crate::params::{Chain, ParamSet, Params};
 use crate::sets;
 use homaes_aes::{Direction, KeySize, Layout};
 use homaes_scheme::{Mismatch, Purpose};
@@ -52,11 +52,16 @@ impl LevelPlan {
     pub(crate) fn of_many(params: &Params, spare: Option<usize>) -> Result<Self> {
         let (layout, size) = (Layout::Sliced, KeySize::Aes128);
         offered(params, layout)?;
-        let most = most_of_many(params.set());
+        let results = params.leaves().then(|| params.leaving_level());
+        let most = most_of_many(&params.set().chain, results);
         Self::leaving(params, (layout, size), spare, most).map_err(|wanted| {
             let fits = |set: &&ParamSet| {
-                let most = most_of_many(set).filter(|_| set.purpose == Purpose::Secure);
-                most.is_some_and(|most| wanted <= most)
+                let levels = 3 * (set.chain.base.len() + 1);
+                let most = match set.cipher {
+                    Some(cipher) => most_of_many(&cipher.chain, Some(levels)),
+                    None => most_of_many(&set.chain, None),
+                };
+                set.purpose == Purpose::Secure && most.is_some_and(|most| wanted <= most)
             };
             let sets = sets::ALL.into_iter().filter(fits);
             Error::ManyKeyLevels {
@@ -195,17 +200,16 @@ impl Params {
     }
 }
 
-/// The most multiplications that a set can leave after AES-128 under many keys.
-fn most_of_many(set: &ParamSet) -> Option<usize> {
-    let chain = set.cipher.map_or(set.chain, |cipher| cipher.chain);
+/// The most multiplications that a chain can leave after AES-128 under many keys, on results of at most `results` levels
+/// if they leave K.
+fn most_of_many(chain: &Chain, results: Option<usize>) -> Option<usize> {
     let rounds = match chain.steps {
         Steps::Three => chain.base.len() + 1,
         Steps::Four => 0,
     };
     let least = 3 * KeySize::Aes128.rounds() + AHEAD;
-    let results = 3 * (set.chain.base.len() + 1);
-    let room = (3 * rounds).checked_sub(least);
-    room.map(|room| room.min(results).saturating_sub(1))
+    let room = usize::checked_sub(3 * rounds, least)?;
+    Some(room.min(results.unwrap_or(room)).saturating_sub(1))
 }
 
 pub(crate) fn offered(params: &Params, layout: Layout) -> Result<()> {
@@ -270,10 +274,12 @@ mod tests {
             (&sets::BRIDGE128, Some(2), 2),
             (&sets::AES128_8, Some(5), 5),
             (&sets::AES256, Some(8), 0),
-            (&sets::AES256_2, Some(11), 2),
+            (&sets::AES256_8, Some(17), 8),
+            (&sets::AES256_17, Some(20), 17),
         ] {
             let params = Params::new(set).unwrap();
-            let plan = |spare| LevelPlan::of_many(&params, spare);
+            let params = params.of_aes();
+            let plan = |spare| LevelPlan::of_many(params, spare);
             let name = set.name.as_str();
             let found = plan(None).ok();
             assert_eq!(
@@ -299,7 +305,7 @@ mod tests {
         assert_eq!(
             found,
             "AES-128 under many keys, with 9 multiplications left: set bgv/aes128 has too few levels for it, expected \
-             bgv/aes256+2 or bgv/aes256+8"
+             bgv/aes256+8 or bgv/aes256+17"
         );
         let params = Params::new(&sets::BITS128).unwrap();
         let bits = LevelPlan::of_many(&params, None);

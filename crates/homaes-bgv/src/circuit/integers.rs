@@ -22,9 +22,9 @@
 //! |---|---|---|---|---|---|---|
 //! | level | ℓ-3 | ℓ-4 | ℓ-5 | ℓ-6 | ℓ-7 | ℓ-8 |
 //!
-//! AES-128 leaves level 9 in `bgv/aes128+8`, which lifts bytes to modulo 2^11; 12 in `bgv/aes192+5`, to 2^16; 15 in
-//! `bgv/aes256+2`, to 2^24. docs/noise.md has the moduli that leave room for sums. Toys have smaller noise and reach
-//! 2^24 from level 13.
+//! AES-128 leaves level 9 in `bgv/aes128+8`, which lifts bytes to modulo 2^11; 12 in `bgv/aes192+5`, to 2^16. AES-256
+//! leaves level 18 in `bgv/aes256+17`, to 2^24. docs/noise.md has the moduli that leave room for sums. Toys have smaller
+//! noise and reach 2^24 from level 13.
 //!
 //! # Normalised noise
 //!
@@ -251,7 +251,7 @@ impl Integers {
     /// Slot-wise product, modulo the smaller power of 2 of the two.
     ///
     /// Level: one below that of the factors, which come down to where the result has the most room. A product after a
-    /// lift takes about k + 12 bits of modulus: one modulo 2^16 from `bgv/aes256+2`, none from `bgv/aes128+8`. Noise:
+    /// lift takes about k + 12 bits of modulus: four modulo 2^16 from `bgv/aes256+17`, none from `bgv/aes128+8`. Noise:
     /// the product of the factors' times 2^(k - 1), divided by the drop, plus ρ. Cost: a key switch.
     pub fn multiply(&self, eval: &Evaluator<'_>, other: &Self) -> Result<Self> {
         let params = eval.params();

@@ -118,7 +118,6 @@ fn nightly_every_secure_set_at_full_size() {
             &sets::AES256,
             vec![(Packed, Decrypt, Aes256), (Sliced, Encrypt, Aes256)],
         ),
-        (&sets::AES256_2, both(Aes256)),
         (&sets::BITS128, vec![(Bits, Encrypt, Aes128)]),
     ] {
         let mut f = fixture(set, 1);

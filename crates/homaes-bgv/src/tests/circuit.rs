@@ -90,7 +90,9 @@ pub(super) fn moved<T: Copy>(f: &Fixture, x: &[T], axis: Axis, steps: usize) -> 
 
 #[test]
 fn slots_rotate_and_sum_along_every_axis() {
-    for (mut f, level) in [(toy(24), 12), (toy_4369(24), 11)] {
+    // in the last one, keys of packed columns are in K
+    let in_k = fixture(&sets::TOY_K_21845, 24);
+    for (mut f, level) in [(toy(24), 12), (toy_4369(24), 11), (in_k, 12)] {
         let x = f.bytes();
         let a = f.at_level(&x, level);
         let c = Evaluator::new(&f.eval);

@@ -124,13 +124,35 @@ fn nightly_results_of_aes_become_integers_at_full_size() {
     }
     sums_and_products(&f, &inputs[0], [14, 0]);
     drop(f);
-    let mut f = fixture(&sets::AES256_2, 5);
+    let mut f = fixture(&sets::AES256_8, 5);
     let bytes = f.bytes();
     let inputs = [(f.at_level(&bytes, 15), bytes)];
     for (bits, slack) in [(16, slack), (20, 3.0), (24, 3.0)] {
         lifts(&f, &inputs, bits, slack);
     }
     sums_and_products(&f, &inputs[0], [20, 16]);
+    let bytes = f.bytes();
+    // what AES-256 leaves in bgv/aes256+17, and AES-128 in both sets of K
+    for (level, products) in [(18, 2), (21, 4)] {
+        powers(&f, &(f.at_level(&bytes, level), bytes.clone()), products);
+    }
+}
+
+/// Products modulo 2^16 of bytes with themselves, one after the other, until one is refused.
+fn powers(f: &Fixture, (c, bytes): &(Ciphertext, Vec<u8>), products: usize) {
+    let eval = Evaluator::new(&f.eval);
+    let x = eval.lifting(c.level(), 16).unwrap().lift(c).unwrap();
+    let (mut power, mut want, mut count) = (x.clone(), modulo(bytes, 16), 0);
+    while let Ok(next) = power.multiply(&eval, &x) {
+        power = next;
+        count += 1;
+        let factors = want.iter_mut().zip(bytes);
+        factors.for_each(|(power, &byte)| *power = *power * u64::from(byte) % (1 << 16));
+        right(f, &(power.clone(), want.clone()), "power");
+        let (level, room) = (power.level(), power.room_bits(&f.params));
+        println!("product {count} from level {}: level {level}, room {room:.1}", c.level());
+    }
+    assert_eq!(count, products);
 }
 
 /// Sums over slots of integers of `sum` bits, and squares of those of `product` bits, if not 0.

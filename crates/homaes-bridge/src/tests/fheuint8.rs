@@ -42,7 +42,7 @@ fn by_signs(
     let aes = Aes::new(&w.eval, &wrapped, layouts[0]).unwrap();
     let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
     let block = core::array::from_fn(|i| (31 * i) as u8);
-    let state = aes.evaluate(&[block]).unwrap();
+    let state = result(&aes, &[block]);
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let bits = crossing.state(&crossed, 0..1, &end).unwrap();
     let values = own_eval.to_fheuint8(&bits, &export, server).unwrap();
@@ -67,7 +67,7 @@ fn bits_become_values_by_signs() {
 #[test]
 #[ignore = "nightly: a minute"]
 fn nightly_bits_of_aes_256_become_values_by_signs_at_full_size() {
-    by_signs(&sets::AES256_2, PACKED, &homaes_tfhe::sets::P64, 32);
+    by_signs(&sets::AES256_8, PACKED, &homaes_tfhe::sets::P64, 32);
 }
 
 /// Levels left on results at the level where lifting begins.
@@ -111,15 +111,20 @@ fn a_packed_block_becomes_values() {
 
 /// A whole batch becomes values of `tfhe`; all are decrypted, their noise is measured, and some are computed with.
 #[test]
-#[ignore = "nightly: three minutes and 6 GiB"]
+#[ignore = "nightly: six minutes and 10 GiB"]
 fn nightly_a_batch_becomes_values_of_tfhe() {
+    a_batch_becomes_values(&sets::AES192, &[0x2b; 16]);
+    a_batch_becomes_values(&sets::AES256_8, &[0x2b; 32]);
+}
+
+fn a_batch_becomes_values(set: &ParamSet, key: &[u8]) {
     let (client, server) = user();
-    let (mut w, bridge) = bridged(&sets::AES192, 7, client);
-    let (keys, wrapped) = w.wrap(&[0x2b; 16], SLICED, AT_LIFT);
+    let (mut w, bridge) = bridged(set, 7, client);
+    let (keys, wrapped) = w.wrap(key, SLICED, AT_LIFT);
     let aes = Aes::new(&w.eval, &wrapped, Layout::Sliced).unwrap();
     let block = |i: u32| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8);
     let blocks: Vec<Block> = (0..2048).map(block).collect();
-    let state = aes.evaluate(&blocks).unwrap();
+    let state = result(&aes, &blocks);
     let crossing = SlotsToLwe::new(&bridge, Numbers::Pairs).unwrap();
     let crossed = crossing.cross(aes.evaluator(), &state).unwrap();
     let format = Format::of_server(server).unwrap();

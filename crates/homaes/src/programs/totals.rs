@@ -121,8 +121,8 @@ impl Totals {
         columns.chain(conditions.map(|condition| &mut condition.column))
     }
 
-    /// Computes on results in layout sliced with levels left: from `bgv/aes128+8` sums of columns, from
-    /// `bgv/aes256+2` after AES-128 all totals.
+    /// Computes on results in layout sliced with levels left: sums of columns from `bgv/aes128+8` or, after
+    /// AES-256, `bgv/aes256+8`; all totals from `bgv/aes256+17` or, after AES-128, `bgv/aes256+8`.
     ///
     /// Cost: [`lift`](homaes_bgv::Lifting::lift) once for each byte of a block that holds numbers, in each batch; under
     /// conditions also a product each. Conditions take three levels, plus one for each doubling of the bytes compared,

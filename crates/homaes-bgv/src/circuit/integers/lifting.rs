@@ -404,7 +404,10 @@ mod tests {
         let sets = [
             (&sets::AES128_8, 9),
             (&sets::AES192_5, 12),
-            (&sets::AES256_2, 15),
+            (&sets::AES256_8, 9),
+            (&sets::AES256_8, 15),
+            (&sets::AES256_17, 18),
+            (&sets::AES256_17, 21),
         ];
         let found = sets.map(|(set, level)| {
             let params = Params::new(set).unwrap();
@@ -426,7 +429,10 @@ mod tests {
         let want = [
             [[11, 8], [4, 0], [0, 0]],
             [[16, 14], [8, 6], [6, 6]],
-            [[24, 20], [12, 12], [12, 8]],
+            [[12, 8], [4, 0], [0, 0]],
+            [[24, 22], [12, 12], [12, 11]],
+            [[24, 24], [24, 19], [16, 16]],
+            [[24, 24], [24, 24], [24, 24]],
         ];
         assert_eq!(found, want);
     }
@@ -434,7 +440,7 @@ mod tests {
     #[test]
     #[ignore = "nightly: two minutes"]
     fn nightly_no_other_steps_leave_more_room() {
-        let params = Params::new(&sets::AES256_2).unwrap();
+        let params = Params::new(&sets::AES256_8).unwrap();
         for log2_t in 5..=MOST_BITS {
             let room = |plan: &Plan<'_>| {
                 let bound = Source::Bytes.bound(&params, plan);
