@@ -179,13 +179,15 @@ pub(crate) fn accepts(params: &Params, coefficients: &[i64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Params, sets};
+    use crate::{ParamSet, Params, sets};
+    use homaes_math::Ring;
+    use homaes_math::prime::largest_primes;
     use homaes_math::sample::fixed_weight;
     use rand_chacha::ChaCha20Rng;
     use rand_core::SeedableRng;
 
     /// Draws until a key passes; returns the number of refusals.
-    fn refused(set: &crate::ParamSet, seed: u8) -> usize {
+    fn refused(set: &ParamSet, seed: u8) -> usize {
         let params = Params::new(set).unwrap();
         let params = params.of_aes();
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
@@ -255,6 +257,66 @@ mod tests {
                 "{name}: {joined}"
             );
         }
+    }
+
+    /// `bgv/aes256+8` with primes of 47 bits.
+    fn primes_of_47_bits() -> ParamSet {
+        let ring = Ring::new(65535).unwrap().extended();
+        let below = |bits: f64| {
+            let mut found = largest_primes(bits.exp2() as u64, ring.modulus_step(), 100);
+            found.retain(|&p| ring.admits(p));
+            found
+        };
+        let mut set = sets::AES256_8;
+        let own = &mut set.cipher.as_mut().unwrap().chain;
+        let (special, base) = below(47.0).leak().split_at(13);
+        let one_digit = own.one_digit.as_mut().unwrap();
+        (own.special, one_digit.special) = special.split_at(own.special.len());
+        for chain in [own, &mut set.chain] {
+            (chain.last, chain.low) = (chain.low, chain.last);
+            (chain.middle, chain.base) = (below(42.17)[0], &base[..chain.base.len()]);
+        }
+        set
+    }
+
+    /// How many of four keys of K pass with base primes of 47 and 48 bits. Prints the figures of docs/noise.md.
+    #[test]
+    #[ignore = "nightly: three minutes"]
+    fn nightly_heavier_keys_of_k_need_longer_primes() {
+        // encrypting sliced, encrypting packed, and all four circuits
+        let passed = |set: &ParamSet, weight: usize| {
+            let mut set = set.clone();
+            set.cipher.as_mut().unwrap().weight = weight;
+            let params = Params::new(&set).unwrap();
+            let params = params.of_aes();
+            let (models, limits) = (models(params), (params.log2_modulus(3), false));
+            (0..4).fold([0; 3], |sum, seed| {
+                let mut s = vec![0; params.ring().n()];
+                fixed_weight(&mut ChaCha20Rng::from_seed([seed; 32]), weight, &mut s);
+                let key = KeyProfile::from_secret(params.ring(), &s).unwrap();
+                let low = key.peak() <= KEY_PEAK;
+                let passes = |circuit: usize| low && models[circuit].accepts(&key, 64.0, limits);
+                let [sliced, packed] = [0, 2].map(passes);
+                let all = sliced && packed && [1, 3].into_iter().all(passes);
+                let passed = [sliced, packed, all].map(u32::from);
+                core::array::from_fn(|i| sum[i] + passed[i])
+            })
+        };
+        let (shorter, longer) = (&primes_of_47_bits(), &sets::AES256_8);
+        let short = [96, 112].map(|weight| (shorter, weight));
+        let long = [130, 140, 170].map(|weight| (longer, weight));
+        let all = [&short[..], &long]
+            .concat()
+            .into_iter()
+            .map(|(set, weight)| {
+                let base = (set.cipher.unwrap().chain.base[0] as f64).log2();
+                let found = passed(set, weight);
+                println!("{base:.2} bits, weight {weight}: {found:?} of 4");
+                found[2]
+            });
+        let all: Vec<u32> = all.collect();
+        assert!(all[0] >= 2 && all[2] == 4 && all[3] >= 2, "{all:?}");
+        assert!(all[1] == 0 && all[4] == 0, "{all:?}");
     }
 
     #[test]
