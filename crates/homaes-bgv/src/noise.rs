@@ -318,6 +318,9 @@ impl NoiseModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use homaes_math::embed::squared_magnitudes;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
 
     #[test]
     fn constants_of_the_full_ring() {
@@ -330,9 +333,25 @@ mod tests {
     #[test]
     fn constants_of_the_extension() {
         let ring = Ring::new(65535).unwrap().extended();
-        let model = NoiseModel::new(&ring, 112, -64.0);
-        assert!((model.rho_log2 - 11.20).abs() < 0.01);
+        let model = NoiseModel::new(&ring, 130, -64.0);
+        assert!((model.rho_log2 - 11.31).abs() < 0.01);
         assert!((model.fresh().rms_log2 - 10.97).abs() < 0.01);
+        assert!((model.coefficients_log2(0.0) + 6.4).abs() < 0.01);
+    }
+
+    #[test]
+    fn roundings_at_both_roots_of_the_extension_correlate() {
+        let ring = Ring::new(65535).unwrap().extended();
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let errors = (0..ring.n()).map(|_| f64::from(rng.next_u32()) / 2f64.powi(31) - 1.0);
+        let squares = squared_magnitudes(&ring, &errors.collect::<Vec<_>>());
+        let mean = squares.iter().sum::<f64>() / ring.n() as f64;
+        assert!((mean / (1.5 * ring.n() as f64 / 3.0) - 1.0).abs() < 0.02);
+        let n = ring.base().n();
+        let pairs = (0..n).map(|i| squares[ring.place(0, i)] * squares[ring.place(1, i)]);
+        // of circular normal values with a correlation of √2/3
+        let found = pairs.sum::<f64>() / n as f64 / (mean * mean);
+        assert!((found - (1.0 + 2.0 / 9.0)).abs() < 0.05, "{found}");
     }
 
     #[test]

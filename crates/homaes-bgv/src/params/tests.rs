@@ -181,3 +181,22 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
     let model = quality::model(&Params::new(&sets::AES128).unwrap());
     assert!(model.ks_unswitched < 1e-3, "{}", model.ks_unswitched);
 }
+
+/// A key switch from K to the secret of results adds nothing that counts, and those in K add little.
+#[test]
+fn key_switching_in_k_and_out_of_it_adds_little() {
+    for set in [&sets::AES256_8, &sets::AES256_17] {
+        let params = Params::new(set).unwrap();
+        let (k, rho) = (params.of_aes(), params.noise().rho_log2);
+        let results = (3..=k.leaving_level()).step_by(3);
+        let added = results.map(|l| k.noise().key_switch_log2(1, &k.leave_plan(l)) - rho);
+        let added: Vec<f64> = added.collect();
+        assert!(added.iter().all(|bits| *bits < -33.0), "{added:?}");
+        let plans = (1..=k.top_level()).map(|l| k.switching(l));
+        let mut excesses = plans.flat_map(|plan| &plan.excesses);
+        assert!(excesses.all(|bits| *bits < 0.0), "a digit exceeds P");
+        let model = quality::model(k);
+        assert!(model.ks_switched.iter().all(|ks| *ks < 0.001));
+        assert!(model.ks_unswitched < 0.01, "{}", model.ks_unswitched);
+    }
+}
