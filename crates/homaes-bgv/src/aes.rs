@@ -190,12 +190,12 @@ impl<'k> Aes<'k> {
         self.part.plan.layout
     }
 
-    /// Blocks of one batch.
+    /// Blocks of one batch of AES.
     pub fn blocks_per_batch(&self) -> usize {
         self.state_params().blocks_per_batch(self.layout())
     }
 
-    /// Level of the result.
+    /// Level of results.
     pub fn output_level(&self) -> usize {
         self.part.plan.output_level()
     }
@@ -270,8 +270,9 @@ impl<'k> Aes<'k> {
         Ok(out)
     }
 
-    /// AES of `input`, plus the public blocks `mask` unless there are none: the results that hold blocks of `input`
-    /// ([`results`](Self::results)), each [`Params::blocks_per_batch`] of them.
+    /// Encrypts or decrypts public `input` as [`evaluate_with`](Self::evaluate_with) does, adds the public blocks `mask`
+    /// unless there are none, and returns the [`results`](Self::results) that hold blocks of `input`, at least one.
+    /// Result i begins with block i·n, where n is [`Params::blocks_per_batch`] of [`params`](Self::params).
     ///
     /// # Errors
     /// As [`evaluate_with`](Self::evaluate_with) and [`xor_public`](Self::xor_public).
@@ -291,13 +292,15 @@ impl<'k> Aes<'k> {
         Ok(results)
     }
 
-    /// The results in a finished `state`, one for each polynomial of R in a ciphertext: the state itself, or in sets
-    /// whose AES runs in K two states of half as many blocks each, on which circuits go on.
+    /// The results in a finished `state`, for circuits. If AES runs in R, the only result is the state itself. If it
+    /// runs in K, there are two, of half as many blocks each: the first half of the blocks, then the second.
     ///
-    /// Cost: one key switch per ciphertext of K.
+    /// The level stays. From K, the mean square of the noise is multiplied by 4/7, and the noise of a key switch and
+    /// its rounding are added. Cost: one key switch per ciphertext of K; in R, a copy.
     ///
     /// # Errors
-    /// For a state between rounds or of another set, if it is cancelled, or the device fails.
+    /// [`Error::NotFinished`] for a state between rounds; [`Error::Mismatch`] for a state of another set, and for a
+    /// result that has left K. If the device fails.
     pub fn results(&self, state: &State) -> Result<Vec<State>> {
         if !state.finished {
             return Err(Error::NotFinished);

@@ -161,15 +161,14 @@ impl Source {
     }
 }
 
-/// What is known of the lift of [`Evaluator::lifting`] without keys: the level, factor and noise of its integers. Made in
-/// milliseconds.
+/// The level, factor and noise of the integers that [`Evaluator::lifting`] leads to, without keys. Made in milliseconds.
 pub struct ByteLift<'p> {
     params: &'p Params,
     plan: Plan<'static>,
 }
 
 impl<'p> ByteLift<'p> {
-    /// Of bytes from `level` to integers modulo 2^`bits`.
+    /// For bytes lifted from `level` to integers modulo 2^`bits`.
     ///
     /// # Errors
     /// As [`Evaluator::lifting`].
@@ -283,9 +282,10 @@ impl Lifting<'_> {
     /// Every byte as an integer from 0 to 255, or every 0 or 1 of a mask, modulo 2^k. Other bytes in a mask give
     /// numbers without meaning.
     ///
-    /// Cost: of bytes, [`Evaluator::bit_planes`] with seven key switches; per bit one for each squaring and two for
-    /// each doubling; of the last doubling, one per bit and one in all. Bytes take 36 for 8 bits, 45 for 11, 56 for 16,
-    /// 64 for 24, which is 0.11 to 0.13 s on one thread at n = 32768 for 8 to 11 bits; masks 5, 6, 7 and 8.
+    /// Cost: bytes first take [`Evaluator::bit_planes`], seven key switches. Every bit then takes one for each squaring
+    /// and two for each doubling; the last doubling takes one per bit and one in all. Bytes take 36 key switches for 8
+    /// bits, 45 for 11, 56 for 16 and 64 for 24; masks take 5, 6, 7 and 8. Bytes to 8 to 11 bits take 0.11 to 0.13 s on
+    /// one thread at n = 32768.
     ///
     /// # Errors
     /// [`Error::TooDeep`] below the level of this lift; [`Error::PlaneNoise`] at it, for ciphertexts with more noise
