@@ -38,8 +38,7 @@ impl Params {
         }
     }
 
-    /// Everything that may be published, each at its largest modulus; in sets whose AES runs in K first what is under
-    /// K's secret.
+    /// Everything that may be published, each at its largest modulus. Lines under the secret of K come first.
     fn published(&self) -> Vec<Published> {
         let Some(cipher) = self.cipher() else {
             return self.published_in(|what| what.into());
@@ -49,12 +48,12 @@ impl Params {
         out
     }
 
-    /// What is published under the secret of this ring.
+    /// Everything that may be published under the secret of this ring.
     fn published_in(&self, name: impl Fn(&'static str) -> Cow<'static, str>) -> Vec<Published> {
         let n = self.ring().n() as u32;
         let h = self.set().weight as u32;
         let weight = SecretWeight::Hamming(h);
-        // the card has that of AES
+        // the card states the weight of AES's secret
         let own = self.cipher().map(|_| h);
         let line = |what: &'static str, modulus_bits: f64| Published {
             what: name(what),

@@ -41,8 +41,8 @@ pub struct OneDigit {
     pub special: &'static [u64],
 }
 
-/// The evaluation of AES in the ring K = R\[w\], w² = w - 2, of twice the degree, from which results leave for R
-/// (module `leave`).
+/// Numbers for AES in the ring K = R\[w\], w² = w - 2, which has twice the degree. Results leave K for R (module
+/// `leave`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cipher {
     /// Hamming weight of K's secret
@@ -120,7 +120,8 @@ impl KeyPart {
         ..Self::new(Tail::Outer, false)
     };
 
-    /// The only part of the key from K's secret to that of R: for the levels of results, with special primes of its own.
+    /// The only part of the key from K's secret to that of R, for the levels of results, with special primes of its
+    /// own.
     pub(crate) const LEAVE: Self = Self {
         leaves: true,
         ..Self::new(Tail::Outer, false)

@@ -2,7 +2,7 @@
 //!
 //! | kind | tag | index | body |
 //! |---|---|---|---|
-//! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout; if AES runs in K, then those of K's |
+//! | secret key | 1 | 0 | n residues modulo 3 (0, 1, 2 for 0, 1, -1), positions in ring layout; if AES runs in K, those of K's secret follow |
 //! | evaluation key | 1 | 0 | seed, 32 bytes |
 //! | | 2 | 0, 1, 2, … | keys in order, parts in order (`KeyPart::ALL`), digits in order: first half b, modulo the part's primes in order; if AES runs in K, its keys come first |
 //! | wrapped key | 1 | 0 | AES key bits (u16), direction (u8: 0 encrypt, 1 decrypt), layouts (u8); per layout: layout (u8: 0 sliced, 1 packed, 2 bits), starting level (u16), seed |
@@ -92,7 +92,7 @@ impl SecretKey {
         Ok(key)
     }
 
-    /// Takes the coefficients of one ring.
+    /// Reads the secret of one ring.
     fn take(params: &Arc<Params>, id: KeyId, input: &mut Decoder<'_>) -> Result<Self> {
         let n = params.ring().n();
         let residues = Zeroizing::new(input.residues("secret key", 3, n)?);
@@ -129,7 +129,7 @@ impl Records for SecretKey {
 }
 
 impl EvalKey {
-    /// Adds the records of a ring's keys.
+    /// `contents` and the records of one ring's keys.
     fn key_contents(params: &Params, targets: &[Target], contents: Contents) -> Contents {
         targets.iter().fold(contents, |c, target| {
             KeyPart::ALL.into_iter().fold(c, |c, part| {
@@ -139,7 +139,7 @@ impl EvalKey {
         })
     }
 
-    /// Those of K come first.
+    /// The contents of a file with these targets, those of K first.
     pub(crate) fn contents(params: &Params, [cipher, own]: [&[Target]; 2]) -> Contents {
         let start = Contents::default().record(SEED_BYTES);
         let cipher = Self::key_contents(params.of_aes(), cipher, start);

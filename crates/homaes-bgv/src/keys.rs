@@ -193,12 +193,11 @@ pub struct SecretKey {
 impl SecretKey {
     /// Draws secrets until one has acceptable noise: for this very secret, the probability that some orbit of
     /// embeddings runs away during one batch (`noise::runaway`) is at most
-    /// 2^[`log2_p_fail`](crate::ParamSet::log2_p_fail).
+    /// 2^[`log2_p_fail`](crate::ParamSet::log2_p_fail). If AES runs in K, each ring has a secret, and the one of K
+    /// takes this test.
     ///
     /// # Errors
     /// If many secrets in a row are refused, which cannot happen with a sound parameter set.
-    ///
-    /// Where AES runs in K, there is a secret for each ring, and the test is for that of K.
     pub fn generate(params: &Arc<Params>, rng: &mut impl CryptoRng) -> Result<Self> {
         let coefficients = drawn(params, rng)?;
         let mut id = [0; 16];
@@ -233,7 +232,7 @@ impl SecretKey {
         self.cipher.as_deref().unwrap_or(self)
     }
 
-    /// The secret that a ciphertext is under: one of a state between rounds may be that of K.
+    /// The secret that a ciphertext is under: that of K if AES made the ciphertext in K.
     pub(crate) fn of(&self, c: &Ciphertext) -> &Self {
         let cipher = self.cipher.as_deref();
         cipher
@@ -603,7 +602,7 @@ impl<'s> EvalKeyFile<'s> {
         [cipher.map_or(&[][..], |own| &own.targets), &self.targets]
     }
 
-    /// The ring's keys that polynomial `index` of the file is of, and its number among them.
+    /// The keys of the ring that polynomial `index` of the file belongs to, and its number among them.
     pub(crate) fn file_of(&self, index: usize) -> (&Self, usize) {
         match &self.cipher {
             Some(cipher) if index < cipher.digits.len() => (cipher, index),

@@ -1,18 +1,18 @@
-//! From K back to R: results of AES leave the ring K = R\[w\] in which it ran.
+//! From K back to R: a ciphertext with results of AES in K = R\[w\] becomes two ciphertexts of R.
 //!
-//! A key switch takes c0 + c1·s to c0' + c1'·s' for a secret s' of R. With c' = a + w·b in both parts, a_0 + a_1·s' and
-//! b_0 + b_1·s' are the halves of the noise, so every ciphertext of K is two of R. Modulo 2 the roots of w are 0 and 1:
-//! the first half of the bytes is in a, the second in a + b.
+//! A key switch takes c0 + c1·s to c0' + c1'·s' for a secret s' of R. Split both parts as c' = a + w·b. Then a_0 +
+//! a_1·s' and b_0 + b_1·s' are the halves of the noise polynomial, so a and b are ciphertexts of R. Modulo 2 the values
+//! of w are 0 and 1: a encrypts the first half of the bytes, a + b the second.
 //!
-//! *Noise.* With values ν and ν' at the embeddings over one of R, whose roots are w and w',
+//! *Noise.* Two embeddings of K lie over one of R. With roots w and w' there, and values ν and ν' of the noise,
 //!
 //! ```text
 //! a = (w' ν - w ν')/(w' - w)     a + b = ((w' - 1) ν - (w - 1) ν')/(w' - w)     |w| = |w - 1| = √2, |w' - w| = √7
 //! ```
 //!
-//! so both have 4/7 of the mean square of independent values, and at most [`LEAVING`] times the square of the larger. The
-//! halves of a rounding by the special primes are roundings in R; a + b has the sum of two. Both results depend on one
-//! noise, which the bound of circuits allows for ([`crate::noise`]).
+//! If ν and ν' are independent, both results have 4/7 of their mean square. In any case, their squares are at most
+//! [`LEAVING`] times the larger of |ν|² and |ν'|². The rounding by the special primes adds one rounding of R to a and
+//! two to a + b. Both results depend on the same noise; the bound of circuits allows for that ([`crate::noise`]).
 
 use crate::ciphertext::Ciphertext;
 use crate::circuit::evaluate::{Evaluator, only};

@@ -14,7 +14,7 @@
 //! | key switching, d digits up to D, special modulus P | plus d·n²σ²/3·(D/P)² | plus 2^5 times the root |
 //! | modulus switch by X | times X^{-2}, plus ρ² | see below |
 //!
-//! In K = R\[w\] a basis element has the mean square f = 3/2 (1 in R), and n and h count f times.
+//! In K = R\[w\] a basis element has mean square f = 3/2 instead of 1, so f·n and f·h replace n and h.
 //!
 //! ρ² = n(1 + h)/3 is the rounding noise: both parts are rounded to even multiples, uniform in (-1, 1), and the second
 //! is multiplied by the secret of weight h. At embedding j the secret's own size counts: ρ_j² = n(1 + |s_j|²)/3, and
@@ -227,7 +227,7 @@ fn prime_factors(ring: &Ring) -> Vec<u32> {
 /// The constants of a ring and a secret's weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoiseModel {
-    /// mean square at an embedding of a polynomial whose coefficients have that of 1
+    /// mean square at an embedding of a polynomial whose coefficients have mean square 1
     power: f64,
     /// log2 ρ, the rounding noise of a modulus switch
     pub rho_log2: f64,
@@ -259,7 +259,7 @@ impl NoiseModel {
         }
     }
 
-    /// The model of the results of AES in another ring.
+    /// The model of circuits on results of AES that ran in the ring of `cipher`.
     pub(crate) fn after(mut self, cipher: &Self) -> Self {
         self.bounds = self.bounds.after(cipher.rho_log2);
         self

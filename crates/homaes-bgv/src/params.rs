@@ -257,7 +257,7 @@ impl Params {
         self.cipher.as_ref()
     }
 
-    /// The parameters that AES runs under: those of its own ring, in sets where it has one.
+    /// The parameters that AES runs under: those of K if it runs there, else these.
     pub fn of_aes(&self) -> &Self {
         self.cipher.as_deref().unwrap_or(self)
     }
@@ -351,8 +351,8 @@ impl Params {
         }
     }
 
-    /// Name and digest of the set, for files and errors. That of K has another digest, which marks states between
-    /// rounds.
+    /// Name and digest of the set, for files and errors. The parameters of K have another digest, which tells states in
+    /// K from results.
     pub fn id(&self) -> SetId<'_> {
         SetId::new(self.set().name.as_str(), self.digest())
     }
@@ -445,8 +445,9 @@ impl Params {
             .collect()
     }
 
-    /// Highest level at which users' circuits can rotate slots: that of AES-128's output, at most 12. 0 if the chain
-    /// has no levels beyond ten rounds, or four levels a round.
+    /// Highest level at which users' circuits can rotate slots: the most that AES-128 can leave, at most 12. 0 if the
+    /// chain has no levels beyond ten rounds, or four levels a round. If AES runs in K, the whole chain is for
+    /// circuits, and K itself has no rotations.
     pub fn rotation_level(&self) -> usize {
         if self.set.chain.steps == Steps::Four || self.leaves() {
             return 0;

@@ -157,8 +157,8 @@ pub(crate) fn key_spread(weights: &[f64]) -> f64 {
 
 /// Whether this secret meets the limits: every circuit of the byte layouts, and the bit layout if the set offers it,
 /// fails on a batch with a probability of at most that of the set, and no embedding of the secret exceeds the
-/// assumption of users' circuits ([`KEY_PEAK`]). Where AES runs in K, the circuits are those of K's secret, and the last
-/// is all that is asked of R's.
+/// assumption of users' circuits ([`KEY_PEAK`]). If AES runs in K, the secret of K must meet all of them, and that of R
+/// only the last.
 ///
 /// Cost: 3.3 seconds at n = 32768 on two processors for all four circuits. The running time depends on the secret
 /// through the number of passes that its bounds take; a server never sees key generation.

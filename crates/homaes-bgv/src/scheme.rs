@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Most bits of a residue in files, the length of its prime.
+/// Bits of a residue in files, the length of its prime: at most this many, or one more in sets with AES in K.
 const RESIDUE_BITS: u64 = 47;
 /// Bits of a residue in memory, and in an evaluation key in memory.
 const WORD_BITS: u64 = 64;

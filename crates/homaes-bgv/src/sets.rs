@@ -1,8 +1,8 @@
 //! The declared parameter sets.
 //!
-//! All but one use chains of primes below 2^47, each 1 modulo 65535·256, so the fastest transform serves everywhere. A round
-//! costs one base prime, which fixes d1 + d2 + dL, the bits that its three levels drop. D = 2^d/ρ keeps noise from
-//! growing, and ρ grows with the weight h of the secret, so there are two sizes of rounds:
+//! Primes are 1 modulo 65535·256 and, except in sets with AES in K (below), less than 2^47, so the fastest transform
+//! serves everywhere. A round costs one base prime, which fixes d1 + d2 + dL, the bits that its three levels drop. D =
+//! 2^d/ρ keeps noise from growing, and ρ grows with the weight h of the secret, so there are two sizes of rounds:
 //!
 //! | h | last, low, middle, base (log2) | d1, d2, dL | D | sets |
 //! |---|---|---|---|---|
@@ -11,8 +11,8 @@
 //! | 256 | 29.29, 27.46, 43.02, 46.985 | 13.73, 13.73, 19.53 | 8.1 | aes128-p128, bridge128-p128 |
 //!
 //! The split has the smallest failure bound (`noise::runaway`), and the last prime holds the output noise
-//! under that bound. A digit may exceed the special modulus by 6.25 bits (`params::DIGIT_EXCESS_BITS`, 4.6 in K), and by less
-//! where all digits do so, as the switch of S2 follows the linear layer. AES decryption multiplies noise by 2^4.54
+//! under that bound. A digit may exceed the special modulus by 6.25 bits (`Params::digit_excess`; 4.6 in K), and by
+//! less where all digits do so, as the switch of S2 follows the linear layer. AES decryption multiplies noise by 2^4.54
 //! there, encryption by 2^4.03.
 //!
 //! A set with T base primes has 3(T + 1) levels. A cipher of R rounds that starts at 3t ends at 3(t - R), or at 1 for
@@ -170,7 +170,7 @@ const BASE_BITS: [u64; 20] = [
 /// The largest primes below 2^34.03.
 const SPECIAL_34_03: [u64; 2] = [17_364_153_601, 17_297_045_761];
 
-/// The largest primes below 2^48 that K admits.
+/// The largest primes below 2^48 that K admits, for keys.
 const SPECIAL_K: [u64; 13] = [
     281_474_758_544_641,
     281_474_657_882_881,
@@ -187,7 +187,7 @@ const SPECIAL_K: [u64; 13] = [
     281_471_705_137_921,
 ];
 
-/// The next ones.
+/// The next smaller ones.
 const BASE_K: [u64; 19] = [
     281_471_587_699_201,
     281_471_470_260_481,
@@ -226,7 +226,7 @@ const fn chain_k(
     }
 }
 
-/// `rounds` rounds in K, one digit in the last twelve; otherwise digits with as many primes as there are special ones.
+/// `rounds` rounds in K: one digit in the last twelve, else digits of as many primes as there are special ones.
 const fn cipher(rounds: usize, special: usize, first_digit: usize) -> Cipher {
     let (special, further) = SPECIAL_K.split_at(special);
     Cipher {
@@ -241,10 +241,10 @@ const fn cipher(rounds: usize, special: usize, first_digit: usize) -> Cipher {
     }
 }
 
-/// Two digits.
+/// AES in K with keys in two digits.
 const CIPHER: Cipher = cipher(17, 9, 7);
 
-/// Their results, of up to seven rounds.
+/// The chain of results of AES in K: up to seven rounds.
 const RESULTS: Chain = chain_k(7, SPECIAL.split_at(5).0, 3, 3);
 
 /// `rounds` times three levels for a secret of weight 256.
@@ -463,7 +463,8 @@ pub const AES256_8: ParamSet = ParamSet {
     ..SECURE
 };
 
-/// AES-256 with seventeen multiplications left, and up to twenty after smaller keys: three more rounds, in three digits.
+/// As [`AES256_8`], with three more rounds, in three digits: AES-256 leaves seventeen multiplications, smaller keys up
+/// to twenty.
 pub const AES256_17: ParamSet = ParamSet {
     name: SetName::from_static("bgv/aes256+17"),
     spare: 17,

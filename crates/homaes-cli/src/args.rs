@@ -296,8 +296,8 @@ pub(crate) struct Decrypt {
         "seen", "part", "unpad",
     ])]
     pub(crate) json: bool,
-    /// Decrypt the answers of 'homaes scan' for this list of patterns (.hcv) to JSON with the positions where each begins
-    /// [default output: standard output]
+    /// Decrypt the answers of 'homaes scan' for this list of patterns (.hcv) to JSON with the positions where each
+    /// begins [default output: standard output]
     #[arg(long, value_name = "LIST", conflicts_with_all = [
         "json", "key_file", "keys", "unauthenticated", "expect_mode", "expect_nonce", "expect_aad", "expect_bytes",
         "expect", "seen", "part", "unpad",
@@ -400,8 +400,8 @@ pub(crate) struct Compute {
 /// Search an AES-encrypted file for public patterns, without learning what is found
 ///
 /// Every occurrence of a pattern is found, at any byte offset; a false one is reported at a given byte with probability
-/// 2^-48. The server turns the file into BGV ciphertexts and writes encrypted answers, which 'homaes decrypt --patterns'
-/// reads. Needs a BGV set with eight multiplications left: bgv/aes128+8 or, for AES-256, bgv/aes256+8.
+/// 2^-48. The server turns the file into BGV ciphertexts and writes encrypted answers, which 'homaes decrypt
+/// --patterns' reads. Needs a BGV set with eight multiplications left: bgv/aes128+8 or, for AES-256, bgv/aes256+8.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Scan {
     /// Evaluation key (.hek)

@@ -41,8 +41,8 @@ fn published(set: &Value) -> &[Value] {
     set["published"].as_array().unwrap()
 }
 
-/// The log2 of the modulus from which the table of a ring of BGV sets is fine; no claim lies below. Nothing for other
-/// rings, those of bridge keys.
+/// log2 of the least modulus at which the table of this ring is fine; claims are at larger ones. `None` for the rings
+/// of bridge keys.
 fn fine_from(line: &Value) -> Option<f64> {
     match line["ring_degree"].as_u64() {
         Some(32768) => Some(700.0),

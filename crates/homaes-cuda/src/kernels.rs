@@ -70,9 +70,9 @@ pub(crate) const ROOTS: usize = 64;
 pub(crate) struct Kind {
     /// length of the axis of 257, or 1
     pub(crate) cols: usize,
-    /// polynomials of R in one of the ring
+    /// polynomials of R per polynomial of the ring
     pub(crate) halves: usize,
-    /// of the longest primes, 47 or 48
+    /// bits of the longest primes, 47 or 48
     pub(crate) prime_bits: u32,
 }
 

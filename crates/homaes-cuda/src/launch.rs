@@ -30,8 +30,8 @@ pub(crate) const MOST_PRODUCTS: usize = 16;
 pub(crate) const MOST_OUTPUTS: usize = 16;
 /// Most digits of keys for a product.
 const MOST_KEYS: usize = 32;
-/// Most products in a sum if primes are below 2^47, and half as many below 2^48: each is within 9p/16, the sum within
-/// 2^51.
+/// Most products in a sum modulo primes below 2^47; half as many modulo primes of 48 bits. Each is within 9p/16, the
+/// sum within 2^51.
 pub(crate) const MOST_SUMMED: usize = 28;
 /// Most words of terms, pieces and addends of a sum.
 pub(crate) const MOST_WORDS: usize = 320;

@@ -3,8 +3,8 @@
 use crate::ring::Ring;
 use zeroize::Zeroizing;
 
-/// |a(ω^f)|^2 for every embedding f, in the ring's layout; ω = ∏ exp(2πi/r) over the primes r of m, and in K w = (1 +
-/// i√7)/2 in the first half, its conjugate in the second.
+/// |a(ω^f)|^2 for every embedding f, in the ring's layout, with ω = ∏ exp(2πi/r) over the primes r of m. In K, w is
+/// (1 + i√7)/2 in the first half and its conjugate in the second.
 ///
 /// Cost: n·Σ(r - 1) complex products, 0.1 s at n = 32768. If `a` is secret, so is the result; the time is constant,
 /// and intermediate values are zeroized.

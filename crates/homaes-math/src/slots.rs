@@ -41,8 +41,8 @@ fn add_image(map: &Linear, x: &[u8], out: &mut [u8]) {
 
 /// Bytes <-> plaintext polynomials of one ring.
 ///
-/// Plaintexts of K are pairs (a, b) of plaintexts of R, at w = 0 and w = 1: the polynomial a + w(a + b). The slots of the
-/// second follow those of the first.
+/// A plaintext of K is the polynomial a + w(a + b): modulo 2, it is the plaintext a of R at w = 0 and b at w = 1. The
+/// slots of b follow those of a.
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// R

@@ -40,7 +40,7 @@ struct Axis {
     roots: Vec<Shoup>,
 }
 
-/// The butterflies of K, in both directions the same from left to right:
+/// The butterflies of K, from left to right:
 ///
 /// ```text
 /// forward   b = a_1           (a_0, a_1) -> (a_0 + w b, a_0 + b - w b)
@@ -93,7 +93,7 @@ pub struct Constants {
     /// between the two DFTs on the axis of 17, joined with the correlations on the axes of 3 and 5 after their
     /// butterflies: by row, the factors of each lane's own number and of its neighbour's
     pub joined: Vec<[[u64; 8]; 2]>,
-    /// in K, between the halves: for each of them, the factors of its own number and of the other's
+    /// in K, between the halves: for each half, the factors of its own number and of the other's
     pub halves: Option<[[u64; 2]; 2]>,
 }
 

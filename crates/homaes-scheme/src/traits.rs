@@ -142,7 +142,7 @@ pub trait Params: Any + Send + Sync {
     /// Most AES blocks evaluated together.
     fn blocks_per_batch(&self, layout: Layout) -> u64;
 
-    /// Blocks of one record of results; a batch may have several.
+    /// AES blocks of one record of results. A batch may give several records.
     fn blocks_per_record(&self, layout: Layout) -> u64 {
         self.blocks_per_batch(layout)
     }

@@ -467,7 +467,7 @@ impl Circuit for Bridged<'_> {
         cancel.check()?;
         let room = self.room_log2();
         let (blocks, cancel) = (input.len(), cancel.clone());
-        // by result, of which the last may be in part
+        // by result; the last may be short
         let each = params.blocks_per_batch(self.aes.layout());
         let ranges = move |part: usize| {
             (0..blocks)

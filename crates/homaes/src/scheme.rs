@@ -271,7 +271,7 @@ impl Set {
         self.params.blocks_per_batch(layout)
     }
 
-    /// AES blocks of one record of results in `layout`: those of a batch, or half as many where AES runs in a ring of its
+    /// AES blocks of one record of results in `layout`: those of a batch, or half as many if AES runs in a ring of its
     /// own.
     #[must_use]
     pub fn blocks_per_record(&self, layout: Layout) -> u64 {

@@ -134,7 +134,7 @@ impl LevelPlan {
         Self { start, ..self }
     }
 
-    /// Results leave K above level 1, so that what AES leaves in them is divided before they are decrypted.
+    /// Results leave K above level 1, so that modulus switches divide the noise of AES before decryption.
     fn least_start(params: &Params, layout: Layout, size: KeySize) -> usize {
         match layout {
             Layout::Bits => 4 * size.rounds() + 1,
@@ -142,7 +142,7 @@ impl LevelPlan {
         }
     }
 
-    /// The highest level, or the one from which results leave K at their highest.
+    /// The highest level at which AES can start. In K, it must end at a level of results.
     fn most_start(params: &Params, size: KeySize) -> usize {
         match params.leaves() {
             true => (3 * size.rounds() + params.leaving_level()).min(params.top_level()),

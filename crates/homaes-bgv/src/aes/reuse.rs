@@ -6,8 +6,8 @@
 //! on all bytes.
 //!
 //! Ciphertexts are identified by their origin: the same steps on the same public bytes under the same keys give the
-//! same ciphertext, bit for bit. A result is kept when its origin comes the second time in a row, so that a single batch
-//! keeps nothing, nor do places that change with every batch.
+//! same ciphertext, bit for bit. A result is kept only if its origin comes twice in a row, which saves the memory of
+//! single batches and of places that change with every batch.
 
 use crate::ciphertext::Ciphertext;
 use crate::error::Result;

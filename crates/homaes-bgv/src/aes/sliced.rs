@@ -147,7 +147,7 @@ impl<'k> SlicedAes<'k> {
 impl Evaluator<'_> {
     /// x^127 of every slot, from level 3r to level 3r - 2; the last product is not switched down.
     ///
-    /// Few threads take few bytes at a time, so that few powers are in memory.
+    /// Takes two ciphertexts per thread at a time, at least four, so that few powers are in memory.
     pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         let at_once = match self.device().joins_columns() {
             true => c.len().max(1),

@@ -186,7 +186,7 @@ pub(crate) struct PartFile {
     /// seed of the uniform halves
     pub(crate) seed: Seed,
     errors: Zeroizing<Seed>,
-    /// the round keys in the file, equally many; block b of a result has those of `schedules[b % len]`
+    /// the round keys in the file, as many of each AES key; block b of a result takes those of `schedules[b % len]`
     schedules: Vec<Zeroizing<Vec<Block>>>,
 }
 
@@ -375,7 +375,7 @@ impl PartFile {
         // `vec!` would branch on whether all bytes are zero
         let blocks = params.blocks_per_batch(layout);
         let mut keys = Zeroizing::new(Vec::with_capacity(blocks));
-        // in K, a result of each half begins with the first key
+        // in K, each half becomes a result, which begins with the first key
         let half = blocks / params.ring().halves();
         let schedules = (0..blocks).map(|b| &self.schedules[b % half % self.schedules.len()]);
         keys.extend(schedules.map(|key| key[r]));

@@ -82,9 +82,9 @@
 //! bounded by a truncation of R and by [`CARRIED_LIMIT`]. The probability is *given* that AES succeeded, which has its
 //! own bound.
 //!
-//! In sets whose AES runs in K, Z' + R are noises of K, and what leaves for R is a combination of them at two
-//! embeddings ([`crate::leave`]), with the rounding of the key switch to R's secret. The two results of one ciphertext
-//! depend on each other, so the norms are those of twice the order, and nothing in them counts as a rounding of R.
+//! If AES runs in K, Z' and R are noises of K. A result in the smaller ring combines them at two embeddings
+//! ([`crate::leave`]) and adds the rounding of its key switch. Two results of one ciphertext depend on each other, so
+//! their norms are taken at twice the order, and no noise in them counts as an independent rounding.
 
 mod atoms;
 mod form;
@@ -173,7 +173,7 @@ impl BoundModel {
             m,
             rho_log2,
             log2_p_fail,
-            // a + w b with such a and b
+            // in K, a + w·b for two such sums
             message_log2: (largest_subset_sum(ring) * (1.0 + SQRT_2 * (ring.halves() - 1) as f64))
                 .log2(),
             cipher_rho_log2: None,
@@ -182,7 +182,7 @@ impl BoundModel {
         }
     }
 
-    /// The model of the results of AES in K with this log2 ρ.
+    /// The model of circuits on results of AES in K, with this log2 ρ there.
     pub(crate) fn after(self, cipher_rho_log2: f64) -> Self {
         let cipher_rho_log2 = Some(cipher_rho_log2);
         Self {
@@ -191,7 +191,7 @@ impl BoundModel {
         }
     }
 
-    /// log2 of the largest embedding of a sum of this many public blocks; those of K leave as sums of two polynomials.
+    /// log2 of the largest embedding of a sum of this many public blocks. Results from K hold sums of two polynomials.
     fn blocks_log2(&self, summands: u32) -> f64 {
         let halves = if self.cipher_rho_log2.is_some() {
             2.0
@@ -201,13 +201,13 @@ impl BoundModel {
         (halves * f64::from(summands)).log2() + self.message_log2
     }
 
-    /// log2 of the norm of order 2m of what AES hands on, but for the last rounding ([`crate::leave`]).
+    /// log2 of the norm of order 2m of the noise that AES hands on, without the last rounding in R.
     fn handed_on_log2(&self, m: usize) -> f64 {
         let handed_on = handed_on_limit(m as u32).log2();
         let Some(rho) = self.cipher_rho_log2 else {
             return handed_on + self.rho_log2;
         };
-        // K's own last rounding is a part of it
+        // includes the last rounding in K
         let rounding = normal_norm(KEY_PEAK.log2(), m);
         0.5 * LEAVING.log2() + rho + plus(handed_on, rounding)
     }
@@ -387,8 +387,8 @@ impl Bound {
         let largest = (1..=runaway::ORDERS)
             .map(|m| known(m) + bits / (2 * m) as f64)
             .fold(f64::INFINITY, f64::min);
-        // results that leave K in pairs depend on one noise, so their norms are those of twice the order: a product of two
-        // has at most the product of these (Cauchy and Schwarz)
+        // pairs of results from K depend on the same noise, so norms are taken at twice the order: by Cauchy and
+        // Schwarz a product of two results has at most the product of these
         let leaves = model.cipher_rho_log2.is_some();
         let carried = core::array::from_fn(|at| {
             let m = if leaves { 2 * (at + 1) } else { at + 1 };

@@ -16,8 +16,8 @@ impl Params {
         self.plan_with(KeyPart::new(Tail::Outer, one_digit), [level; 2], 0.0)
     }
 
-    /// Chooses the special primes of the key to the ring of results, whose highest level is `top`: as many as one digit of
-    /// a polynomial at that level needs.
+    /// Chooses the special primes of the key to the ring of results, whose highest level is `top`: as many as one digit
+    /// needs at that level.
     pub(super) fn plan_leaving(&mut self, top: usize) {
         let (from, end) = (self.special_from(), self.rns().count());
         let digit = self.log2_modulus(top);

@@ -11,8 +11,8 @@ const BLOCK: usize = 128;
 
 const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
 
-/// Per operation of `numbers.cu` and arithmetic: the bound of its operand in p (0 for a word), with primes below 2^48
-/// half of that, and of its result in eighths of p.
+/// Bounds per operation of `numbers.cu` and arithmetic: of the operand in p (0 for a word), halved for primes of 48
+/// bits, and of the result in eighths of p.
 const OPERATIONS: [([f64; 2], [i64; 2]); 6] = [
     ([32.0, 1024.0], [6, 5]),
     ([32.0, 1024.0], [5, 5]),

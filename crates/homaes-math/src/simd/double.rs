@@ -7,10 +7,10 @@
 //! h = x·w    l = x·w - h    q = nearest integer to x·c    r = (h - q·p) + l
 //! ```
 //!
-//! For |x| ≤ 2^52 (32 p for p < 2^47, 16 p for p < 2^48): h is x·w rounded, hence an integer, and l is exact, being the error of a
-//! product. |x·c| ≤ 2^51, so adding [`MAGIC`] = 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and so x·c by
-//! 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^48 and exact in one rounding, and |r| ≤ 3p/4. For
-//! |x| ≤ 2^51, |r| ≤ 5p/8.
+//! For |x| ≤ 2^52 (32 p for p < 2^47, 16 p for p < 2^48): h is x·w rounded, hence an integer, and l is exact, being the
+//! error of a product. |x·c| ≤ 2^51, so adding [`MAGIC`] = 1.5 · 2^52 leaves an integer; c is off by at most 2^-54 and
+//! so x·c by 1/4. Hence |x·w - q·p| ≤ 3p/4, h - q·p is an integer below 2^48 and exact in one rounding, and |r| ≤ 3p/4.
+//! For |x| ≤ 2^51, |r| ≤ 5p/8.
 //!
 //! A sum of two products x·a + y·b begins at W = MAGIC · p, which is exact, 3p having 50 bits, and is reduced once.
 //! With c near a/p and d near b/p:

@@ -478,7 +478,8 @@ impl AesInput {
         first.saturating_sub(1)..end.max(first.saturating_sub(1))
     }
 
-    /// Blocks from `first` on; under many AES keys whole batches of results, but for the end of the last.
+    /// `count` blocks from `first` on. Under many AES keys, these must be whole batches of results; only the last may
+    /// be short.
     pub(crate) fn read(&self, first: u64, count: usize) -> Result<PublicBlocks> {
         let each = self
             .places

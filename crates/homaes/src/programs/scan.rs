@@ -90,9 +90,9 @@ impl Scan {
         })
     }
 
-    /// Evaluates AES on `message`, of one part, in layout sliced, and searches. Each pattern gives a value whose numbers have a bit for
-    /// each byte of a block; a further value without numbers names the search by its label. [`starts`](Self::starts)
-    /// decodes the bits.
+    /// Evaluates AES on `message`, of one part, in layout sliced, and searches. Each pattern gives a value whose
+    /// numbers have a bit for each byte of a block; a further value without numbers names the search by its label.
+    /// [`starts`](Self::starts) decodes the bits.
     ///
     /// The work runs on the threads of `pool` and ends within a second after `cancel` is cancelled.
     ///

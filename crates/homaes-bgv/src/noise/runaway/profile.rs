@@ -28,8 +28,8 @@ pub(crate) struct KeyProfile {
     pub(super) power: f64,
     /// Length of a Frobenius orbit.
     pub(super) orbit_len: usize,
-    /// One orbit of every conjugate pair, `orbit_len` values each, Frobenius order. In K these are the orbits of the first
-    /// half: the conjugate of an embedding lies in the second.
+    /// One orbit of every conjugate pair, `orbit_len` values each, Frobenius order. In K these are the orbits of the
+    /// first half, because the conjugate of an embedding lies in the second.
     pub(super) kappa: Vec<f64>,
     /// The embedding `j` modulo the gains' modulus, same layout.
     pub(super) class: Vec<u32>,
@@ -62,7 +62,7 @@ impl KeyProfile {
             .try_fold(0i64, |sum, square| sum.checked_add(square?))?;
         let real = Zeroizing::new(coefficients.iter().map(|&c| c as f64).collect::<Vec<_>>());
         let squares = Zeroizing::new(squared_magnitudes(ring, &real));
-        // positions of R, in K those of the first half
+        // orbits are those of R; in K, of the first half
         let (base, whole) = (&ring.base(), ring);
         let ring = base;
         let double = ring.frobenius(1);

@@ -3,14 +3,15 @@
 //!
 //! Bounds are in p. Words are loaded less p, so within 1. Four levels without a product make 16 of 1. A product by a
 //! constant takes at most 32 and gives at most 3/4. So passes of the axis of 257 stay within 16.
-//! Modulo wide primes, of 48 bits, a product takes at most 16 and a reduction 32, so more is reduced on the axis of 17
-//! than the following says, and sums between the DFTs as well.
 //!
 //! On the axis of 17, the product in the middle is joined with the correlations on the axes of 3 and 5 ([`lanes`]),
 //! which butterflies on these axes turn into sums of two products. The first DFT begins with a butterfly of 3, within
 //! 2, and leaves at most 8, because five entries are reduced midway. A butterfly of 5 then leaves 16, and a sum may
 //! have two of these. Sums are within 5/4, and within 5 after both butterflies. The second DFT reduces one entry and
 //! leaves at most 61: below 2^53, so exact and ready for a reduction.
+//!
+//! Modulo wide primes, of 48 bits, a product takes at most 16 and a reduction at most 32. So both DFTs of the axis of
+//! 17 reduce more entries, and the sums between them are reduced as well.
 
 use super::{Consts, Doubles, Factor, Number, centred_words};
 use crate::float_lanes::array;

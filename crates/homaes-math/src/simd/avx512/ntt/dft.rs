@@ -3,8 +3,8 @@
 //! Ranges for p < 2^47: a product by a constant is below 2p for any 52-bit value, so four butterfly levels on values
 //! below 2p stay below 32p < 2^52 without a conditional subtraction.
 //!
-//! Modulo wide primes, between 2^47 and 2^48, 16p is the limit: four values are reduced midway, and every difference
-//! has a multiple of p of its own instead of a bias.
+//! Modulo wide primes, between 2^47 and 2^48, 16p is the limit: four to six values are reduced midway, and every
+//! difference has a multiple of p of its own instead of a bias.
 //!
 //! A difference needs a multiple of p added so that it is not negative. If its first operand is a product, or a
 //! difference itself, the operand contains that multiple already (its *bias*) at no cost, since a product is added to
