@@ -1,4 +1,4 @@
-"""Total, count and mean of encrypted meter readings by kind: python meters.py [SET], for real data bgv/aes256+2."""
+"""Total, count and mean of encrypted meter readings by kind: python meters.py [SET], for real data bgv/aes256+8."""
 
 import secrets
 import struct

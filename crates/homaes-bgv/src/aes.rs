@@ -282,11 +282,12 @@ impl<'k> Aes<'k> {
         mask: &[Block],
         run: RunOptions<'_, State>,
     ) -> Result<Vec<State>> {
+        let cancel = run.cancel.clone();
         let mut state = self.evaluate_with(input, run)?;
         if !mask.is_empty() {
             self.xor_public(&mut state, mask)?;
         }
-        let mut results = self.results(&state)?;
+        let mut results = self.results_until(&state, &cancel)?;
         let each = self.params().blocks_per_batch(self.layout());
         results.truncate(input.len().div_ceil(each).max(1));
         Ok(results)
@@ -302,6 +303,10 @@ impl<'k> Aes<'k> {
     /// [`Error::NotFinished`] for a state between rounds; [`Error::Mismatch`] for a state of another set, and for a
     /// result that has left K. If the device fails.
     pub fn results(&self, state: &State) -> Result<Vec<State>> {
+        self.results_until(state, &Cancel::new())
+    }
+
+    fn results_until(&self, state: &State, cancel: &Cancel) -> Result<Vec<State>> {
         if !state.finished {
             return Err(Error::NotFinished);
         }
@@ -311,10 +316,8 @@ impl<'k> Aes<'k> {
         match &self.results {
             None => Ok(vec![state.clone()]),
             Some(results) => {
-                let halves = self
-                    .circuit
-                    .eval()
-                    .leave(results.params(), &state.ciphertexts)?;
+                let eval = self.circuit.eval().clone().until(cancel);
+                let halves = eval.leave(results.params(), &state.ciphertexts)?;
                 Ok(halves.map(|half| state.with(half)).into())
             }
         }

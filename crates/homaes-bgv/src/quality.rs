@@ -207,7 +207,12 @@ mod tests {
     fn random_keys_are_accepted() {
         // tests of AES draw keys of `bgv/aes128` and the other toys; the other secure sets in R have fewer rounds or
         // digits than these. In the last one, a column's bytes may meet at conjugate embeddings
-        for set in [&sets::AES128_8, &sets::AES256, &sets::BITS128, &sets::TOY_21845] {
+        for set in [
+            &sets::AES128_8,
+            &sets::AES256,
+            &sets::BITS128,
+            &sets::TOY_21845,
+        ] {
             refused(set, 11);
         }
     }

@@ -82,6 +82,11 @@ fn target() -> Target {
     }
 }
 
+/// Multiplications left for a crossing that takes `least` in R: results of K first come down to where it begins.
+fn left(set: &ParamSet, least: usize) -> Option<usize> {
+    Some(if set.cipher.is_some() { 8 } else { least })
+}
+
 /// AES of so many blocks that one state of results holds them.
 fn result(aes: &Aes<'_>, blocks: &[Block]) -> homaes_bgv::State {
     let mut results = aes.run(blocks, &[], RunOptions::default()).unwrap();
@@ -330,7 +335,7 @@ fn a_batch_as_bits(set: &ParamSet, other: &homaes_tfhe::ParamSet, key_bytes: usi
     let other = homaes_tfhe::Params::new(other).unwrap();
     let own = homaes_tfhe::SecretKey::generate(&other, &mut w.rng).unwrap();
     let bridge = BridgeKey::to_tfhe(&w.secret, &own, &mut w.rng).unwrap();
-    let (keys, wrapped) = w.wrap(&vec![0x6c; key_bytes], SLICED, Some(1));
+    let (keys, wrapped) = w.wrap(&vec![0x6c; key_bytes], SLICED, left(set, 1));
     let aes = Aes::new(&w.eval, &wrapped, Layout::Sliced).unwrap();
     let blocks = 0..w.params.blocks_per_batch(Layout::Sliced) as u128;
     let blocks: Vec<Block> = blocks.map(u128::to_be_bytes).collect();

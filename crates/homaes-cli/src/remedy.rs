@@ -70,7 +70,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::BridgeLevels(1) => {
             "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, \
-             bgv/aes192+5 for AES-192, bgv/aes256+8 for AES-256"
+             bgv/aes192+5 for AES-192; for AES-256 with --levels-left 8, under bgv/aes256+8"
         }
         ErrorKind::BridgeLevels(8) => {
             "wrap the key with --levels-left 8, under bgv/aes128+8 for AES-128 or bgv/aes256+8 for longer keys"
@@ -80,8 +80,8 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
              bgv/aes256+17 for AES-256; a bridge of 'keygen --bridge ckks:8' takes 8"
         }
         ErrorKind::BridgeLevels(_) => {
-            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128, bgv/aes192+5 for AES-192 or \
-             bgv/aes256+8 for AES-256"
+            "wrap the key with --levels-left 5, under bgv/bridge128 for AES-128 or bgv/aes192+5 for AES-192; for AES-256 \
+             with --levels-left 8, under bgv/aes256+8"
         }
         ErrorKind::UnfitKey => {
             "make keys and bridge together with 'keygen --set … --bridge …', which draws keys until they fit"

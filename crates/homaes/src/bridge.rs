@@ -47,6 +47,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Multiplications left on results of K where a crossing begins: they carry more noise, which falls below what bridge
+/// keys allow for on the way to its level.
+const FROM_K: usize = 8;
+
 /// Blocks per record under a user's key.
 pub(crate) const BLOCKS_PER_RECORD: u64 = 32;
 
@@ -272,6 +276,11 @@ impl BridgeKey {
             Numbers::Bits => 1,
             Numbers::Pairs => LIFT_LEVEL - 1,
             Numbers::Bytes(log2_t) => bytes_level(log2_t) - 1,
+        };
+        let params = self.set.params_of::<homaes_bgv::Params>();
+        let needed = match params.is_some_and(|params| params.set().cipher.is_some()) {
+            true => needed.max(FROM_K),
+            false => needed,
         };
         let left = level.saturating_sub(1);
         if left >= needed {

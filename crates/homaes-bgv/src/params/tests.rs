@@ -176,6 +176,10 @@ fn key_switching_noise_has_the_shares_that_are_stated() {
         let found = model.ks_switched;
         assert!(found.iter().all(|&ks| ks < switched), "{found:?}");
         assert!(model.ks_unswitched < unswitched, "{}", model.ks_unswitched);
+        if set.purpose == Purpose::Secure {
+            let left = quality::expanded(params.of_aes());
+            assert!(left.iter().all(|&share| share < 0.03), "{left:?}");
+        }
     }
     // two digits leave almost nothing behind x^127
     let model = quality::model(&Params::new(&sets::AES128).unwrap());

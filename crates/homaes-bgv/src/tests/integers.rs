@@ -150,7 +150,10 @@ fn powers(f: &Fixture, (c, bytes): &(Ciphertext, Vec<u8>), products: usize) {
         factors.for_each(|(power, &byte)| *power = *power * u64::from(byte) % (1 << 16));
         right(f, &(power.clone(), want.clone()), "power");
         let (level, room) = (power.level(), power.room_bits(&f.params));
-        println!("product {count} from level {}: level {level}, room {room:.1}", c.level());
+        println!(
+            "product {count} from level {}: level {level}, room {room:.1}",
+            c.level()
+        );
     }
     assert_eq!(count, products);
 }

@@ -190,7 +190,11 @@ fn nightly_packed_aes_in_k() {
     for dir in Direction::ALL {
         through_k(&mut f, (Layout::Packed, dir, Aes128), [0.3; 2]);
     }
-    through_k(&mut f, (Layout::Sliced, Direction::Encrypt, Aes256), [0.3; 2]);
+    through_k(
+        &mut f,
+        (Layout::Sliced, Direction::Encrypt, Aes256),
+        [0.3; 2],
+    );
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn by_signs(
     let export = ExportKey::generate(&own, client, &mut w.rng).unwrap();
     let bridge = BridgeKey::to_tfhe(&w.secret, &own, &mut w.rng).unwrap();
     let key: Vec<u8> = (0..key_bytes).map(|i| (7 * i) as u8).collect();
-    let (keys, wrapped) = w.wrap(&key, layouts, Some(1));
+    let (keys, wrapped) = w.wrap(&key, layouts, left(set, 1));
     let aes = Aes::new(&w.eval, &wrapped, layouts[0]).unwrap();
     let crossing = SlotsToLwe::new(&bridge, Numbers::Bits).unwrap();
     let block = core::array::from_fn(|i| (31 * i) as u8);
@@ -70,8 +70,6 @@ fn nightly_bits_of_aes_256_become_values_by_signs_at_full_size() {
     by_signs(&sets::AES256_8, PACKED, &homaes_tfhe::sets::P64, 32);
 }
 
-/// Levels left on results at the level where lifting begins.
-const AT_LIFT: Option<usize> = Some(LIFT_LEVEL - 1);
 const PACKED: &[Layout] = &[Layout::Packed];
 
 /// Keys that fit a bridge to this user's key, and the bridge.
@@ -120,7 +118,7 @@ fn nightly_a_batch_becomes_values_of_tfhe() {
 fn a_batch_becomes_values(set: &ParamSet, key: &[u8]) {
     let (client, server) = user();
     let (mut w, bridge) = bridged(set, 7, client);
-    let (keys, wrapped) = w.wrap(key, SLICED, AT_LIFT);
+    let (keys, wrapped) = w.wrap(key, SLICED, left(set, LIFT_LEVEL - 1));
     let aes = Aes::new(&w.eval, &wrapped, Layout::Sliced).unwrap();
     let block = |i: u32| core::array::from_fn(|k| (i >> (8 * (k % 4))) as u8);
     let blocks: Vec<Block> = (0..2048).map(block).collect();
