@@ -324,6 +324,9 @@ func TestCommand(t *testing.T) {
 	}
 	rng := rand.New(rand.NewSource(5))
 	secret, iv, message := make([]byte, 16), make([]byte, 16), make([]byte, 1<<logN-5)
+	if strings.Contains(set, "aes256+") {
+		secret = make([]byte, 32)
+	}
 	rng.Read(secret)
 	rng.Read(iv)
 	rng.Read(message)
