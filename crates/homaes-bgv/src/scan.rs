@@ -21,6 +21,7 @@ use crate::circuit::{Axis, Evaluator};
 use crate::error::{Error, Result};
 use crate::params::Params;
 use rayon::prelude::*;
+use std::ops::Range;
 
 const BLOCK: usize = 16;
 
@@ -111,12 +112,19 @@ impl<'c> Scanner<'c> {
             return Err(Error::field("bytes of a pattern", longest, rows));
         }
         let stream = self.stream(state, BLOCK - 1 + longest)?;
-        let sums = self.sums(&stream, &lengths)?;
-        let verdict = |pattern: &&[u8]| {
-            let length = lengths.binary_search(&pattern.len()).unwrap_or(0);
-            self.verdict(&sums[length], pattern)
-        };
-        patterns.iter().map(verdict).collect()
+        let mut verdicts = Vec::with_capacity(patterns.len());
+        let (mut sums, mut done) = (Vec::new(), 0);
+        // a longer pattern continues the sums of a shorter one
+        for length in lengths {
+            sums = self.sums(&stream, &sums, done..length)?;
+            done = length;
+            let of_length = patterns.iter().enumerate();
+            for (number, pattern) in of_length.filter(|(_, pattern)| pattern.len() == length) {
+                verdicts.push((number, self.verdict(&sums, pattern)?));
+            }
+        }
+        verdicts.sort_unstable_by_key(|(number, _)| *number);
+        Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
     }
 
     /// Bytes 0 … `count` - 1 from the start of each block, by rotations by one block at a level with rotation keys.
@@ -142,42 +150,23 @@ impl<'c> Scanner<'c> {
         Ok(out)
     }
 
-    /// Σ_{p < len} α_{j,p} x_{o+p} for every offset o and row j, for each of the ascending `lengths`:
-    /// \[length\]\[o\]\[j\].
-    fn sums(&self, stream: &[Ciphertext], lengths: &[usize]) -> Result<Vec<Vec<Vec<Ciphertext>>>> {
-        let t = self.alphas.len();
-        // prefix sums: a longer pattern continues a shorter one
-        let sums: Vec<Vec<Ciphertext>> = (0..BLOCK * t)
-            .into_par_iter()
-            .map(|k| self.prefix_sums(&stream[k / t..], &self.alphas[k % t], lengths))
-            .collect::<Result<_>>()?;
-        let at = |o: usize, j: usize, l: usize| sums[o * t + j][l].clone();
-        let by_row = |o, l| (0..t).map(|j| at(o, j, l)).collect();
-        Ok((0..lengths.len())
-            .map(|l| (0..BLOCK).map(|o| by_row(o, l)).collect())
-            .collect())
-    }
-
-    fn prefix_sums(
+    /// Σ α_{j,p} x_{o+p} over the positions p up to the end of `more`, for every offset o and row j in turn, from the
+    /// sums `before` up to its start.
+    fn sums(
         &self,
-        x: &[Ciphertext],
-        alpha: &[u8],
-        lengths: &[usize],
+        stream: &[Ciphertext],
+        before: &[Ciphertext],
+        more: Range<usize>,
     ) -> Result<Vec<Ciphertext>> {
-        let mut out: Vec<Ciphertext> = Vec::new();
-        let mut done = 0;
-        for &len in lengths {
-            let mut terms: Vec<(&Ciphertext, u8)> = x[done..len]
-                .iter()
-                .zip(alpha[done..len].iter().copied())
-                .collect();
-            if let Some(before) = out.last() {
-                terms.push((before, 1));
-            }
-            out.push(self.eval.combine(&terms)?);
-            done = len;
-        }
-        Ok(out)
+        let t = self.alphas.len();
+        let sums = (0..BLOCK * t).into_par_iter().map(|k| {
+            let (x, alpha) = (&stream[k / t..], &self.alphas[k % t]);
+            let mut terms: Vec<(&Ciphertext, u8)> =
+                more.clone().map(|p| (&x[p], alpha[p])).collect();
+            terms.extend(before.get(k).map(|sum| (sum, 1)));
+            self.eval.combine(&terms)
+        });
+        sums.collect()
     }
 
     /// 1 where the window at one offset equals `pattern`, from its sums.
@@ -191,9 +180,9 @@ impl<'c> Scanner<'c> {
     }
 
     /// The packed answer for `pattern`, from the sums of its length at all offsets.
-    fn verdict(&self, sums: &[Vec<Ciphertext>], pattern: &[u8]) -> Result<Verdict> {
+    fn verdict(&self, sums: &[Ciphertext], pattern: &[u8]) -> Result<Verdict> {
         let found: Vec<Ciphertext> = sums
-            .par_iter()
+            .par_chunks(self.alphas.len())
             .map(|sums| self.matches(sums, pattern))
             .collect::<Result<_>>()?;
         let pack = |h: usize| {

@@ -401,7 +401,8 @@ pub(crate) struct Compute {
 ///
 /// Every occurrence of a pattern is found, at any byte offset; a false one is reported at a given byte with probability
 /// 2^-48. The server turns the file into BGV ciphertexts and writes encrypted answers, which 'homaes decrypt
-/// --patterns' reads. Needs a BGV set with eight multiplications left: bgv/aes128+8 or, for AES-256, bgv/aes256+8.
+/// --patterns' reads. A GCM tag is not checked. Needs seven multiplications left: bgv/aes128+8 or, for AES-256,
+/// bgv/aes256+8.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Scan {
     /// Evaluation key (.hek)

@@ -23,7 +23,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::WrongKind(Kind::Packed) => {
             "'homaes export' reads results for CKKS libraries (--to lattigo or npz)"
         }
-        ErrorKind::WrongKind(Kind::Computed) => "'homaes decrypt --json' prints computed values",
+        ErrorKind::WrongKind(Kind::Computed) => {
+            "'homaes decrypt --json' prints computed values, and --patterns the answers of 'homaes scan'"
+        }
         ErrorKind::WrongKind(_) => "check which file goes with which option",
         ErrorKind::NewerVersion => "use a newer version of homaes",
         ErrorKind::UnknownSetInFile | ErrorKind::OtherDigest => {

@@ -296,6 +296,8 @@ mod tests {
             for spare in 0..most.map_or(0, |most| most + 1) {
                 let plan = plan(Some(spare)).unwrap();
                 assert!(plan.output_level() > spare && plan.ahead().start <= params.top_level());
+                let again = LevelPlan::at(params, plan.layout, plan.size, plan.start).unwrap();
+                assert_eq!(again, plan);
             }
         }
         let params = Params::new(&sets::AES128).unwrap();

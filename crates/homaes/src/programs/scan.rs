@@ -24,7 +24,8 @@ const LEVELS: usize = 7;
 /// Begins the label of the value that names the search.
 const HEADER: &str = "homaes scan of ";
 
-const ANSWERS: &str = "all answers of one search, under the same set, labels and patterns";
+const ANSWERS: &str =
+    "all answers of one search, for exactly these labels and patterns and under the same set";
 const OWN_LABEL: &str = "a label that does not begin with \"homaes scan of\"";
 
 /// A search for public patterns at every byte offset of a message, in BGV.
@@ -120,6 +121,7 @@ impl Scan {
         let mut computed = Computed::new(eval);
         // checks the labels before the work
         let mut labels = Computed::new(eval);
+        labels.add::<homaes_bgv::Ciphertext>(&self.label(bytes), 0, 16, [])?;
         for (label, _) in &self.patterns {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
@@ -168,11 +170,10 @@ impl Scan {
         let find = |label: &str| answers.iter().find(|(own, _)| *own == label);
         let said = answers.iter().find_map(|(label, _)| {
             let (bytes, _) = label.strip_prefix(HEADER)?.split_once(' ')?;
-            bytes.parse().ok()
+            Some((*label, bytes.parse().ok()?))
         });
-        let bytes = said.ok_or_else(|| wrong(""))?;
-        let label = self.label(bytes);
-        find(&label).ok_or_else(|| wrong(&label))?;
+        let (found, bytes) = said.ok_or_else(|| wrong(""))?;
+        find(&self.label(bytes)).ok_or_else(|| wrong(found))?;
         let slots = self.set.params().blocks_per_record(Layout::Sliced);
         let batches = self.batches(bytes.div_ceil(16));
         self.patterns

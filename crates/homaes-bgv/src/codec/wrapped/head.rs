@@ -279,10 +279,14 @@ fn take_form(
             }
         }
         let plan = LevelPlan::at(params, layouts[0], size, start)?;
-        LevelPlan::at(params, layouts[0], size, plan.ahead().start)?;
+        let (ahead, top) = (plan.ahead().start, params.top_level());
+        if ahead > top {
+            return Err(Error::field("starting level", ahead, top));
+        }
         let seed = input.array::<32>("seed")?;
         let count = usize::from(input.u16("number of AES keys")?);
-        let most = params.blocks_per_batch(plan.layout);
+        // either half of a batch has blocks of every key
+        let most = params.blocks_per_batch(plan.layout) / params.ring().halves();
         if !(1..=most).contains(&count) {
             return Err(Error::field("number of AES keys", count, most));
         }
