@@ -270,9 +270,10 @@ impl<'k> Aes<'k> {
         Ok(out)
     }
 
-    /// Encrypts or decrypts public `input` as [`evaluate_with`](Self::evaluate_with) does, adds the public blocks `mask`
-    /// unless there are none, and returns the [`results`](Self::results) that hold blocks of `input`, at least one.
-    /// Result i begins with block i·n, where n is [`Params::blocks_per_batch`] of [`params`](Self::params).
+    /// Encrypts or decrypts public `input` as [`evaluate_with`](Self::evaluate_with) does, and adds the public blocks
+    /// `mask`, if there are any. Returns the [`results`](Self::results) with blocks of `input`, or the first one if
+    /// `input` is empty. Result i begins with block i·n, where n is [`Params::blocks_per_batch`] of
+    /// [`params`](Self::params).
     ///
     /// # Errors
     /// As [`evaluate_with`](Self::evaluate_with) and [`xor_public`](Self::xor_public).

@@ -251,7 +251,7 @@ impl Integers {
     /// Slot-wise product, modulo the smaller power of 2 of the two.
     ///
     /// Level: one below that of the factors, which come down to where the result has the most room. A product after a
-    /// lift takes about k + 12 bits of modulus: four modulo 2^16 from `bgv/aes256+17`, none from `bgv/aes128+8`. Noise:
+    /// lift takes about k + 12 bits of modulus: two modulo 2^16 after AES-256 in `bgv/aes256+17`, none in `bgv/aes128+8`. Noise:
     /// the product of the factors' times 2^(k - 1), divided by the drop, plus ρ. Cost: a key switch.
     pub fn multiply(&self, eval: &Evaluator<'_>, other: &Self) -> Result<Self> {
         let params = eval.params();
