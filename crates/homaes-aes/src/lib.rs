@@ -77,6 +77,6 @@ pub use error::{Depth, Error, EvalError, Result};
 pub use folded::{FoldedBits, Folding};
 pub use layout::Layout;
 pub use mode::{Counter, Mode};
-pub use rounds::{Rounds, cipher, cipher_observed};
+pub use rounds::{Rounds, cipher, cipher_from, cipher_observed};
 pub use state::{Block, Direction};
 pub use view::BitEval;

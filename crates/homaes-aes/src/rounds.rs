@@ -79,7 +79,7 @@ pub fn cipher_observed<R: Rounds>(
     round_keys: &[R::Key],
     mut observe: impl FnMut(usize, &R::State),
 ) -> Result<R::State, R::Error> {
-    let [first, middle @ .., last] = round_keys else {
+    let [first, _, ..] = round_keys else {
         return Err(EvalError::TooFewRoundKeys {
             found: round_keys.len(),
             expected: 2,
@@ -89,16 +89,29 @@ pub fn cipher_observed<R: Rounds>(
     let keyed = rounds.add(&state, first)?;
     // states are large: free this one now
     drop(state);
-    let mut state = keyed;
-    observe(0, &state);
-    for (i, key) in middle.iter().enumerate() {
+    observe(0, &keyed);
+    cipher_from(rounds, dir, (0, keyed), round_keys, observe)
+}
+
+/// The rounds of [`cipher_observed`] after round `done`, whose state it showed.
+///
+/// # Errors
+/// Whatever the backend reports.
+pub fn cipher_from<R: Rounds>(
+    rounds: &R,
+    dir: Direction,
+    (done, mut state): (usize, R::State),
+    round_keys: &[R::Key],
+    mut observe: impl FnMut(usize, &R::State),
+) -> Result<R::State, R::Error> {
+    for (i, key) in round_keys.iter().enumerate().skip(done + 1) {
         rounds.refresh(&mut state)?;
-        state = rounds.round(dir, &state, key)?;
-        observe(i + 1, &state);
+        state = match i + 1 == round_keys.len() {
+            true => rounds.last_round(dir, &state, key)?,
+            false => rounds.round(dir, &state, key)?,
+        };
+        observe(i, &state);
     }
-    rounds.refresh(&mut state)?;
-    state = rounds.last_round(dir, &state, last)?;
-    observe(middle.len() + 1, &state);
     Ok(state)
 }
 

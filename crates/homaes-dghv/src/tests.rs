@@ -6,7 +6,7 @@ mod vectors;
 
 use crate::*;
 use homaes_aes::{BitEval, Direction, KeySize, RoundKeys};
-use homaes_scheme::bits::{BitSecret, SboxDepth};
+use homaes_scheme::bits::{BitSecret, SboxDepth, decode_batch, encode_batch};
 use homaes_scheme::{Cancel, Records, RunOptions, SetName};
 use homaes_wire::{Kind, Reader, Writer};
 use rand_chacha::ChaCha20Rng;
@@ -135,6 +135,28 @@ fn aes(set: &sets::ParamSet, size: KeySize, direction: Direction) {
     };
     aes.evaluate_with(&blocks, RunOptions::new(&Cancel::new(), &mut observe))
         .unwrap();
+}
+
+#[test]
+fn a_run_goes_on_from_a_round() {
+    let w = World::new(&sets::SINGLE);
+    let keys = RoundKeys::expand(&[7; 16]).unwrap();
+    let wrapped = w.wrap(&keys, Direction::Decrypt);
+    let aes = Aes::new(&w.eval, &wrapped).unwrap();
+    let (block, mut saved) = ([9; 16], None);
+    let mut observe = |round: usize, state: &State| {
+        if round == 6 {
+            let level = state.bits()[0].level();
+            saved = Some((level, encode_batch(&w.eval, state).unwrap()));
+        }
+    };
+    let run = RunOptions::new(&Cancel::new(), &mut observe);
+    aes.evaluate_with(&[block], run).unwrap();
+    let (level, saved) = saved.unwrap();
+    let state = decode_batch(&*w.params, Some(w.secret.id()), level, &saved).unwrap();
+    let rest = aes.evaluate_from(6, state, RunOptions::default()).unwrap();
+    let expected = homaes_aes::clear::trace(Direction::Decrypt, block, &keys)[10];
+    assert_eq!(rest.decrypt(&w.secret).unwrap().blocks[0], expected);
 }
 
 #[test]

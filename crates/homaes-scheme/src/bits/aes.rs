@@ -7,7 +7,7 @@
 use super::{BitEvalKey, BitScheme, Error, Result, SboxDepth, State, WrappedKey};
 use crate::{Cancel, Reading, RunOptions, mismatch};
 use homaes_aes::slp::tower;
-use homaes_aes::{BitEval, Block, Direction, FoldedBits, Rounds, cipher_observed};
+use homaes_aes::{BitEval, Block, Direction, FoldedBits, Rounds, cipher_from};
 
 /// AES under one wrapped key.
 pub struct Aes<'k, P: BitScheme> {
@@ -53,23 +53,39 @@ impl<'k, P: BitScheme> Aes<'k, P> {
         blocks: &[Block],
         mut run: RunOptions<'_, State<P>>,
     ) -> Result<State<P>> {
-        let (wrapped, head) = (self.wrapped, &self.wrapped.head);
-        let (sbox, dir) = (wrapped.params.sbox(), head.direction);
-        let folding = sbox.folding();
+        let head = &self.wrapped.head;
+        let (folding, dir) = (self.wrapped.params.sbox().folding(), head.direction);
         let input = blocks.iter().map(|b| b.map(|x| folding.input(dir, x)));
         let input: Vec<Block> = input.collect();
-        let state = State::public(self.key, head.start, &input, &self.meter, &run.cancel)?;
+        let mut state = State::public(self.key, head.start, &input, &self.meter, &run.cancel)?;
+        self.wrapped.add_round_key(0, &mut state)?;
+        run.show(0, &state);
+        self.evaluate_from(0, state, run)
+    }
+
+    /// The rounds after round `done`, from the state that an observer of [`evaluate_with`](Self::evaluate_with) saw.
+    ///
+    /// # Errors
+    /// As [`evaluate_with`](Self::evaluate_with).
+    pub fn evaluate_from(
+        &self,
+        done: usize,
+        state: State<P>,
+        mut run: RunOptions<'_, State<P>>,
+    ) -> Result<State<P>> {
+        let (wrapped, head) = (self.wrapped, &self.wrapped.head);
+        let (dir, from) = (head.direction, (done, state));
         let view = self.key.view(&self.meter, &run.cancel);
         let keys: Vec<usize> = (0..=head.size.rounds()).collect();
         let observe = |round, state: &State<P>| run.show(round, state);
-        match sbox {
+        match wrapped.params.sbox() {
             SboxDepth::Four => {
                 let folded = FoldedBits::new(&view, &tower::DEPTH_4);
-                cipher_observed(&Running { wrapped, folded }, dir, state, &keys, observe)
+                cipher_from(&Running { wrapped, folded }, dir, from, &keys, observe)
             }
             SboxDepth::Three => {
                 let folded = FoldedBits::new(&view, &tower::DEPTH_3);
-                cipher_observed(&Running { wrapped, folded }, dir, state, &keys, observe)
+                cipher_from(&Running { wrapped, folded }, dir, from, &keys, observe)
             }
         }
     }
