@@ -25,6 +25,11 @@ use std::ops::Range;
 
 const BLOCK: usize = 16;
 
+/// Multiplications left for patterns of every length.
+const LEVELS_FOR_LONG: usize = 11;
+/// Bytes of patterns with fewer.
+const MOST_WITH_FEW_LEVELS: usize = 112;
+
 /// The assignment of blocks to slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
@@ -49,6 +54,22 @@ impl Placement {
     /// Bytes of the longest pattern that has a placement.
     pub fn longest(params: &Params) -> usize {
         BLOCK * params.slots().run_len() - (BLOCK - 1)
+    }
+
+    /// Bytes of the longest pattern that a search finds in results with `left` multiplications. The sum of more terms is
+    /// too noisy for the last products of a shorter chain: [`Evaluator`] refuses them from 130 bytes on.
+    pub fn longest_with(params: &Params, left: usize) -> usize {
+        match left.min(params.rotation_level().saturating_sub(1)) >= LEVELS_FOR_LONG {
+            true => Self::longest(params),
+            false => MOST_WITH_FEW_LEVELS.min(Self::longest(params)),
+        }
+    }
+
+    /// Memory of the bytes that windows of a pattern of `longest` bytes read.
+    pub fn memory(params: &Params, longest: usize) -> u64 {
+        let limbs = params.basis(params.rotation_level()).len();
+        let ciphertext = 2 * limbs * params.ring().n() * size_of::<u64>();
+        (BLOCK - 1 + longest) as u64 * ciphertext as u64
     }
 
     /// Blocks per run whose windows are tested there.

@@ -106,10 +106,13 @@ fn what_cannot_be_searched_is_refused() {
     });
     let one = scan(set, &[("a", b"x")]).unwrap();
     let twice = scan(set, &[("a", b"x"), ("a", b"y")]).unwrap();
+    let longer = scan(set, &[("long", &long[..113])]).unwrap();
+    let at_most_112 = "found 113 bytes, expected at most 112 with 8 multiplications left";
     let short = scan(small.keys.eval.set(), &[("a", b"x")]).unwrap();
     let other_set = "evaluation key belongs to set bgv/toy-255";
     for (search, world, wrapped, words) in [
         (&twice, world, &world.wrapped, "value \"a\": "),
+        (&longer, world, &world.wrapped, at_most_112),
         (&one, world, &world.wrap(&levels(2)), "out of depth: 7"),
         (&one, world, &reverse, "needs AES encryption"),
         (&short, &small, &bits, "no layout sliced"),

@@ -17,6 +17,12 @@ pub(crate) fn run(args: &args::Scan) -> Result<(), Failure> {
     refuse_own_input(&args.out, &inputs)?;
     let patterns = patterns(&args.patterns)?;
     let message = input::message(&args.message, &[])?;
+    if args.message.mode == "gcm" && args.message.iv.is_none() && args.message.files_from.is_none()
+    {
+        console::warn(
+            "the first 12 bytes of the file are taken as its nonce; under a wrong one nothing is found",
+        );
+    }
     let (searched, bytes) = (patterns.len() as u64, message.bytes());
     let output = Output::create(&args.out, args.force)?;
     homaes::check_memory(&[&args.eval, &args.wrapped_key])?;

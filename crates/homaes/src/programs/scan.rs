@@ -125,7 +125,14 @@ impl Scan {
         for (label, _) in &self.patterns {
             labels.add::<homaes_bgv::Ciphertext>(label, 0, 16, [])?;
         }
-        memory::check(self.set.params().memory_of_run(Layout::Sliced))?;
+        let longest = self.patterns.iter().map(|(_, pattern)| pattern.len()).max();
+        let stream = Placement::memory(key.params(), longest.unwrap_or(0));
+        memory::check(
+            self.set
+                .params()
+                .memory_of_run(Layout::Sliced)
+                .saturating_add(stream),
+        )?;
         computed.add::<homaes_bgv::Ciphertext>(&self.label(bytes), 0, 16, [])?;
         let batches = self.batches(message.blocks());
         let mut answers: Vec<Vec<Verdict>> = Vec::new();
@@ -262,6 +269,16 @@ impl Scan {
                 left,
                 set,
             }));
+        }
+        let longest = Placement::longest_with(key.params(), left);
+        for (label, pattern) in &self.patterns {
+            if pattern.len() > longest {
+                let (label, found) = (quoted(label), pattern.len());
+                let message = format!(
+                    "pattern {label}: found {found} bytes, expected at most {longest} with {left} multiplications left"
+                );
+                return Err(Error::refused(ErrorKind::Argument, message).with(found, longest));
+            }
         }
         Ok(key)
     }
