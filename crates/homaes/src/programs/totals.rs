@@ -34,7 +34,8 @@ use total::DOT_BITS;
 /// Totals over the records of a message.
 ///
 /// Whole records count. Columns without a stride have that of the first column with one, or else the width of the first
-/// column; counts and conditions alone need one, or [`records_of`](Self::records_of).
+/// column, if it begins at the start of the message; counts and conditions alone need one, or
+/// [`records_of`](Self::records_of).
 ///
 /// ```
 /// # use homaes::{AesKey, Cancel, Ciphertexts, Memory, Mode, Output, AesFile, Pool};
@@ -106,7 +107,9 @@ impl Totals {
         let given = columns.iter().find_map(|column| column.stride);
         let numbers = columns.len() - self.conditions.len();
         let first = columns[..numbers].first();
-        let stride = given.or(first.map(|column| column.bytes.into()));
+        // a list of numbers begins with one
+        let list = first.filter(|column| column.offset < column.bytes.into());
+        let stride = given.or(list.map(|column| column.bytes.into()));
         for column in self.columns_mut() {
             column.stride = column.stride.or(stride);
         }
@@ -244,13 +247,12 @@ impl Totals {
                 return refuse("dot product: expected columns of u8, or of 16 or 32 bits");
             }
         }
-        if let Some(condition) = self.conditions.iter().find(|c| c.column.stride.is_none()) {
-            let column = condition.column;
+        let columns: Vec<Column> = totals.chain(conditions).collect();
+        if let Some(column) = columns.iter().find(|column| column.stride.is_none()) {
             return refuse(&format!(
                 "column {column}: how long is a record? Write {column}/16 for records of 16 bytes"
             ));
         }
-        let columns: Vec<Column> = totals.chain(conditions).collect();
         if let Some(other) = columns.iter().find(|c| c.stride != columns[0].stride) {
             let message = format!(
                 "columns {} and {other}: expected records of one length",
