@@ -4,7 +4,7 @@ use crate::codec::{batch_bytes, file_bytes};
 use crate::params::{KeyPart, Params};
 use homaes_aes::{KeySize, Layout};
 use homaes_math::sample::SIGMA;
-use homaes_scheme::{Published, Ring, SecretWeight, SetCard, lwe, rlwe};
+use homaes_scheme::{Published, Purpose, Ring, SecretWeight, SetCard, lwe, rlwe};
 use std::borrow::Cow;
 
 impl Params {
@@ -34,8 +34,20 @@ impl Params {
             sigma: Some(SIGMA),
             log2_qp: Some(self.of_aes().log2_qp()),
             published: self.published(),
-            assumptions: Vec::new(),
+            assumptions: self.assumptions(),
         }
+    }
+
+    fn assumptions(&self) -> Vec<String> {
+        let secure = self.set().purpose == Purpose::Secure;
+        let of_k = self.cipher().filter(|_| secure).map(|cipher| {
+            let n = cipher.ring().n();
+            format!(
+                "ring-LWE in K = R(√-7), a ring of degree {n} that is not cyclotomic, is as hard as estimated, which is a \
+                 younger assumption than that of cyclotomic rings"
+            )
+        });
+        of_k.into_iter().collect()
     }
 
     /// Everything that may be published, each at its largest modulus. Lines under the secret of K come first.

@@ -202,12 +202,21 @@ fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
 
 /// One cell for several names: the words that all begin with, or else every name.
 fn joined(names: &[&str]) -> String {
+    const IN_K: &str = ", in K";
+    let bare: Option<Vec<&str>> = names.iter().map(|name| name.strip_suffix(IN_K)).collect();
+    if let Some(bare) = bare {
+        return joined(&bare) + IN_K;
+    }
+    if let [name] = names {
+        return (*name).to_owned();
+    }
     let mut shared: Vec<&str> = names[0].split(' ').collect();
     for name in names {
         let same = shared.iter().zip(name.split(' '));
         let same = same.take_while(|(one, other)| *one == other).count();
         shared.truncate(same);
     }
+    shared.pop_if(|last| *last == "for");
     match shared.is_empty() {
         true => names.join("; "),
         false => shared.join(" "),
