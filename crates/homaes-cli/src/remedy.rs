@@ -57,7 +57,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
             "choose another layout, or give a wrapped key that holds this one: the compact key, if this was kept from a run"
         }
         ErrorKind::NotInEvalKey => {
-            "choose a layout that it has, or make new keys with 'keygen --layouts all' and wrap the AES key again"
+            "choose a layout that it has and wrap the AES key for it, or make new keys with 'keygen --layouts all'"
         }
         ErrorKind::Levels => {
             "choose a set with more levels (see 'homaes params'), a shorter AES key, or fewer --levels-left"
@@ -68,7 +68,7 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::NoExpansion => "wrap the AES key with wrap-key --full, or make new keys",
         ErrorKind::TooDeep | ErrorKind::NoKey => {
-            "choose a set with more levels left, or more --levels-left"
+            "wrap the AES key with more --levels-left, choose a set that leaves more, or compute less"
         }
         ErrorKind::BridgeLevels(1) => {
             "wrap the key with --levels-left 1, under a set that leaves one: bgv/bridge128 for AES-128, \

@@ -302,16 +302,33 @@ impl Set {
         KeySize::ALL.into_iter().filter(carries).collect()
     }
 
-    /// The name of the scheme's set for AES keys of `size` with the smallest evaluation key, a secure set if possible.
+    /// The name of the scheme's set for AES keys of `size` with the smallest evaluation key: if possible a secure one
+    /// that leaves as many multiplications as this one.
     #[must_use]
-    pub fn for_key_size(scheme: Scheme, size: KeySize) -> Option<&'static str> {
-        let own = |name: &&str| Scheme::of_set(name) == Some(scheme);
+    pub fn for_key_size(&self, size: KeySize) -> Option<&'static str> {
+        let most = |set: &Self, size| {
+            let layouts = set.layouts().iter();
+            layouts
+                .filter_map(|&layout| set.levels_left(layout, size))
+                .max()
+        };
+        let wanted = KeySize::ALL.into_iter().filter_map(|size| most(self, size));
+        let wanted = wanted.max();
+        let own = |name: &&str| Scheme::of_set(name) == Some(self.scheme());
         let sets = Self::names().into_iter().filter(own);
         // one at a time, because parameters take memory
         let sets = sets.filter_map(Self::find).flatten();
         let fits = sets.filter(|set| set.key_sizes().contains(&size));
-        let best = fits.map(|set| (!set.is_secure(), set.card.eval_key_bytes, set.name()));
-        best.min().map(|(_, _, name)| name)
+        let best = fits.map(|set| {
+            let bytes = set.card.eval_key_bytes;
+            (
+                !set.is_secure(),
+                most(&set, size) < wanted,
+                bytes,
+                set.name(),
+            )
+        });
+        best.min().map(|(.., name)| name)
     }
 
     /// Digest of the numbers that define it.
@@ -452,10 +469,14 @@ mod tests {
     fn sets_say_which_aes_keys_they_take() {
         let set = Set::named("bgv/aes128").unwrap();
         assert_eq!(set.key_sizes(), [KeySize::Aes128]);
-        let set = |scheme, size| Set::for_key_size(scheme, size);
-        assert_eq!(set(Scheme::Bgv, KeySize::Aes192), Some("bgv/aes192"));
-        assert_eq!(set(Scheme::Bgv, KeySize::Aes256), Some("bgv/aes256"));
-        assert_eq!(set(Scheme::Tfhe, KeySize::Aes256), Some("tfhe/p64-blocks"));
+        let other = |name, size| Set::named(name).unwrap().for_key_size(size);
+        assert_eq!(other("bgv/aes128", KeySize::Aes192), Some("bgv/aes192"));
+        assert_eq!(other("bgv/aes128", KeySize::Aes256), Some("bgv/aes256"));
+        let deep = Some("bgv/aes256+8");
+        assert_eq!(other("bgv/aes128+8", KeySize::Aes192), deep);
+        assert_eq!(other("bgv/aes128+8", KeySize::Aes256), deep);
+        let tfhe = other("tfhe/p64", KeySize::Aes256);
+        assert_eq!(tfhe, Some("tfhe/p64-blocks"));
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn key_sizes(set: &Set) -> String {
         .into_iter()
         .filter(|size| !taken.contains(size));
     let others = others.filter_map(|size| {
-        let other = Set::for_key_size(set.scheme(), size)?;
+        let other = set.for_key_size(size)?;
         Some(format!("{}: {other}", bits(size)))
     });
     let others: Vec<_> = others.collect();

@@ -330,7 +330,7 @@ fn check_size(set: &Set, size: KeySize) -> Result<()> {
     }
     let expected: Vec<_> = takes.iter().map(|size| bits(size).to_string()).collect();
     let (found, expected, set_name) = (bits(&size), expected.join(" or "), set.name());
-    let other = Set::for_key_size(set.scheme(), size);
+    let other = set.for_key_size(size);
     let other = other.map_or_else(String::new, |other| format!(", {other} takes {found}"));
     let message =
         format!("an AES key of {found} bits: set {set_name} takes keys of {expected} bits{other}");
