@@ -23,6 +23,15 @@ impl Cells {
         Self::new(&head.split('|').collect::<Vec<_>>(), rows)
     }
 
+    /// Whether most cells of a column are figures or dashes.
+    pub(crate) fn is_of_figures(&self, column: usize) -> bool {
+        let figure = |row: &Vec<String>| {
+            let first = row[column].chars().next();
+            first.is_some_and(|c| c.is_ascii_digit() || c == '–')
+        };
+        2 * self.rows.iter().filter(|row| figure(row)).count() > self.rows.len()
+    }
+
     /// In Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {

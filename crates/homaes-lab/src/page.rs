@@ -3,7 +3,7 @@
 use crate::cells::Cells;
 use crate::charts::{self, ChartError, GRID, INK};
 use crate::document::{Lab, Run};
-use crate::tables::sections;
+use crate::tables::{headline, sections};
 use std::cmp::Reverse;
 
 /// Most characters of a picture's file name, without `.svg`.
@@ -28,9 +28,7 @@ pub struct Picture {
 
 impl Picture {
     fn new(title: String, text: &'static str, svg: String) -> Self {
-        let words = title.split(|c: char| !c.is_ascii_alphanumeric());
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let mut file = words.join("-").to_ascii_lowercase();
+        let mut file = anchor(&title);
         file.truncate(MAX_SLUG);
         file += ".svg";
         Self {
@@ -88,8 +86,22 @@ pub fn html(lab: &Lab, pictures: &[Picture]) -> String {
         runs => format!("homaes: {runs} runs of AES under FHE"),
     };
     let title = escape(&title);
+    let parts = sections(lab);
     let mut body = format!("<h1>{title}</h1>\n");
-    for part in sections(lab) {
+    if let Some(headline) = headline(lab) {
+        body += &format!("<p>{}</p>\n", escape(&headline));
+    }
+    let titles = parts.iter().map(|part| part.title);
+    let titles = titles.chain(pictures.iter().map(|picture| picture.title.as_str()));
+    let links = titles.map(|title| {
+        format!(
+            "<li><a href=\"#{}\">{}</a></li>\n",
+            anchor(title),
+            escape(title)
+        )
+    });
+    body += &format!("<nav>\n<ul>\n{}</ul>\n</nav>\n", links.collect::<String>());
+    for part in parts {
         body += &section(part.title, &part.text, &table(&part.cells));
     }
     for picture in pictures {
@@ -124,15 +136,27 @@ pub fn html(lab: &Lab, pictures: &[Picture]) -> String {
 }
 
 fn section(title: &str, text: &str, content: &str) -> String {
-    let (title, text) = (escape(title), escape(text));
-    format!("<section>\n<h2>{title}</h2>\n<p>{text}</p>\n{content}</section>\n")
+    let (anchor, title, text) = (anchor(title), escape(title), escape(text));
+    format!("<section id=\"{anchor}\">\n<h2>{title}</h2>\n<p>{text}</p>\n{content}</section>\n")
 }
 
+/// The name of a section in its address.
+fn anchor(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").to_ascii_lowercase()
+}
+
+/// Columns of figures are on the right, so that their digits stand below one another.
 fn table(cells: &Cells) -> String {
+    let right: Vec<bool> = (0..cells.head.len())
+        .map(|column| cells.is_of_figures(column))
+        .collect();
     let row = |cells: &[String], tag: &str| {
-        let cells = cells
-            .iter()
-            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
+        let cells = cells.iter().zip(&right).map(|(cell, right)| {
+            let class = if *right { " class=\"figure\"" } else { "" };
+            format!("<{tag}{class}>{}</{tag}>", escape(cell))
+        });
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
     let rows: String = cells.rows.iter().map(|cells| row(cells, "td")).collect();
@@ -167,6 +191,17 @@ mod tests {
             ..Run::default()
         });
         let page = html(&lab, &pictures(&lab).unwrap());
+        assert!(
+            page.contains(
+                "The fastest: AES-128 under bgv/aes128 (sliced), estimated at 142.0 bits"
+            )
+        );
+        assert!(
+            page.contains("<a href=\"#evaluation\">")
+                && page.contains("<section id=\"evaluation\">")
+        );
+        let [secure, toy] = ["<td>bgv/aes192", "<td>bgv/toy"].map(|set| page.find(set));
+        assert!(secure < toy || toy.is_none());
         assert!(!page.contains("<script") && !page.contains("<b>"));
         for outside in ["http://", "https://", "src=", "@import", "url("] {
             // XML namespaces are not addresses
@@ -174,7 +209,7 @@ mod tests {
             assert!(!page.contains(outside), "{outside}");
         }
         for (open, close) in [
-            ("<section>", "</section>"),
+            ("<section ", "</section>"),
             ("<figure ", "</figure>"),
             ("<svg", "</svg>"),
             ("<tr>", "</tr>"),

@@ -2,7 +2,7 @@
 
 use crate::cells::{Cells, or_dash};
 use crate::document::{Lab, Machine, Run};
-use crate::units::{bytes, digits, grouped, short_seconds};
+use crate::units::{bytes, counted, digits, grouped, short_seconds};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -13,11 +13,39 @@ pub(crate) struct Section {
     pub(crate) cells: Cells,
 }
 
-/// All tables of a document that have rows, sorted by set.
+/// The fastest evaluation, of a secure set if there is one, in a sentence.
+pub(crate) fn headline(lab: &Lab) -> Option<String> {
+    let cost = |run: &&Run| run.seconds_per_block();
+    let fastest = |secure| {
+        let runs = lab.runs.iter().filter(|run| run.is_secure() == secure);
+        runs.min_by(|a, b| cost(a).total_cmp(&cost(b)))
+    };
+    let run = fastest(true).or_else(|| fastest(false))?;
+    let machine = run.machine.as_ref().unwrap_or(&lab.machine);
+    let time = short_seconds(run.seconds_per_block());
+    let security = run.security.as_ref();
+    let bits = security.and_then(|security| security.bits_with_rotations);
+    let security = match (run.is_secure(), bits) {
+        (true, Some(bits)) => format!("estimated at {bits:.1} bits of security"),
+        (true, None) => "a secure set".to_owned(),
+        (false, _) => "NOT SECURE".to_owned(),
+    };
+    Some(format!(
+        "The fastest: AES-{} under {} ({}), {security}, at {time} a block on {} of {}.",
+        run.key_bits,
+        run.set,
+        run.layout,
+        counted(run.threads as u64, "thread"),
+        machine.processor
+    ))
+}
+
+/// All tables of a document that have rows, secure sets first.
 pub(crate) fn sections(lab: &Lab) -> Vec<Section> {
     let mut lab = lab.clone();
     lab.runs.sort_by(|a, b| {
-        let [a, b] = [a, b].map(|run| (&run.set, &run.layout, run.key_bits, run.threads));
+        let place = |run: &'_ Run| (!run.is_secure(), run.set.clone());
+        let [a, b] = [a, b].map(|run| (place(run), &run.layout, run.key_bits, run.threads));
         a.cmp(&b)
     });
     let lab = &lab;
