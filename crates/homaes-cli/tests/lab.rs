@@ -192,7 +192,10 @@ fn the_page_of_benchmarks_is_up_to_date() {
 #[test]
 fn the_tables_of_choices_are_up_to_date() {
     let baseline = homaes_lab::baseline();
-    check_page("docs/choosing.md", &homaes_lab::choosing(&baseline));
+    check_page(
+        "docs/choosing.md",
+        &homaes_lab::choosing(&file("docs/choosing.md"), &baseline),
+    );
     let table = homaes_lab::readme(&baseline);
     let page = with_region(&file("README.md"), "measured", &table);
     check_page("README.md", &page);

@@ -56,9 +56,9 @@ impl<'l> Choice<'l> {
     }
 }
 
-/// docs/choosing.md with the figures of a document.
+/// docs/choosing.md, whose text is `page`, with the figures of a document.
 #[must_use]
-pub fn choosing(lab: &Lab) -> String {
+pub fn choosing(page: &str, lab: &Lab) -> String {
     let head = "you want|take|start|one block|per block|per block, one thread|message|keys for the server|\
                 results per byte|memory";
     let table = |choices: &[&str]| {
@@ -77,7 +77,7 @@ pub fn choosing(lab: &Lab) -> String {
         ("totals", totals(lab)),
         ("papers", table(&COMPARISONS)),
     ];
-    let mut page = include_str!("../../../docs/choosing.md").to_owned();
+    let mut page = page.to_owned();
     for (name, text) in regions {
         let start = format!("<!-- {name} -->\n");
         let (before, rest) = page.split_once(&start).expect("the page has this region");

@@ -1,4 +1,4 @@
-#![doc = include_str!("../../../docs/FORMAT.md")]
+#![doc = include_str!("../FORMAT.md")]
 //!
 //! # This crate
 //!

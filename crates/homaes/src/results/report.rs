@@ -143,15 +143,17 @@ impl Report {
     /// Adds a batch evaluated by a GPU, or else by the processor.
     pub(crate) fn add_device(&mut self, gpu: Option<&Gpu>, seconds: f64) {
         let device = gpu.map_or_else(|| "cpu".to_owned(), |gpu| format!("cuda:{}", gpu.number));
-        let share = match self.devices.iter_mut().find(|share| share.device == device) {
-            Some(share) => share,
-            None => self.devices.push_mut(Share {
+        let at = self.devices.iter().position(|share| share.device == device);
+        let at = at.unwrap_or_else(|| {
+            self.devices.push(Share {
                 device,
                 name: gpu.map(|gpu| gpu.name.clone()),
                 batches: 0,
                 seconds: 0.0,
-            }),
-        };
+            });
+            self.devices.len() - 1
+        });
+        let share = &mut self.devices[at];
         share.batches += 1;
         share.seconds += seconds;
     }
