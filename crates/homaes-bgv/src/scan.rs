@@ -56,8 +56,8 @@ impl Placement {
         BLOCK * params.slots().run_len() - (BLOCK - 1)
     }
 
-    /// Bytes of the longest pattern that a search finds in results with `left` multiplications. The sum of more terms is
-    /// too noisy for the last products of a shorter chain: [`Evaluator`] refuses them from 130 bytes on.
+    /// Bytes of the longest pattern that a search finds in results with `left` multiplications. With few left, sums of
+    /// more terms are too noisy for the last products, and [`Evaluator`] refuses them: at 140 bytes in `bgv/aes256+8`.
     pub fn longest_with(params: &Params, left: usize) -> usize {
         match left.min(params.rotation_level().saturating_sub(1)) >= LEVELS_FOR_LONG {
             true => Self::longest(params),
@@ -65,7 +65,7 @@ impl Placement {
         }
     }
 
-    /// Memory of the bytes that windows of a pattern of `longest` bytes read.
+    /// Bytes of memory for the moved ciphertexts that a search for patterns of up to `longest` bytes reads.
     pub fn memory(params: &Params, longest: usize) -> u64 {
         let limbs = params.basis(params.rotation_level()).len();
         let ciphertext = 2 * limbs * params.ring().n() * size_of::<u64>();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scan::{Placement, Scanner};
+use homaes_scheme::RunOptions;
 
 /// Few, for a quick test; fixed seeds exclude chance matches.
 const ROWS: usize = 2;
@@ -80,6 +81,45 @@ fn nightly_a_pattern_as_long_as_a_run_of_slots_is_found() {
     let mut message = vec![0; 16 * 129];
     message[19..19 + bytes.len()].copy_from_slice(&bytes);
     assert_eq!(searched(&mut toy_4369(3), &message, &[&bytes]), [[19]]);
+}
+
+/// In a message of zeros. [`Placement::longest_with`] states the lengths.
+#[test]
+#[ignore = "nightly: three minutes and large keys"]
+fn nightly_the_longest_patterns_are_found_at_full_size() {
+    for (set, bytes, left, longest) in [
+        (&sets::AES128_8, 16, 7, 112),
+        (&sets::AES256_8, 32, 7, 112),
+        (&sets::AES256_17, 32, 17, 2033),
+    ] {
+        let mut f = Fixture::new(Params::new(set).unwrap(), 1);
+        assert_eq!(Placement::longest_with(&f.params, left), longest);
+        let key = vec![9; bytes];
+        let wrapping = WrapOptions {
+            levels_left: Some(left),
+            ..bounds::FOR_CIRCUITS
+        };
+        let wrapped = f.wrap(&key, wrapping);
+        let alphas = (0..6).map(|_| random_bytes(&mut f.rng, longest)).collect();
+        let aes = f.aes(&wrapped, Layout::Sliced);
+        let pad = clear::encrypt_block([0; 16], &RoundKeys::expand(&key).unwrap());
+        let blocks = f.params.slots().count();
+        let results = aes.run(
+            &vec![[0; 16]; blocks],
+            &vec![pad; blocks],
+            RunOptions::default(),
+        );
+        let (there, mut missing) = (vec![0; longest], vec![0; longest]);
+        missing[longest - 1] = 1;
+        let scanner = Scanner::new(aes.evaluator(), alphas);
+        let verdicts = scanner.scan(&results.unwrap()[0], &[&there, &missing]);
+        for (verdict, expected) in verdicts.unwrap().iter().zip([255, 0]) {
+            for packed in verdict {
+                let (found, _) = f.secret.decrypt(packed).unwrap();
+                assert!(found.iter().all(|&byte| byte == expected), "{longest}");
+            }
+        }
+    }
 }
 
 #[test]
