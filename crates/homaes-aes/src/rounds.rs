@@ -93,7 +93,7 @@ pub fn cipher_observed<R: Rounds>(
     cipher_from(rounds, dir, (0, keyed), round_keys, observe)
 }
 
-/// The rounds of [`cipher_observed`] after round `done`, whose state it showed.
+/// The rounds of [`cipher_observed`] after round `done`, from the state that it showed; after the last round, that state.
 ///
 /// # Errors
 /// Whatever the backend reports.

@@ -153,8 +153,14 @@ fn a_run_goes_on_from_a_round() {
     let run = RunOptions::new(&Cancel::new(), &mut observe);
     aes.evaluate_with(&[block], run).unwrap();
     let (level, saved) = saved.unwrap();
-    let state = decode_batch(&*w.params, Some(w.secret.id()), level, &saved).unwrap();
-    let rest = aes.evaluate_from(6, state, RunOptions::default()).unwrap();
+    let state = || decode_batch(&*w.params, Some(w.secret.id()), level, &saved).unwrap();
+    for round in [5, 7, 11] {
+        let wrong = aes.evaluate_from(round, state(), RunOptions::default());
+        assert!(wrong.is_err(), "{round}");
+    }
+    let rest = aes
+        .evaluate_from(6, state(), RunOptions::default())
+        .unwrap();
     let expected = homaes_aes::clear::trace(Direction::Decrypt, block, &keys)[10];
     assert_eq!(rest.decrypt(&w.secret).unwrap().blocks[0], expected);
 }

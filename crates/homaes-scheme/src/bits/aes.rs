@@ -5,7 +5,7 @@
 //! so that AES-128 takes 2880 relinearisations in 40 passes over the key, as the papers'.
 
 use super::{BitEvalKey, BitScheme, Error, Result, SboxDepth, State, WrappedKey};
-use crate::{Cancel, Reading, RunOptions, mismatch};
+use crate::{Cancel, FieldError, Reading, RunOptions, mismatch};
 use homaes_aes::slp::tower;
 use homaes_aes::{BitEval, Block, Direction, FoldedBits, Rounds, cipher_from};
 
@@ -63,10 +63,11 @@ impl<'k, P: BitScheme> Aes<'k, P> {
         self.evaluate_from(0, state, run)
     }
 
-    /// The rounds after round `done`, from the state that an observer of [`evaluate_with`](Self::evaluate_with) saw.
+    /// The rounds after round `done`, from the state that an observer of [`evaluate_with`](Self::evaluate_with) saw. Level
+    /// and noise of the result are those of the whole run.
     ///
     /// # Errors
-    /// As [`evaluate_with`](Self::evaluate_with).
+    /// As [`evaluate_with`](Self::evaluate_with); if there is no such round, or the state is not at the level after it.
     pub fn evaluate_from(
         &self,
         done: usize,
@@ -74,6 +75,12 @@ impl<'k, P: BitScheme> Aes<'k, P> {
         mut run: RunOptions<'_, State<P>>,
     ) -> Result<State<P>> {
         let (wrapped, head) = (self.wrapped, &self.wrapped.head);
+        mismatch::check_count("rounds", done, head.size.rounds())?;
+        let (params, level) = (&*wrapped.params, head.level(&*wrapped.params, done));
+        let found = state.quality(params).level;
+        if found != level {
+            return Err(FieldError::new("level of a state", found as u64, level as u64).into());
+        }
         let (dir, from) = (head.direction, (done, state));
         let view = self.key.view(&self.meter, &run.cancel);
         let keys: Vec<usize> = (0..=head.size.rounds()).collect();

@@ -80,7 +80,7 @@ impl<S: AsRef<[u8]> + AsMut<[u8]> + Copy + Default + Send + Sync> Head<S> {
     }
 
     /// Level of round key `r`.
-    fn level<P: BitScheme>(&self, params: &P, r: usize) -> usize {
+    pub(super) fn level<P: BitScheme>(&self, params: &P, r: usize) -> usize {
         self.start - r * params.sbox().levels()
     }
 
