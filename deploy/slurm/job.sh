@@ -15,6 +15,7 @@
 # 2 fail the task and cancel the pending ones. After preemption or loss of a node Slurm itself restarts the task.
 set -u
 if [ $# != 1 ] || [ -z "${SLURM_ARRAY_TASK_ID:-}" ]; then
+    # shellcheck disable=SC2016 # for the reader's shell
     echo 'usage: sbatch --array=0-$((SHARDS-1))%8 --requeue deploy/slurm/job.sh JOB' >&2
     exit 2
 fi

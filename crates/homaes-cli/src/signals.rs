@@ -1,4 +1,3 @@
-use crate::console::INTERRUPTED;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,9 +31,9 @@ pub(crate) fn end_at_once() {
     #[cfg(unix)]
     for signal in asking() {
         let always = std::sync::Arc::new(true.into());
+        let status = crate::console::INTERRUPTED.into();
         // if this fails too, only SIGKILL ends the program
-        let _ =
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), always);
+        let _ = signal_hook::flag::register_conditional_shutdown(signal, status, always);
     }
 }
 

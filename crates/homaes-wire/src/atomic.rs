@@ -70,6 +70,7 @@ pub struct AtomicFile {
     /// Whether it keeps the temporary name when it is dropped.
     keep: bool,
     /// Mode bits to set with the final name, if they differ from those while writing.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has them"))]
     mode: Option<u32>,
     file: File,
     buffer: Zeroizing<Vec<u8>>,

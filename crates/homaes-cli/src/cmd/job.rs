@@ -4,7 +4,7 @@ use crate::console::{self, Failure, fail, refuse};
 use crate::progress::{Follower, spin};
 use crate::remedy::remedy;
 use crate::table::{self, Rows};
-use homaes::{Cancel, Devices, ErrorKind, Output, Progress, SECRET_KEY_FILE, Set};
+use homaes::{Cancel, Devices, ErrorKind, Output, SECRET_KEY_FILE, Set};
 use homaes_job::{Done, Job, Keys, Location, Outcome, Planning, Status, Worker};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -117,11 +117,9 @@ fn run_job(args: &JobRun) -> Result<(), Failure> {
     keep(there, wanted);
     let follower = Follower::new(args.progress);
     follower.kept(done().map(batches).sum());
-    let worker = Worker::new(&job, &keys, args.workers.threads)?.watch(|event| {
-        follower.event(Progress {
-            batches: of_batches,
-            ..event
-        });
+    let worker = Worker::new(&job, &keys, args.workers.threads)?.watch(|mut event| {
+        event.batches = of_batches;
+        follower.event(event);
     });
     let worker = worker.on(devices).warn(console::warn);
     let start = Instant::now();

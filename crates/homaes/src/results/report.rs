@@ -6,6 +6,7 @@ use homaes_scheme::{Reading, log2_p_any};
 
 /// One step of AES: the initial key addition, or a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Step {
     /// Wall-clock seconds. Step 0 includes encoding the public blocks.
     pub seconds: f64,
@@ -15,6 +16,7 @@ pub struct Step {
 
 /// One step of AES, with noise measured by the secret key.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Measured {
     /// The scheme's estimate or bound, as in every run.
     pub quality: Quality,
@@ -26,6 +28,7 @@ pub struct Measured {
 ///
 /// Batches may run in parallel, so events of several batches interleave.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Number of the batch, from 0.
     pub batch: u64,

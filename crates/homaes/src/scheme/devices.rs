@@ -27,6 +27,7 @@ pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
 /// # Ok::<(), homaes::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Devices {
     /// `auto`: all GPUs that can evaluate the set and layout, otherwise the processor. If a GPU fails, the processor
     /// repeats that batch and evaluates the rest.

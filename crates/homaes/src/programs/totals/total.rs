@@ -11,6 +11,7 @@ pub(super) const DOT_BITS: u32 = 16;
 
 /// What is computed from all records that meet the conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Total {
     /// The sum of a column, exact.
     Sum(Column),
