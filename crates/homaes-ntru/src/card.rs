@@ -6,8 +6,7 @@ use crate::params::Params;
 use homaes_scheme::bits::{BitScheme, batch_bytes};
 use homaes_scheme::{Published, Ring, SetCard, ntru};
 
-const PAPER: &str =
-    "Doröz, Hu, Sunar: Homomorphic AES Evaluation using the Modified LTV Scheme (2014)";
+const PAPER: &str = "Doröz, Hu, Sunar: Homomorphic AES Evaluation using NTRU (2014)";
 
 /// log2 of the bound on a batch's failure probability. A test of [`crate::bound`] checks it for every set.
 pub(crate) const LOG2_P_FAIL: f64 = -64.0;

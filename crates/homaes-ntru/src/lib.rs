@@ -1,7 +1,7 @@
 //! NTRU after López-Alt, Tromer and Vaikuntanathan, and bit-sliced AES on it. **No parameter set of this crate is
 //! secure.**
 //!
-//! Follows Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV Scheme* (eprint 2014/039; "DHS14").
+//! Follows Doröz, Hu, Sunar, *Homomorphic AES Evaluation using NTRU* (eprint 2014/039; "DHS14").
 //! Lattice reduction finds the secret keys of its parameters in polynomial time ([`homaes_scheme::ntru`]); the crate is
 //! for reading beside the paper and for measuring.
 //!

@@ -20,9 +20,9 @@
 //! instead of summing lowered terms.
 //!
 //! Sources: Satoh, Morioka, Takano, Munetoh, *A compact Rijndael hardware architecture with S-box optimization*
-//! (ASIACRYPT 2001), for inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES Evaluation using the Modified LTV
-//! Scheme* (eprint 2014/039), for the 18 relinearisations. Among all conjugate E₀ and E₁, these bases give the folded
-//! matrices short rows: 32 of 72 ANDs on average.
+//! (ASIACRYPT 2001), for inversion in the tower; Doröz, Hu, Sunar, *Homomorphic AES Evaluation using NTRU* (eprint
+//! 2014/039), for the 18 relinearisations. Among all conjugate E₀ and E₁, these bases give the folded matrices short
+//! rows: 32 of 72 ANDs on average.
 
 use super::Program;
 
