@@ -367,6 +367,13 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
             Err(_) => {} // a file system that cannot: look, then rename
         }
     }
+    // a second name never replaces
+    #[cfg(windows)]
+    match fs::hard_link(from, to) {
+        Ok(()) => return fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => {} // as above
+    }
     match fs::symlink_metadata(to) {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
@@ -415,7 +422,7 @@ fn is_at(file: &File, path: &Path) -> bool {
         (_own.dev(), _own.ino()) == (_there.dev(), _there.ino())
     }
     #[cfg(not(unix))]
-    true // a file that is open cannot be removed
+    true // files have no number that the standard library tells
 }
 
 /// The usual name of an unfinished file, for [`AtomicFile::resume_as`].

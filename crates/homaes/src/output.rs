@@ -421,10 +421,16 @@ impl Output {
     }
 }
 
+/// Whether file systems of this system take names that differ in case for one.
+pub(crate) const FOLDS_CASE: bool = cfg!(any(windows, target_vendor = "apple"));
+
 /// Whether two paths name one file. The folders must exist, the file need not; a link at the path itself is not
 /// followed.
 pub(crate) fn is_one_place(a: &Path, b: &Path) -> bool {
     match (absolute(a), absolute(b)) {
+        (Some(a), Some(b)) if FOLDS_CASE => {
+            a.to_string_lossy().to_lowercase() == b.to_string_lossy().to_lowercase()
+        }
         (Some(a), Some(b)) => a == b,
         _ => false,
     }

@@ -9,7 +9,7 @@ use crate::decrypt::replay_log::ReplayLog;
 use crate::error::At;
 use crate::input::part_meta::PartMeta;
 use crate::machine::disk;
-use crate::output::{Folder, folder_of, refuse_own_input};
+use crate::output::{FOLDS_CASE, Folder, folder_of, refuse_own_input};
 use crate::{Ciphertexts, Error, ErrorKind, Expect, Output, Result, SecretKey};
 use homaes_aes::KeySize;
 use std::collections::{BTreeSet, VecDeque};
@@ -69,9 +69,17 @@ impl SecretKey {
             key_size: meta.key_size,
         };
         // refuses unusable parts before any is decrypted
+        let mut targets = BTreeSet::new();
         for part in &meta.parts {
             parts.checked(part)?;
             parts.check_target(part)?;
+            let target = parts.target(part);
+            if FOLDS_CASE && !targets.insert(target.to_string_lossy().to_lowercase()) {
+                return Err(unusable(
+                    &target,
+                    "is the file of another part on this system",
+                ));
+            }
         }
         let replay_log = options.replay_log.map(|log| {
             let places = meta.parts.iter().map(|part| (part.place(&path), part));
@@ -113,6 +121,27 @@ impl SecretKey {
     }
 }
 
+fn unusable(target: &Path, what: &str) -> Error {
+    Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, what))
+}
+
+/// Whether a name leads below the folder on Windows, to a file of its own: no drive, stream or device, and no end that
+/// Windows leaves out.
+fn fits_windows(name: &str) -> bool {
+    name.split('/').all(|part| {
+        let stem = part.split('.').next().unwrap_or_default();
+        let stem = stem.trim_end().to_lowercase();
+        let port = stem.strip_prefix("com").or(stem.strip_prefix("lpt"));
+        let is_port = port
+            .is_some_and(|port| port.chars().count() == 1 && port.chars().all(char::is_numeric));
+        let devices = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+        let is_device = is_port || devices.contains(&&stem[..]);
+        !part.contains(['<', '>', ':', '"', '|', '?', '*'])
+            && !part.ends_with(['.', ' '])
+            && !is_device
+    })
+}
+
 #[derive(Clone, Copy)]
 struct Parts<'k> {
     folder: &'k Path,
@@ -146,8 +175,12 @@ impl<'k> Parts<'k> {
     /// Refuses a name that leads out of the folder, or to an existing file that must stay.
     fn check_target(&self, part: &PartMeta) -> Result<()> {
         let target = self.target(part);
+        let name = part.name.as_deref().unwrap_or_default();
+        if cfg!(windows) && !fits_windows(name) {
+            return Err(unusable(Path::new(name), "is no name of a file on Windows"));
+        }
         let mut above = self.folder.to_owned();
-        for name in part.name.as_deref().unwrap_or_default().split('/') {
+        for name in name.split('/') {
             above.push(name);
             if above.is_symlink() {
                 let what = "is a symbolic link, which could lead a part out of the folder";
@@ -243,4 +276,20 @@ fn is_there(path: &Path, spool: &File, part: &PartMeta, bytes: u64) -> io::Resul
         Ok(())
     })?;
     Ok(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits_windows;
+
+    #[test]
+    fn names_that_windows_reads_differently_are_refused() {
+        let names = "Z:/evil.bat|a/Z:|a.txt:stream|a./b|a.|a |con|a/NUL.txt|aux .txt|COM1|lpt\u{b2}.log|what?|CONOUT$";
+        for name in names.split('|') {
+            assert!(!fits_windows(name), "{name}");
+        }
+        for name in "a|a b/c.d.e|.hidden|con1|com|coma.txt|com10|null|résumé".split('|') {
+            assert!(fits_windows(name), "{name}");
+        }
+    }
 }
