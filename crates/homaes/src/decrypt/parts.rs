@@ -122,7 +122,7 @@ impl SecretKey {
 }
 
 fn unusable(target: &Path, what: &str) -> Error {
-    Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, what))
+    Error::refused(ErrorKind::PartNames, what).at(target)
 }
 
 /// Whether a name leads below the folder on Windows, to a file of its own: no drive, stream or device, and no end that
