@@ -27,7 +27,7 @@ use crate::keys::EvalKey;
 use crate::params::Params;
 use bits::Bits;
 use homaes_aes::{Block, Direction, Layout, Rounds, cipher_observed};
-use homaes_scheme::{Cancel, Reading, RunOptions};
+use homaes_scheme::{Cancel, Gpus, OnGpus, Reading, RunOptions, traits};
 use std::sync::Arc;
 
 /// AES under one wrapped key, in one layout. Clones share prepared keys, counters and cached first rounds.
@@ -162,6 +162,13 @@ impl<'k> Aes<'k> {
         self
     }
 
+    /// The circuit on each of `gpus`.
+    pub fn on_gpus(&self, gpus: Gpus<'k>) -> OnGpus<'k, Self> {
+        OnGpus::new(gpus, |device| {
+            self.clone().on(traits::own::<Arc<dyn Device>>(device))
+        })
+    }
+
     /// The parameters of results.
     pub fn params(&self) -> &'k Params {
         self.evaluator().params()
@@ -181,7 +188,7 @@ impl<'k> Aes<'k> {
     pub(crate) fn device(&self) -> &dyn Device {
         match &self.circuit {
             ByLayout::Bits(_) => &Processor,
-            _ => self.circuit.eval().device(),
+            _ => &**self.circuit.eval().device(),
         }
     }
 

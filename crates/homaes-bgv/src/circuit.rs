@@ -51,6 +51,7 @@ pub use lift::{Descent, LIFT_LEVEL, LiftNoise, Lifted};
 pub use moves::Axis;
 
 use crate::ciphertext::{Ciphertext, History};
+use crate::circuit::evaluate::only;
 use crate::circuit::three_way::three_way_outcome;
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
@@ -58,17 +59,14 @@ use crate::keys::Target;
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
 use crate::params::Params;
-use crate::row_constant::{by_row, row_powers};
+use crate::row_constant::{by_row, over, row_powers};
 use bounds::{lowered_bound, product_bound, relinearized_bound};
-use homaes_math::kernel::{self, RowTerm};
 use homaes_math::sample::Seed;
 use homaes_rns::Poly;
 use homaes_scheme::Owner;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use std::borrow::Cow;
-
-const COMBINED: usize = 48;
 
 /// How a public polynomial modulo 2 is lifted to integers before it multiplies a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +190,16 @@ impl Evaluator<'_> {
                 false => Ok(Cow::Owned(self.lowered(&self.with_bound(c)?, level)?)),
             })
             .collect::<Result<_>>()?;
-        let parts = combined(params, level, &inputs, &exponents)?;
+        let constants = exponents
+            .iter()
+            .map(|e| over(params, params.basis(level), e));
+        let list = inputs.iter().map(|c| &**c).collect();
+        let parts = only(only(self.combined(
+            level,
+            &[constants.collect()],
+            &[],
+            &[list],
+        )?));
         let noises: Vec<_> = inputs
             .iter()
             .zip(&exponents)
@@ -394,64 +401,4 @@ fn lifted(params: &Params, bytes: &[u8], lift: Lift) -> Vec<i64> {
                 .collect()
         }
     }
-}
-
-/// Σ c_k·x_k of ciphertexts at one level, c_k given by exponents of ζ_17.
-pub(crate) fn combined(
-    params: &Params,
-    level: usize,
-    inputs: &[Cow<'_, Ciphertext>],
-    exponents: &[Vec<u8>],
-) -> Result<[Poly; 2]> {
-    for c in inputs {
-        c.fetch()?;
-    }
-    let basis = params.basis(level);
-    let mut parts = [(); 2].map(|()| Poly::zeroed(params.ring().n(), basis.len()));
-    let pieces = inputs
-        .chunks(COMBINED / 2 - 1)
-        .zip(exponents.chunks(COMBINED / 2 - 1));
-    for (inputs, exponents) in pieces {
-        for (at, &i) in basis.iter().enumerate() {
-            let sum = combined_limb(params, (at, i), inputs, exponents);
-            for (part, sum) in parts.iter_mut().zip(&sum.limbs) {
-                let m = params.modulus(i);
-                kernel::scale_add(params.ring(), m, sum, m.shoup(1), &mut part.limbs[at]);
-            }
-        }
-    }
-    Ok(parts)
-}
-
-/// Both parts of Σ c_k·x_k modulo the prime numbered `i`, the `at`-th of the level.
-fn combined_limb(
-    params: &Params,
-    (at, i): (usize, usize),
-    inputs: &[Cow<'_, Ciphertext>],
-    exponents: &[Vec<u8>],
-) -> Poly {
-    let constants: Vec<Vec<u64>> = exponents
-        .iter()
-        .map(|e| by_row(params.transform(i), e))
-        .collect();
-    let sources: Vec<[&[u64]; 1]> = inputs
-        .iter()
-        .flat_map(|c| c.parts.each_ref().map(|p| [&*p.limbs[at]]))
-        .collect();
-    let terms: Vec<RowTerm<'_>> = sources
-        .iter()
-        .enumerate()
-        .map(|(k, source)| RowTerm {
-            sources: source,
-            map: params.frobenius(0),
-            by_row: &constants[k / 2],
-            second: k % 2 == 1,
-        })
-        .collect();
-    let mut out = Poly::scratch(params.ring().n(), 2);
-    if let [a, b] = &mut out.limbs[..] {
-        let mut sums = [[&mut a[..], &mut b[..]]];
-        kernel::inner_product(params.ring(), params.modulus(i), &[], &terms, &mut sums);
-    }
-    out
 }

@@ -8,15 +8,17 @@ use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use crate::params::residues;
-use crate::row_constant::by_row;
-use homaes_math::kernel::{self, RowTerm};
-use homaes_rns::{Meter, ModSwitch, Poly, Stage};
+use crate::subring;
+use homaes_math::kernel::{self, RowTerm, Tensor};
+use homaes_math::{GaloisMap, Transform, Words};
+use homaes_rns::{Meter, ModSwitch, Poly, Stage, SwitchPlan};
 use rayon::prelude::*;
 
 pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{
     Addend, KeyPoly, Pass, Post, Products, Shape, Summands, Sums, SwitchKey,
 };
+pub use crate::subring::upper;
 
 /// The processor, or an accelerator with its own memory.
 ///
@@ -30,8 +32,9 @@ pub trait Device: Send + Sync {
     /// Sums with their key switch and division: two polynomials each over the plan's target basis.
     fn sums(&self, pass: &Pass<'_>, sums: &Sums<'_>) -> Result<Vec<[Poly; 2]>>;
 
-    /// Whether all columns of a state should go into one pass, rather than one each into parallel passes.
-    fn joins_columns(&self) -> bool {
+    /// Whether work of one kind should go into one pass, such as all columns of a state, rather than into parallel
+    /// passes.
+    fn joins(&self) -> bool {
         false
     }
 
@@ -44,24 +47,61 @@ pub trait Device: Send + Sync {
         all: &[&Poly],
     ) -> Result<Vec<Poly>>;
 
-    /// MixColumns, or its inverse, of columns of four ciphertexts over the primes `basis`: row r of a column becomes
-    /// Σ_j c_j times row r + j, where c_j is the sum of ζ_17^k over the exponents `mix[j]` (GHS12 §4.2). Keeps the
-    /// level and multiplies noise by the power of the constants.
-    fn mix_columns(
+    /// Σ_t c_t·x_t over the primes `basis`, for every row of constants c and every list of ciphertexts x; by list, then
+    /// by row. `plus` has one word per prime, which is added to every word of the first parts. Keeps the level and
+    /// multiplies noise by the power of the constants.
+    fn combine(
         &self,
         params: &Params,
         meter: &Meter,
         basis: &[usize],
-        mix: &[Vec<u8>; 4],
-        columns: &[[&[Poly; 2]; 4]],
-    ) -> Result<Vec<[[Poly; 2]; 4]>> {
-        let column = |b: &[&[Poly; 2]; 4]| {
-            for part in b.iter().copied().flatten() {
-                part.limbs.fetch()?;
-            }
-            Ok(mix_column(params, meter, basis, mix, *b))
+        constants: &Constants<'_>,
+        lists: &[Vec<&[Poly; 2]>],
+    ) -> Result<Vec<Vec<[Poly; 2]>>> {
+        for part in lists.iter().flatten().copied().flatten() {
+            part.limbs.fetch()?;
+        }
+        let list = |x: &Vec<&[Poly; 2]>| {
+            let rows = constants.rows.par_iter().with_max_len(1);
+            let rows = rows.map(|row| combined(params, meter, basis, (row, constants.plus), x));
+            rows.collect()
         };
-        columns.iter().map(column).collect()
+        Ok(lists.par_iter().with_max_len(1).map(list).collect())
+    }
+
+    /// The components of x·σ_k(y) over the source basis of `plan`: under 1, s and s² for k = 0, otherwise under 1, s,
+    /// σ(s) and s·σ(s). Those that will be key-switched are multiplied by the plan's scale.
+    fn tensor(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &SwitchPlan,
+        k: usize,
+        [x, y]: [&[Poly; 2]; 2],
+    ) -> Result<Vec<Poly>> {
+        for part in x.iter().chain(y) {
+            part.limbs.fetch()?;
+        }
+        let n = params.ring().n();
+        let parts = if k == 0 { 3 } else { 4 };
+        let mut parts: Vec<Poly> = (0..parts)
+            .map(|_| Poly::scratch(n, plan.from.len()))
+            .collect();
+        for (at, &i) in plan.from.iter().enumerate() {
+            let (ring, m, scale) = (params.ring(), params.modulus(i), plan.scale[at]);
+            let [x, y] = [x, y].map(|c| c.each_ref().map(|p| &*p.limbs[at]));
+            meter.time(Stage::Tensor, || {
+                let mut limbs = parts.iter_mut().map(|p| &mut *p.limbs[at]);
+                let mut next = || limbs.next().expect("as many as just made");
+                if k == 0 {
+                    return kernel::product(ring, m, [x, y], scale, [next(), next(), next()]);
+                }
+                let map = params.frobenius(k);
+                let t = Tensor { x, y, map, scale };
+                kernel::tensor(ring, m, &t, [next(), next(), next(), next()]);
+            });
+        }
+        Ok(parts)
     }
 
     /// Adds `b` to `a`, over the primes `basis`. If this fails, `a` is unchanged.
@@ -85,6 +125,36 @@ pub trait Device: Send + Sync {
         encrypt::public(params, basis, all, onto)
     }
 
+    /// Switches ciphertexts c0 + c1·s over the prime [`Params::special_from`] to the key of the subring: body and mask
+    /// with body + mask·s' for the key s' that `switch.pairs` lead to.
+    ///
+    /// Noise: of the digits times that of the pairs, and of the dropped bits times s.
+    fn ring_switch(
+        &self,
+        params: &Params,
+        switch: &RingSwitch<'_>,
+        all: &[[&Poly; 2]],
+    ) -> Result<Vec<[Poly; 2]>> {
+        for part in all.iter().flatten() {
+            part.limbs.fetch()?;
+        }
+        let all = all.par_iter().with_max_len(1);
+        Ok(all.map(|&c| subring::switched(params, switch, c)).collect())
+    }
+
+    /// Reads slots as LWE ciphertexts on the torus: mask, then body, with phase body - <mask, key>.
+    ///
+    /// Cost each: n products for mask and body each, and a transform of the subring.
+    fn read(&self, _params: &Params, readings: &Readings<'_>, out: Lwes<'_>) -> Result<()> {
+        for reading in readings.all {
+            for part in reading.of {
+                part.limbs.fetch()?;
+            }
+        }
+        subring::read(readings, out);
+        Ok(())
+    }
+
     /// Writes polynomials over the primes `basis` in the format of files, each into a slice of that length: canonical
     /// residues, packed at the length of their prime.
     fn pack(
@@ -98,34 +168,119 @@ pub trait Device: Send + Sync {
     }
 }
 
-fn mix_column(
+/// A constant of Z\[ζ_17\], stored: by prime of a basis, then by row.
+pub type ByRow = Vec<Vec<u64>>;
+
+/// The constants of [`Device::combine`].
+#[derive(Clone, Copy)]
+pub struct Constants<'a> {
+    /// For every result, one per ciphertext of a list.
+    pub rows: &'a [Vec<ByRow>],
+    /// A stored word per prime; nothing is added if it is empty.
+    pub plus: &'a [u64],
+}
+
+/// A switch to the key of the subring of degree n/16.
+#[derive(Clone, Copy)]
+pub struct RingSwitch<'a> {
+    /// Dropped bits of c1.
+    pub low: u32,
+    /// Bits of a digit; the last one has the rest.
+    pub base: u32,
+    /// For each digit a pair (b, a) over one prime, stored and canonical.
+    pub pairs: &'a [[Poly; 2]],
+}
+
+/// A slot to read.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// Body and mask, made by [`Device::ring_switch`].
+    pub of: &'a [Poly; 2],
+    /// The dual embedding of the functional that reads a slot, over the same prime: canonical and plain.
+    pub dual: &'a Poly,
+    /// The translation of the subring from there to this slot.
+    pub map: &'a GaloisMap,
+    /// Number of the LWE ciphertext among the outputs.
+    pub to: usize,
+}
+
+impl Reading<'_> {
+    /// Whether both read the same ciphertext by the same functional; adjacent ones share loads.
+    pub fn shares(&self, other: &Self) -> bool {
+        core::ptr::eq(self.of, other.of) && core::ptr::eq(self.dual, other.dual)
+    }
+}
+
+/// Slots to read.
+#[derive(Clone, Copy)]
+pub struct Readings<'a> {
+    /// In any order.
+    pub all: &'a [Reading<'a>],
+    /// The transform of the subring modulo the prime.
+    pub transform: &'a Transform,
+}
+
+impl Readings<'_> {
+    /// Words of an LWE ciphertext.
+    pub fn words(&self) -> usize {
+        self.transform.ring().n() + 1
+    }
+}
+
+/// LWE ciphertexts, one after the other.
+pub enum Lwes<'a> {
+    /// Whole words.
+    Words(&'a mut [u64]),
+    /// Their upper halves, rounded, little-endian.
+    Upper(&'a mut [u8]),
+}
+
+/// Ciphertexts that one pass over a limb sums.
+const COMBINED: usize = kernel::MAX_TERMS / 2;
+
+fn combined(
     params: &Params,
     meter: &Meter,
     basis: &[usize],
-    mix: &[Vec<u8>; 4],
-    b: [&[Poly; 2]; 4],
-) -> [[Poly; 2]; 4] {
+    (constants, plus): (&[ByRow], &[u64]),
+    x: &[&[Poly; 2]],
+) -> [Poly; 2] {
     let ring = params.ring();
-    let mut out = [(); 4].map(|()| [(); 2].map(|()| Poly::scratch(ring.n(), basis.len())));
+    let mut out = [(); 2].map(|()| Poly::scratch(ring.n(), basis.len()));
     for (at, &i) in basis.iter().enumerate() {
-        let constants = mix.each_ref().map(|e| by_row(params.transform(i), e));
-        // term j of row r reads row r + j, for both parts
-        let sources: [[&[u64]; 4]; 8] = core::array::from_fn(|k| {
-            core::array::from_fn(|r| &*b[(r + k / 2) % 4][k % 2].limbs[at])
-        });
-        let terms = sources.iter().enumerate().map(|(k, sources)| RowTerm {
-            sources,
-            map: params.frobenius(0),
-            by_row: &constants[k / 2],
-            second: k % 2 == 1,
-        });
-        let terms: Vec<RowTerm<'_>> = terms.collect();
-        let mut sums = out
-            .each_mut()
-            .map(|parts| parts.each_mut().map(|part| &mut part.limbs[at][..]));
-        meter.time(Stage::Elementwise, || {
-            kernel::inner_product(ring, params.modulus(i), &[], &terms, &mut sums);
-        });
+        let m = params.modulus(i);
+        let passes = x.chunks(COMBINED).zip(constants.chunks(COMBINED));
+        for (pass, (x, constants)) in passes.enumerate() {
+            let sources: Vec<[&[u64]; 1]> = x
+                .iter()
+                .flat_map(|c| c.each_ref().map(|p| [&*p.limbs[at]]))
+                .collect();
+            let terms = sources.iter().enumerate().map(|(k, source)| RowTerm {
+                sources: source,
+                map: params.frobenius(0),
+                by_row: &constants[k / 2][at],
+                second: k % 2 == 1,
+            });
+            let terms: Vec<RowTerm<'_>> = terms.collect();
+            let sum = |out: [&mut [u64]; 2]| {
+                meter.time(Stage::Elementwise, || {
+                    kernel::inner_product(ring, m, &[], &terms, &mut [out]);
+                });
+            };
+            if pass == 0 {
+                sum(out.each_mut().map(|part| &mut part.limbs[at][..]));
+                continue;
+            }
+            let mut more = [(); 2].map(|()| Words::scratch(ring.n()));
+            sum(more.each_mut().map(|part| &mut part[..]));
+            for (part, more) in out.iter_mut().zip(&more) {
+                kernel::scale_add(ring, m, more, m.shoup(1), &mut part.limbs[at]);
+            }
+        }
+        if let Some(&plus) = plus.get(at) {
+            let limb = out[0].limbs[at].iter_mut();
+            limb.for_each(|x| *x = m.add(m.canonical(*x), plus));
+        }
     }
     out
 }

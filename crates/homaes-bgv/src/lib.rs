@@ -84,6 +84,7 @@ mod row_constant;
 pub mod scan;
 mod scheme;
 pub mod sets;
+mod subring;
 
 pub use aes::Aes;
 pub use aes::state::State;
@@ -101,7 +102,7 @@ pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, Cipher, OneDigit, ParamSet, Params, ParamsError, Steps};
-pub use scheme::SCHEME;
+pub use scheme::{ON_A_GPU, SCHEME};
 
 #[cfg(test)]
 mod tests;

@@ -229,7 +229,7 @@ impl Params {
     }
 
     /// Index of the first special prime.
-    pub(crate) fn special_from(&self) -> usize {
+    pub fn special_from(&self) -> usize {
         TAIL + self.set.chain.base.len()
     }
 
@@ -470,7 +470,8 @@ impl Params {
         (0..3).flat_map(steps).collect()
     }
 
-    pub(crate) fn frobenius(&self, k: usize) -> &GaloisMap {
+    /// σ_k, which raises bytes in slots to the power 2^k, for k below 8.
+    pub fn frobenius(&self, k: usize) -> &GaloisMap {
         &self.frobenius[k]
     }
 

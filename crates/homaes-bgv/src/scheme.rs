@@ -4,7 +4,6 @@ use crate::aes::state::Form;
 use crate::codec::{
     bytes_in_form, decode_value, eval_key_kinds, forms, noise_in_record, value_bytes,
 };
-use crate::device::Device;
 use crate::{
     Aes, Error, EvalKey, EvalKeyFile, Pair, Params, SecretKey, State, WrappedKey, WrappedKeyFile,
     batch_bytes, decode_batch, encode_batch, encode_value, sets,
@@ -15,15 +14,13 @@ use homaes_scheme::traits::{
     self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
 };
 use homaes_scheme::{
-    Cancel, Decrypted, Gpu, Gpus, NoiseTerms, ParamsError, Quality, Reading, Records, ReferenceOp,
-    RunOptions, SchemeError, SetCard, Warn, WrapOptions, WrappedKeyInfo,
+    Cancel, Decrypted, Gpus, NoiseTerms, OnGpus, ParamsError, Quality, Reading, Records,
+    ReferenceOp, RunOptions, SchemeError, SetCard, WrapOptions, WrappedKeyInfo,
 };
 use homaes_wire::{KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Bits of a residue in files, the length of its prime: at most this many, or one more in sets with AES in K.
 const RESIDUE_BITS: u64 = 47;
@@ -36,7 +33,7 @@ const KEY_BITS: u64 = 48;
 const STATES: u64 = 4;
 
 /// Batches in flight on a GPU: the host works for one and copies it while kernels run for the other.
-const ON_A_GPU: usize = 2;
+pub const ON_A_GPU: usize = 2;
 /// States of one batch on a GPU: eight for the arrays of a product of all ciphertexts at the top level of `bgv/aes128`
 /// (`homaes-cuda/src/pass.rs`), and four for operands and results.
 const GPU_STATES: u64 = 12;
@@ -318,7 +315,10 @@ impl traits::EvalKey for EvalKey {
         let wrapped: &dyn Any = wrapped;
         let aes = Aes::new_until(self, wrapped.downcast_ref()?, layout, cancel);
         Some(match aes {
-            Ok(aes) => Ok(Box::new(Running::new(aes, gpus))),
+            Ok(aes) => Ok(Box::new(Running {
+                gpus: aes.on_gpus(gpus),
+                aes,
+            })),
             Err(error) => Err(error.into()),
         })
     }
@@ -328,68 +328,7 @@ impl traits::EvalKey for EvalKey {
 struct Running<'k> {
     /// on the processor
     aes: Aes<'k>,
-    gpus: Vec<OnGpu<'k>>,
-    /// batches in flight on each GPU
-    busy: Mutex<Vec<usize>>,
-    /// whether a GPU failed and the processor took over
-    failed: AtomicBool,
-    falls_back: bool,
-    warn: Warn<'k>,
-}
-
-/// The same AES on a GPU.
-struct OnGpu<'k> {
-    gpu: Arc<Gpu>,
-    aes: Aes<'k>,
-}
-
-impl<'k> Running<'k> {
-    fn new(aes: Aes<'k>, gpus: Gpus<'k>) -> Self {
-        let Gpus {
-            all,
-            falls_back,
-            warn,
-        } = gpus;
-        let on = all.into_iter().map(|(gpu, device)| OnGpu {
-            gpu,
-            aes: aes.clone().on(traits::own::<Arc<dyn Device>>(&*device)),
-        });
-        let gpus: Vec<OnGpu<'k>> = on.collect();
-        Self {
-            aes,
-            busy: Mutex::new(vec![0; gpus.len()]),
-            gpus,
-            failed: AtomicBool::new(false),
-            falls_back,
-            warn,
-        }
-    }
-
-    /// Leaves the rest to the processor and warns once.
-    fn give_up(&self, fault: &dyn core::fmt::Display) {
-        if !self.failed.swap(true, Ordering::Relaxed) {
-            (self.warn)(&format!("{fault}; the processor goes on"));
-        }
-    }
-
-    fn busy<T>(&self, with: impl FnOnce(&mut Vec<usize>) -> T) -> T {
-        with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Runs `work` on the GPU with the fewest batches; `None` without GPUs, or after one failed.
-    fn on_gpu<T>(&self, work: impl FnOnce(&OnGpu<'k>) -> T) -> Option<T> {
-        if self.failed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let number = self.busy(|busy| {
-            let number = (0..busy.len()).min_by_key(|&number| busy[number])?;
-            busy[number] += 1;
-            Some(number)
-        })?;
-        let done = work(&self.gpus[number]);
-        self.busy(|busy| busy[number] -= 1);
-        Some(done)
-    }
+    gpus: OnGpus<'k, Aes<'k>>,
 }
 
 impl Circuit for Running<'_> {
@@ -416,15 +355,12 @@ impl Circuit for Running<'_> {
                 gpu: None,
             })
         };
-        let done = self.on_gpu(|on| {
-            let done = run(&on.aes);
-            done.map(|done| Finished {
-                gpu: Some(on.gpu.clone()),
-                ..done
-            })
+        let done = self.gpus.run(|gpu, aes| {
+            let gpu = Some(gpu.clone());
+            run(aes).map(|done| Finished { gpu, ..done })
         });
         match done {
-            Some(Err(Error::Device(fault))) if self.falls_back => self.give_up(&fault),
+            Some(Err(Error::Device(fault))) if self.gpus.falls_back(&fault) => {}
             Some(done) => return Ok(done?),
             None => {}
         }
@@ -432,10 +368,7 @@ impl Circuit for Running<'_> {
     }
 
     fn batches_on_gpus(&self) -> usize {
-        match self.failed.load(Ordering::Relaxed) {
-            true => 0,
-            false => ON_A_GPU * self.gpus.len(),
-        }
+        ON_A_GPU * self.gpus.count()
     }
 
     fn round_keys(&self) -> Option<Box<dyn traits::WrappedKey>> {

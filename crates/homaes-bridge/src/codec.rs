@@ -102,7 +102,7 @@ impl BridgeKey {
             let body =
                 read::record::<_, crate::Error>(&mut r, BODY, level as u64, body_bytes(params))?;
             let mut input = Decoder::new(&body);
-            input.residues_into("bridge key", m.p(), b)?;
+            input.residues_into("bridge key", m.p(), &mut b.limbs[0])?;
             input.finish("bridge key")?;
         }
         let packing = match target.other {
@@ -179,7 +179,7 @@ impl Records for BridgeKey {
         }
         let [b, _] = &self.pairs[index as usize];
         let body = Encoder::with_capacity(body_bytes(&self.params) as usize);
-        let body = body.residues(self.transform.modulus().p(), b);
+        let body = body.residues(self.transform.modulus().p(), &b.limbs[0]);
         Ok(Record::new(BODY, index, body.finish()))
     }
 }

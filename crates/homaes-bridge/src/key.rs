@@ -22,7 +22,7 @@ use crate::target::{Other, Target};
 use homaes_aes::KeySize;
 use homaes_bgv::{ByteLift, Params, SecretKey};
 use homaes_math::sample::{self, Seed};
-use homaes_math::{Modulus, Ring, Transform, Words};
+use homaes_math::{Modulus, Ring, Transform};
 use homaes_rns::secret::{self, lots, lots_mut};
 use homaes_rns::{Poly, SecretPoly};
 use homaes_tfhe::PackingKey;
@@ -38,7 +38,7 @@ pub struct BridgeKey {
     pub(crate) target: Target,
     pub(crate) ring: Ring,
     pub(crate) transform: Transform,
-    pub(crate) pairs: Vec<[Words; 2]>,
+    pub(crate) pairs: Vec<[Poly; 2]>,
     /// of a bridge to a link key
     pub(crate) packing: Option<PackingKey>,
     pub(crate) seed: Seed,
@@ -95,6 +95,7 @@ impl BridgeKey {
         let digits = target.other.digits();
         let mut pairs = masks(m, &seed, digits.levels, s.limbs[0].len());
         for (level, [b, a]) in pairs.iter_mut().enumerate() {
+            let [b, a] = [b, a].map(|half| &mut half.limbs[0]);
             let n = b.len();
             let mut e = Zeroizing::new(vec![0i64; n]);
             sample::gaussian(rng, &mut e);
@@ -225,12 +226,12 @@ fn in_evaluation(transform: &Transform, coefficients: &[i64]) -> SecretPoly {
 }
 
 /// Pairs with the masks of `seed`; the bodies are arbitrary.
-pub(crate) fn masks(m: &Modulus, seed: &Seed, levels: usize, n: usize) -> Vec<[Words; 2]> {
+pub(crate) fn masks(m: &Modulus, seed: &Seed, levels: usize, n: usize) -> Vec<[Poly; 2]> {
     (0..levels)
         .map(|level| {
-            let mut a = Words::scratch(n);
-            sample::uniform(seed, level as u64, m, &mut a);
-            [Words::scratch(n), a]
+            let [b, mut a] = [(); 2].map(|()| Poly::scratch(n, 1));
+            sample::uniform(seed, level as u64, m, &mut a.limbs[0]);
+            [b, a]
         })
         .collect()
 }

@@ -9,21 +9,12 @@ use crate::error::{Error, Result};
 use crate::key::BridgeKey;
 use crate::noise::{CARRIED_LOG2, PACKING_SIGMAS, packing_log2, switch_log2};
 use crate::numbers::{Digits, Numbers, bytes_level};
-use crate::weights::{Functional, centred};
+use crate::weights::Functional;
+use homaes_bgv::device::{Reading, RingSwitch};
 use homaes_bgv::{ByteLift, Descent, Evaluator, LiftNoise, Lifted, Params};
-use homaes_math::kernel;
-use homaes_math::{GaloisMap, Modulus, Words};
-use homaes_rns::log2;
+use homaes_math::GaloisMap;
+use homaes_rns::{Poly, log2};
 use homaes_scheme::mismatch;
-
-/// Slots that are read together: their sums fit the L2 cache.
-pub(crate) const TOGETHER: usize = 8;
-
-/// A ciphertext under the key of the subring.
-pub(crate) struct Switched {
-    pub(crate) parts: [Words; 2],
-    numbers: Numbers,
-}
 
 /// The prepared crossing from numbers modulo t in slots to LWE ciphertexts.
 pub struct SlotsToLwe<'k> {
@@ -122,97 +113,30 @@ impl<'k> SlotsToLwe<'k> {
         self.key.dimension() + 1
     }
 
-    /// Switches `a` to the key of the subring. Noise: see [`ReadingNoise`]. Cost: nine transforms of the ring from
-    /// level 2, eleven from level 5. Fails if `a` holds numbers modulo another t, or belongs to another set or key.
-    pub(crate) fn switched(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<Switched> {
+    /// Switches `all`, of one level, to the key of the subring. Noise: see [`ReadingNoise`]. Cost each: nine transforms of
+    /// the ring from level 2, eleven from level 5. Fails if one holds numbers modulo another t, or belongs to another set
+    /// or key.
+    pub(crate) fn switched(&self, eval: &Evaluator<'_>, all: &[Lifted]) -> Result<Vec<[Poly; 2]>> {
         let params = self.params();
         let found = (eval.params().id(), eval.key_id());
         mismatch::check("bridge key", (params.id(), self.key.id), found)?;
-        same_modulus(a.log2_t(), self.numbers.log2_t())?;
-        let descent = Descent::new(params, a.level());
-        let [c0, mut c1] = descent.apply(eval, a)?;
-        let transform = descent.transform();
-        let (ring, m) = (params.ring(), transform.modulus());
-        transform.inverse(&mut c1);
-        let Digits { levels, base, low } = self.key.target.other.digits();
-        let mut rest: Vec<i64> = c1.iter().map(|&x| high_part(m, x, low)).collect();
-        let digits: Vec<Words> = (0..levels)
-            .map(|level| {
-                let mut digit = Words::scratch(rest.len());
-                for (x, rest) in digit.iter_mut().zip(&mut rest) {
-                    let d = match level + 1 == levels {
-                        true => *rest,
-                        false => low_digit(*rest, base),
-                    };
-                    *rest = (*rest - d) >> base;
-                    *x = m.to_stored(m.from_signed(d));
-                }
-                transform.forward(&mut digit);
-                digit
-            })
-            .collect();
-        let [mut body, mut mask] = [(); 2].map(|()| Words::scratch(c0.len()));
-        let terms = |part: usize| -> Vec<[&[u64]; 2]> {
-            let pairs = digits.iter().zip(&self.key.pairs);
-            pairs.map(|(d, pair)| [&**d, &*pair[part]]).collect()
-        };
-        kernel::dot(ring, m, &terms(1), false, &mut mask);
-        kernel::dot(ring, m, &terms(0), false, &mut body);
-        for (x, c) in body.iter_mut().zip(c0.iter()) {
-            *x = m.add(m.canonical(*x), *c);
+        for a in all {
+            same_modulus(a.log2_t(), self.numbers.log2_t())?;
         }
-        for x in mask.iter_mut() {
-            *x = m.canonical(*x);
-        }
-        Ok(Switched {
-            parts: [mask, body],
-            numbers: self.numbers,
-        })
+        let level = all.first().map_or(1, Lifted::level);
+        let halves = Descent::new(params, level).apply(eval, all)?;
+        let halves: Vec<[&Poly; 2]> = halves.iter().map(<[Poly; 2]>::each_ref).collect();
+        let Digits { base, low, .. } = self.key.target.other.digits();
+        let pairs = &self.key.pairs;
+        let switch = RingSwitch { low, base, pairs };
+        Ok(eval.device().ring_switch(params, &switch, &halves)?)
     }
 
-    /// Reads the numbers in `slots` over t as LWE ciphertexts on the torus: 64-bit words, mask then body, with phase
-    /// body - <mask, key>. Adjacent slots of one class share loads. Cost per slot: n products each for mask and body,
-    /// one transform of the subring. Panics unless there is one output of [`words`](Self::words) words per slot.
-    pub(crate) fn read(
-        &self,
-        c: &Switched,
-        slots: &[usize],
-        scratch: &mut ReadScratch,
-        out: &mut [&mut [u64]],
-    ) {
-        assert!(out.len() == slots.len() && c.numbers == self.numbers);
-        let (ring, transform) = (&self.key.ring, &self.key.transform);
-        let m = transform.modulus();
-        let [mask, body] = c.parts.each_ref().map(|part| &**part);
-        let mut out = out.iter_mut();
-        let same = |a: &usize, b: &usize| self.slots[*a].0 == self.slots[*b].0;
-        for slots in slots.chunk_by(same).flat_map(|some| some.chunks(TOGETHER)) {
-            let class = self.slots[slots[0]].0;
-            let maps: Vec<&GaloisMap> = slots.iter().map(|&slot| &self.slots[slot].1).collect();
-            let pairs = scratch.iter_mut().take(maps.len());
-            let mut sums: Vec<[&mut [u64]; 2]> = pairs
-                .map(|pair| pair.each_mut().map(|sum| &mut sum[..]))
-                .collect();
-            let dual = &self.functionals[class].dual;
-            kernel::row_sums(ring, m, dual, [mask, body], &maps, &mut sums);
-            for [a, b] in sums {
-                transform.forward(a);
-                let (mask, last) = out.next().expect("as many as slots").split_at_mut(ring.n());
-                kernel::to_torus(ring, m, a, mask);
-                // canonical residues: 2^17 of them fit a word
-                b[0] = b.iter().sum::<u64>() % m.p();
-                let lanes = ring.lanes();
-                b[1..lanes].fill(0);
-                kernel::to_torus(ring, m, &b[..lanes], &mut a[..lanes]);
-                last[0] = a[0].wrapping_neg();
-            }
-        }
-    }
-
-    pub(crate) fn scratch(&self) -> ReadScratch {
-        let n = self.key.ring.n();
-        let pair = || [(); 2].map(|()| Words::scratch(n));
-        (0..TOGETHER).map(|_| pair()).collect()
+    /// Reads slot `slot` of `of` as the LWE ciphertext numbered `to`.
+    pub(crate) fn reading<'a>(&'a self, of: &'a [Poly; 2], slot: usize, to: usize) -> Reading<'a> {
+        let (class, map) = &self.slots[slot];
+        let dual = &self.functionals[*class].dual;
+        Reading { of, dual, map, to }
     }
 
     pub(crate) fn params(&self) -> &'k Params {
@@ -292,19 +216,4 @@ fn same_modulus(found: u32, expected: u32) -> Result<()> {
         true => Ok(()),
         false => Err(Error::Modulus { found, expected }),
     }
-}
-
-/// Sums of rows of masks and bodies.
-pub(crate) type ReadScratch = Vec<[Words; 2]>;
-
-/// A stored lazy residue, centred, rounded to multiples of 2^`low`.
-fn high_part(m: &Modulus, x: u64, low: u32) -> i64 {
-    let x = centred(m, m.from_stored(m.canonical(x)));
-    (x + (1 << (low - 1))) >> low
-}
-
-/// The lowest digit of `base` bits, centred.
-fn low_digit(x: i64, base: u32) -> i64 {
-    let half = 1 << (base - 1);
-    (x + half).rem_euclid(1 << base) - half
 }

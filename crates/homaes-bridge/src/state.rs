@@ -4,24 +4,27 @@ use crate::error::{Error, Result};
 use crate::fitness::Fitness;
 use crate::noise::{BATCH, RLWE_BITS, packing_log2};
 use crate::numbers::{Numbers, bytes_level};
-use crate::slots_to_lwe::{ReadingNoise, SlotsToLwe, Switched, TOGETHER};
+use crate::slots_to_lwe::{ReadingNoise, SlotsToLwe};
 use crate::target::Other;
+use homaes_bgv::device::{Device, Lwes, Processor, Reading, Readings, upper};
 use homaes_bgv::{Ciphertext, Evaluator, Lifted, Params, State};
 use homaes_math::Words;
-use homaes_rns::log2;
+use homaes_rns::{Poly, log2};
 use homaes_scheme::{Cancel, FieldError, Owner};
 use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
-use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const BYTES: usize = 16;
-/// Slots of a ciphertext per task.
-const PER_TASK: usize = 32;
 
 /// Bytes that have been lifted and switched to the subring, ready to be read.
 pub struct Crossed {
-    /// per ciphertext its numbers, lowest bits first
-    numbers: Vec<Vec<Switched>>,
+    /// per ciphertext its numbers, lowest bits first: body and mask, also in memory
+    numbers: Vec<Vec<[Poly; 2]>>,
+    /// the device that reads them, unless it was left
+    device: Arc<dyn Device>,
+    left: AtomicBool,
     /// ciphertext and slot of every byte
     places: Vec<(usize, usize)>,
     noise: ReadingNoise,
@@ -39,6 +42,18 @@ impl Crossed {
     /// Number of bytes.
     pub fn bytes(&self) -> usize {
         self.places.len()
+    }
+
+    /// Leaves readings to the processor, such as after a fault of the device.
+    pub fn leave_device(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
+    fn device(&self) -> &dyn Device {
+        match self.left.load(Ordering::Relaxed) {
+            true => &Processor,
+            false => &*self.device,
+        }
     }
 }
 
@@ -109,14 +124,18 @@ impl SlotsToLwe<'_> {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
             log2_sigma = log2_sigma.max(self.noise_log2(&lifted[0])?);
-            let lifted = lifted.par_iter().with_max_len(1);
-            let switched = lifted.map(|c| self.switched(eval, c));
-            switched.collect::<Result<Vec<_>>>()
+            let switched = self.switched(eval, &lifted)?;
+            for part in switched.iter().flatten() {
+                part.limbs.fetch().map_err(homaes_bgv::Error::from)?;
+            }
+            Ok(switched)
         });
         let numbers = numbers.collect::<Result<Vec<_>>>()?;
         Ok(Crossed {
             numbers,
             places,
+            device: eval.device().clone(),
+            left: AtomicBool::new(false),
             noise: ReadingNoise {
                 log2_sigma,
                 failure_log2,
@@ -127,15 +146,15 @@ impl SlotsToLwe<'_> {
     }
 
     /// LWE ciphertexts of the bytes numbered `bytes`, byte by byte, lowest bits first; [`words`](Self::words) words
-    /// each. Cost per number: n products each for mask and body, and a transform of the subring, on the current pool.
+    /// each. Cost per number: see [`Device::read`].
     ///
     /// # Errors
-    /// If `crossed` holds other numbers or belongs to another set or key, or if there are no such bytes.
+    /// If `crossed` holds other numbers or belongs to another set or key, if there are no such bytes, or if the device
+    /// of the crossing fails.
     pub fn lwes(&self, crossed: &Crossed, bytes: Range<usize>) -> Result<Words> {
         self.check_crossed(crossed, &bytes)?;
-        let len = self.words();
-        let mut out = Words::scratch(bytes.len() * self.numbers().count() * len);
-        self.read_bytes(crossed, bytes, &mut out, len, <[u64]>::copy_from_slice);
+        let mut out = Words::scratch(bytes.len() * self.numbers().count() * self.words());
+        self.read(crossed, bytes, Lwes::Words(&mut out))?;
         Ok(out)
     }
 
@@ -151,11 +170,7 @@ impl SlotsToLwe<'_> {
         crossed.noise.nominal()?;
         let len = WORD_BYTES * self.words();
         let mut out = vec![0; bytes.len() * self.numbers().count() * len];
-        self.read_bytes(crossed, bytes, &mut out, len, |out, lwe| {
-            for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(lwe) {
-                *out = encode_word(x);
-            }
-        });
+        self.read(crossed, bytes, Lwes::Upper(&mut out))?;
         Ok(out)
     }
 
@@ -182,16 +197,17 @@ impl SlotsToLwe<'_> {
             return Err(FieldError::new("bytes to pack", bytes.len() as u64, n as u64).into());
         }
         let mut lwes = Words::zeroed(bytes.len() * len);
-        self.read_bytes(crossed, bytes, &mut lwes, len, |out, lwe| {
-            out.copy_from_slice(lwe);
-        });
+        self.read(crossed, bytes, Lwes::Words(&mut lwes))?;
         let nothing = vec![0; len];
         let mut placed = vec![&nothing[..]; n];
         for (x, lwe) in lwes.chunks_exact(len).enumerate() {
             placed[place(x, n)] = lwe;
         }
         let packed = packing.pack(placed, cancel)?;
-        Ok(packed.iter().flat_map(|&x| encode_word(x)).collect())
+        Ok(packed
+            .iter()
+            .flat_map(|&x| upper(x).to_le_bytes())
+            .collect())
     }
 
     /// log2 of the standard deviation of the noise of [`rlwe`](Self::rlwe) on the torus.
@@ -214,46 +230,25 @@ impl SlotsToLwe<'_> {
         }
     }
 
-    fn read_bytes<T: Send>(
-        &self,
-        crossed: &Crossed,
-        bytes: Range<usize>,
-        out: &mut [T],
-        len: usize,
-        put: impl Fn(&mut [T], &[u64]) + Sync,
-    ) {
+    fn read(&self, crossed: &Crossed, bytes: Range<usize>, out: Lwes<'_>) -> Result<()> {
         let (numbers, places) = (self.numbers().count(), &crossed.places[bytes]);
-        let mut parts: Vec<Option<&mut [T]>> = out.chunks_exact_mut(len).map(Some).collect();
         // adjacent slots of one ciphertext and class are read together
         let key = |&i: &usize| (places[i].0, self.class(places[i].1), places[i].1);
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_unstable_by_key(key);
-        let mut tasks = Vec::new();
-        for number in 0..numbers {
-            for own in order.chunk_by(|&i, &j| places[i].0 == places[j].0) {
-                for some in own.chunks(PER_TASK) {
-                    let c = &crossed.numbers[places[some[0]].0][number];
-                    let slots: Vec<usize> = some.iter().map(|&i| places[i].1).collect();
-                    let parts = some
-                        .iter()
-                        .filter_map(|i| parts[i * numbers + number].take());
-                    tasks.push((c, slots, parts.collect::<Vec<_>>()));
-                }
-            }
-        }
-        let scratch = || (self.scratch(), Words::scratch(TOGETHER * self.words()));
-        let tasks = tasks.into_par_iter();
-        tasks.for_each_init(scratch, |(scratch, lwes), (c, slots, mut parts)| {
-            let together = slots.chunks(TOGETHER).zip(parts.chunks_mut(TOGETHER));
-            for (slots, parts) in together {
-                let lwes = lwes.chunks_exact_mut(self.words()).take(slots.len());
-                let mut lwes: Vec<&mut [u64]> = lwes.collect();
-                self.read(c, slots, scratch, &mut lwes);
-                for (lwe, part) in lwes.iter().zip(parts) {
-                    put(part, lwe);
-                }
-            }
+        let all = (0..numbers).flat_map(|number| order.iter().map(move |&i| (number, i)));
+        let all = all.map(|(number, i)| {
+            let (ciphertext, slot) = places[i];
+            let of = &crossed.numbers[ciphertext][number];
+            self.reading(of, slot, i * numbers + number)
         });
+        let all: Vec<Reading<'_>> = all.collect();
+        let transform = &self.key().transform;
+        let readings = Readings {
+            all: &all,
+            transform,
+        };
+        Ok(crossed.device().read(self.params(), &readings, out)?)
     }
 
     /// The blocks numbered `blocks`, of 16 bytes each, as a state of the TFHE set that the bridge leads to.
@@ -304,11 +299,6 @@ pub fn rlwe_bytes(params: &Params) -> u64 {
 /// Words of a record are multiples of 2^`RECORD_BITS`.
 const RECORD_BITS: u32 = RLWE_BITS;
 const WORD_BYTES: usize = 4;
-
-fn encode_word(x: u64) -> [u8; WORD_BYTES] {
-    let half = 1 << (RECORD_BITS - 1);
-    ((x.wrapping_add(half) >> RECORD_BITS) as u32).to_le_bytes()
-}
 
 /// The words of LWE ciphertexts in the result of [`SlotsToLwe::record`].
 pub fn decode_lwes(bytes: &[u8]) -> Vec<u64> {

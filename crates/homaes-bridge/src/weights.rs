@@ -14,6 +14,7 @@
 use homaes_bgv::{Descent, Params};
 use homaes_math::embed::squared_magnitudes;
 use homaes_math::{GaloisMap, Modulus, Ring, Transform, Words};
+use homaes_rns::Poly;
 
 /// Most passes over all orbits.
 const PASSES: usize = 6;
@@ -23,7 +24,7 @@ const MOVES: usize = 64;
 /// A functional that reads the first slot of a class modulo t; translations of it read the others.
 pub(crate) struct Functional {
     /// D, canonical and plain: its products with stored residues are plain
-    pub(crate) dual: Words,
+    pub(crate) dual: Poly,
     /// |D_j| at all embeddings
     pub(crate) magnitudes: Vec<f64>,
     /// variance of a reading over that of the noise at an embedding, for noise that consists of products of two
@@ -61,7 +62,9 @@ impl Functional {
         let squares = squared_magnitudes(ring, &balanced);
         let sums = Sums::new(ring, &gradient);
         Self {
-            dual,
+            dual: Poly {
+                limbs: vec![dual].into(),
+            },
             magnitudes: squares.iter().map(|x| x.sqrt()).collect(),
             of_products: sums.correlated(2) / (unit * unit),
             of_squares: sums.correlated(4) / (unit * unit),
@@ -89,7 +92,7 @@ fn inverse(x: i64, t: i64) -> i64 {
 }
 
 /// Centred integer of a canonical plain residue.
-pub(crate) fn centred(m: &Modulus, x: u64) -> i64 {
+fn centred(m: &Modulus, x: u64) -> i64 {
     match x > m.p() / 2 {
         true => x as i64 - m.p() as i64,
         false => x as i64,
@@ -382,7 +385,10 @@ mod tests {
                 for _ in 0..trials {
                     let (a, b) = (draw(), draw());
                     let read = (0..n).fold(0, |sum, k| {
-                        m.add(sum, m.mul_stored(f.dual[k], m.mul_stored(a[k], b[k])))
+                        m.add(
+                            sum,
+                            m.mul_stored(f.dual.limbs[0][k], m.mul_stored(a[k], b[k])),
+                        )
                     });
                     let read = centred(m, read) as f64;
                     sum += read * read;

@@ -173,32 +173,3 @@ extern "C" __global__ void __launch_bounds__(128, 6) inner_product_of_one(INNER_
     DYNAMIC_SHARED(shared);
     inner_products<1>(primes, t, words, extended, post, outs, shared);
 }
-
-// MixColumns, word by word: item r of a column of four becomes Σ_j c_j times item r + j. Sources are by column,
-// component and row, results by column, row and component, constants by limb, row of the ring and j.
-extern "C" __global__ void __launch_bounds__(128) mix_columns(
-    const num* primes, const int* prime_of, const num* constants, const __grid_constant__ Sources sources, u64* outs) {
-    AFTER_THE_LAST();
-    int limb = blockIdx.y, limbs = gridDim.y, column = blockIdx.z >> 1, part = blockIdx.z & 1;
-    Mod k = modulus(prime_at(primes, prime_of[limb]));
-    int at = blockIdx.x * blockDim.x + threadIdx.x, row = (at >> 3) / WIDTH;
-    const num* c = constants + 8 * (16 * limb + row);
-    num x[4];
-#pragma unroll
-    for (int r = 0; r < 4; r++) x[r] = centred(k, sources.at[4 * blockIdx.z + r][limb * N + at]);
-#pragma unroll
-    for (int r = 0; r < 4; r++) {
-        num sum = 0;
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum += mul_by(k, x[(r + j) & 3], constant(c + 2 * j));
-        outs[((long long)((4 * column + r) * 2 + part) * limbs + limb) * N + at] = lazy(k, reduce(k, sum));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(128) sum_limbs(const num* primes, const int* prime_of, const u64* a, const u64* b, u64* out) {
-    AFTER_THE_LAST();
-    int limb = blockIdx.y;
-    Mod k = modulus(prime_at(primes, prime_of[limb]));
-    int at = limb * N + blockIdx.x * blockDim.x + threadIdx.x;
-    out[at] = lazy(k, reduce(k, centred(k, a[at]) + centred(k, b[at])));
-}

@@ -105,8 +105,7 @@ static __device__ inline int tiled(int row, int col, int lane) {
 #define SCRATCH (16 * 34)
 static __device__ inline void axis257(Mod k, const num* t, int r, num* shared, num x[PER]) {
 #if COLS > 1
-    int thread = threadIdx.x & 31, j = thread >> 1;
-    int from = thread, from_step = 34, to = j * 34 + (thread & 1), to_step = 2;
+    int thread = threadIdx.x & 31, j = thread >> 1, from = thread, from_step = 34, to = j * 34 + (thread & 1), to_step = 2;
     t += ROW_FACTOR * j;
 #pragma unroll 1
     for (int pass = 0;; pass++) {

@@ -8,11 +8,14 @@ use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
 use crate::slots::SlotTables;
-use homaes_bgv::device::{Device, KeyPoly, Pass, Plaintext, Processor, Products, Sums};
+use homaes_bgv::device::{
+    Constants, Device, KeyPoly, Lwes, Pass, Plaintext, Processor, Products, Readings, RingSwitch,
+    Sums,
+};
 use homaes_bgv::{Params, Result};
-use homaes_math::transform::Constants;
+use homaes_math::transform;
 use homaes_math::{KeyLimb, Modulus};
-use homaes_rns::{Limbs, Meter, ModSwitch, Poly};
+use homaes_rns::{Limbs, Meter, ModSwitch, Poly, SwitchPlan};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -172,7 +175,7 @@ fn tables(
     arithmetic: Arithmetic,
     prime_bits: u32,
     m: &Modulus,
-    constants: &[Constants; 2],
+    constants: &[transform::Constants; 2],
 ) -> Vec<u64> {
     let mut out = arithmetic.prime(m, prime_bits);
     for c in constants {
@@ -212,7 +215,7 @@ impl Device for Cuda {
         self.summed(pass, sums)
     }
 
-    fn joins_columns(&self) -> bool {
+    fn joins(&self) -> bool {
         true
     }
 
@@ -230,22 +233,37 @@ impl Device for Cuda {
         self.lower(params, plan, all)
     }
 
-    fn mix_columns(
+    fn combine(
         &self,
         params: &Params,
         meter: &Meter,
         basis: &[usize],
-        mix: &[Vec<u8>; 4],
-        columns: &[[&[Poly; 2]; 4]],
-    ) -> Result<Vec<[[Poly; 2]; 4]>> {
-        if !self.is_for(params) {
-            return Processor.mix_columns(params, meter, basis, mix, columns);
+        constants: &Constants<'_>,
+        lists: &[Vec<&[Poly; 2]>],
+    ) -> Result<Vec<Vec<[Poly; 2]>>> {
+        let terms = lists.first().map_or(1, |x| x.len().max(1));
+        if !self.is_for(params) || 2 * terms > MOST_ITEMS {
+            return Processor.combine(params, meter, basis, constants, lists);
         }
-        let mut out = Vec::with_capacity(columns.len());
-        for columns in columns.chunks(MOST_ITEMS / 8) {
-            out.extend(self.mix(params, basis, mix, columns)?);
+        let mut out = Vec::with_capacity(lists.len());
+        for lists in lists.chunks(MOST_ITEMS / (2 * terms)) {
+            out.extend(self.combined(params, basis, constants, lists)?);
         }
         Ok(out)
+    }
+
+    fn tensor(
+        &self,
+        params: &Params,
+        meter: &Meter,
+        plan: &SwitchPlan,
+        k: usize,
+        factors: [&[Poly; 2]; 2],
+    ) -> Result<Vec<Poly>> {
+        if !self.is_for(params) {
+            return Processor.tensor(params, meter, plan, k, factors);
+        }
+        self.components(params, plan, k, factors)
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
@@ -290,6 +308,25 @@ impl Device for Cuda {
             out.extend(self.encode(params, basis, all, onto)?);
         }
         Ok(out)
+    }
+
+    fn ring_switch(
+        &self,
+        params: &Params,
+        switch: &RingSwitch<'_>,
+        all: &[[&Poly; 2]],
+    ) -> Result<Vec<[Poly; 2]>> {
+        if !self.is_for(params) {
+            return Processor.ring_switch(params, switch, all);
+        }
+        self.ring_switched(params, switch, all)
+    }
+
+    fn read(&self, params: &Params, readings: &Readings<'_>, out: Lwes<'_>) -> Result<()> {
+        if !self.is_for(params) {
+            return Processor.read(params, readings, out);
+        }
+        self.slots_read(params, readings, out)
     }
 
     fn pack(

@@ -21,7 +21,9 @@ const FILES: &[(&str, &str)] = &[
     ("columns.cu", include_str!("../kernels/columns.cu")),
     ("products.cu", include_str!("../kernels/products.cu")),
     ("sums.cu", include_str!("../kernels/sums.cu")),
+    ("words.cu", include_str!("../kernels/words.cu")),
     ("blocks.cu", include_str!("../kernels/blocks.cu")),
+    ("readings.cu", include_str!("../kernels/readings.cu")),
     #[cfg(test)]
     ("barriers.cu", include_str!("tests/barriers.cu")),
     #[cfg(test)]

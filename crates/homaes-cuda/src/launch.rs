@@ -8,6 +8,8 @@ use crate::driver::Driver;
 use crate::memory::Buffer;
 use crate::plans::Placed;
 use crate::switch_tables::Convert;
+use homaes_math::Modulus;
+use homaes_math::kernel::torus_constants;
 use std::sync::Arc;
 
 const BLOCK: usize = 128;
@@ -37,6 +39,8 @@ pub(crate) const MOST_SUMMED: usize = 28;
 pub(crate) const MOST_WORDS: usize = 320;
 /// Outputs that share each load of keys.
 const GROUP: usize = 4;
+/// Readings that share each load of a ciphertext.
+pub(crate) const SHARING: usize = 4;
 /// Words per thread of a sum's terms whose loads are in flight.
 const FETCHED: usize = 24;
 
@@ -107,6 +111,16 @@ pub(crate) struct PostTables {
     pub(crate) factor: u64,
     pub(crate) keys: Vec<u64>,
     pub(crate) mix: bool,
+}
+
+impl PostTables {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self {
+        two: 0,
+        factor: 0,
+        keys: Vec::new(),
+        mix: false,
+    };
 }
 
 fn ints(a: usize, b: usize) -> u64 {
@@ -322,17 +336,32 @@ impl Gpu {
         self.launch(kernel, grid, [BLOCK, 8 * FETCHED * BLOCK], args)
     }
 
-    /// `sources` are by column, component and row.
-    pub(crate) fn mix_columns(
+    /// Sums of `lists` lists of `terms` ciphertexts, with `rows` rows of constants; see `kernels/words.cu`.
+    pub(crate) fn combine_limbs(
         &self,
-        limbs: usize,
-        [prime_of, constants]: [u64; 2],
+        [limbs, lists]: [usize; 2],
+        tables: [u64; 3],
+        [rows, terms]: [usize; 2],
         sources: &[u64],
         out: u64,
     ) -> Result<()> {
-        let size = [limbs, sources.len() / 4];
-        let args = [At(prime_of), At(constants), sources_arg(sources), At(out)];
-        self.on_words("mix_columns", size, args)
+        let sizes = [Int(rows), Int(terms), sources_arg(sources), At(out)];
+        let args = tables.map(At).into_iter().chain(sizes);
+        self.on_words("combine_limbs", [limbs, 2 * lists], args)
+    }
+
+    /// The components of one product.
+    pub(crate) fn tensor_limbs(
+        &self,
+        limbs: usize,
+        [prime_of, scale]: [u64; 2],
+        factors: &Factors,
+        components: usize,
+        out: u64,
+    ) -> Result<()> {
+        let args = [At(prime_of), At(scale)].into_iter().chain(factors.args());
+        let args = args.chain([Int(components), At(out)]);
+        self.on_words("tensor_limbs", [limbs, 1], args)
     }
 
     pub(crate) fn sum_limbs(&self, limbs: usize, [prime_of, a, b, out]: [u64; 4]) -> Result<()> {
@@ -383,6 +412,54 @@ impl Gpu {
         let grid = [self.n() / (warps * self.tile()), limbs, items];
         let block = [BLOCK, 8 * warps * SCRATCH];
         self.launch("block_rows", grid, block, args.map(At))
+    }
+
+    /// Digits of `items` polynomials modulo `prime`, from the factors 1/R and R; `[low, base, digits]` is how they are
+    /// cut.
+    pub(crate) fn rows_digits(
+        &self,
+        items: usize,
+        (prime, factors): (usize, u64),
+        [low, base, digits]: [usize; 3],
+        [words, out]: [u64; 2],
+    ) -> Result<()> {
+        let warps = BLOCK / 32;
+        let grid = [self.n() / (warps * self.tile()), items, 1];
+        let block = [BLOCK, 8 * warps * SCRATCH];
+        let sizes = [Int(low), Int(base), Int(digits)];
+        let args = [Int(prime), At(factors)].into_iter().chain(sizes);
+        self.launch("rows_digits", grid, block, args.chain([At(words), At(out)]))
+    }
+
+    /// Sums over rows of `row` words, of groups of readings.
+    pub(crate) fn slot_sums(
+        &self,
+        [row, groups]: [usize; 2],
+        prime: usize,
+        table: u64,
+        out: u64,
+    ) -> Result<()> {
+        let grid = [row.div_ceil(BLOCK), groups, 1];
+        let args = [Int(prime), At(table), At(out)];
+        self.launch("slot_sums", grid, [BLOCK, 0], args)
+    }
+
+    /// LWE ciphertexts from these sums. `tables`: the matrix of the lanes, the groups, and the sums.
+    pub(crate) fn slot_words(
+        &self,
+        [row, groups]: [usize; 2],
+        prime: usize,
+        [lanes, table, sums]: [u64; 3],
+        (m, halves): (&Modulus, bool),
+        out: u64,
+    ) -> Result<()> {
+        let [shift, factor] = torus_constants(m);
+        let args = [Int(prime), At(lanes), At(table), At(sums)];
+        let rest = [Int(shift as usize), At(factor), Int(halves.into()), At(out)];
+        let shared = 8 * (BLOCK / 32 * SCRATCH + row + BLOCK);
+        let grid = [groups * SHARING, 1, 1];
+        let args = args.into_iter().chain(rest);
+        self.launch("slot_words", grid, [BLOCK, shared], args)
     }
 
     /// Packs limbs of at most `most` words.

@@ -32,8 +32,10 @@
 //! | tables of plans, made once | `plans.rs`, `switch_tables.rs` |
 //! | a key switch, kernel by kernel | `pass.rs` |
 //! | times of kernels (feature `trace`) | `trace.rs` |
+//! | operations word by word | `words.rs` |
 //! | tables of a ring's slots | `slots.rs` |
 //! | public blocks and records | `blocks.rs` |
+//! | what crosses a bridge | `readings.rs` |
 //!
 //! A GPU fault ends an operation with [`homaes_bgv::Error::Device`] and frees its memory. Keys also stay in main
 //! memory, so the processor can recompute the batch.
@@ -62,9 +64,11 @@ mod launch;
 mod memory;
 mod pass;
 mod plans;
+mod readings;
 mod slots;
 mod switch_tables;
 mod trace;
+mod words;
 
 #[cfg(test)]
 mod tests;

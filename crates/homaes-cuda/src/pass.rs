@@ -32,7 +32,8 @@ use homaes_bgv::{Params, Result};
 use homaes_rns::{ModSwitch, Poly};
 use std::sync::Arc;
 
-const TERM: usize = 5;
+/// Words of a term of a sum.
+pub(crate) const TERM: usize = 5;
 
 impl Cuda {
     /// Whether the kernels can do these products.
@@ -123,31 +124,6 @@ impl Cuda {
             out.extend(self.divide(plan, places, &sources, [lowered, converted])?);
         }
         Ok(out)
-    }
-
-    /// See [`Device::mix_columns`](homaes_bgv::device::Device::mix_columns); at most eight columns.
-    pub(crate) fn mix(
-        &self,
-        params: &Params,
-        basis: &[usize],
-        mix: &[Vec<u8>; 4],
-        columns: &[[&[Poly; 2]; 4]],
-    ) -> Result<impl Iterator<Item = [[Poly; 2]; 4]>> {
-        let (driver, n, limbs) = (&self.gpu.driver, self.gpu.n(), basis.len());
-        let tables = self.plans.mixing(driver, params, basis, mix)?;
-        let parts = columns
-            .iter()
-            .flat_map(|b| [0, 1].map(|part| b.map(|c| &c[part])));
-        let held = parts.flatten().map(|part| self.held(&part.limbs));
-        let held: Vec<Held> = held.collect::<Result<_>>()?;
-        let sources: Vec<u64> = held.iter().map(Held::at).collect();
-        let out = Arc::new(Buffer::new(driver, sources.len() * limbs * n)?);
-        let places = tables.places.map(|at| tables.at(at));
-        self.gpu.mix_columns(limbs, places, &sources, out.at(0))?;
-        let mut items = (0..sources.len()).map(move |k| self.poly(&out, k * limbs * n, limbs));
-        Ok((0..columns.len()).map(move |_| {
-            [(); 4].map(|()| [(); 2].map(|()| items.next().expect("eight for each column")))
-        }))
     }
 
     /// Completes the modulus switch `plan` of the elements at `sources`. Their dropped limbs are at `lowered`, after

@@ -48,8 +48,6 @@ pub(crate) struct Plans {
     switches: ByContent<SwitchEntry>,
     mod_switches: ByContent<Placed<ModSwitchTables>>,
     bases: ByContent<Placed<usize>>,
-    /// indices of primes, and constants of MixColumns by prime and row
-    mixings: ByContent<Placed<[usize; 2]>>,
 }
 
 /// The tables of a key switch, and the constants of its most recent kinds of passes.
@@ -121,38 +119,6 @@ impl Plans {
                 })?,
                 constants: Mutex::default(),
             }))
-        })
-    }
-
-    /// The constants of MixColumns over a basis: four per prime and row.
-    pub(crate) fn mixing(
-        &self,
-        driver: &Arc<Driver>,
-        params: &Params,
-        basis: &[usize],
-        mix: &[Vec<u8>; 4],
-    ) -> Result<Arc<Placed<[usize; 2]>>> {
-        let mut key = vec![places(basis)];
-        key.extend(mix.each_ref().map(|exponents| words(exponents)));
-        kept(&self.mixings, key, || {
-            Placed::new(driver, |tables| {
-                let mut constants = Vec::new();
-                for &i in basis {
-                    let t = params.rns().transform(i);
-                    let values = mix.each_ref().map(|exponents| t.row_values(exponents));
-                    for row in 0..ROWS {
-                        let row = values.each_ref().map(|values| values[row]);
-                        constants.extend(
-                            row.iter()
-                                .flat_map(|&c| driver.arithmetic.factor(t.modulus(), c)),
-                        );
-                    }
-                }
-                [
-                    tables.places(basis.iter().copied()),
-                    tables.words(constants),
-                ]
-            })
         })
     }
 

@@ -8,11 +8,12 @@ mod ceilings;
 #[cfg(feature = "emulator")]
 mod faults;
 mod numbers;
+mod readings;
 
 use crate::arithmetic::Arithmetic;
 use crate::cuda::Cuda;
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
-use homaes_bgv::device::{Device, Pass, Processor, Products, Shape, Summands, Sums};
+use homaes_bgv::device::{Constants, Device, Pass, Processor, Products, Shape, Summands, Sums};
 use homaes_bgv::{
     Aes, Chain, Cipher, EvalKey, ParamSet, Params, Result, SecretKey, WrapOptions, WrappedKey, sets,
 };
@@ -163,25 +164,30 @@ impl Device for Compared {
         Processor.mod_down(params, meter, plan, all)
     }
 
-    fn mix_columns(
+    fn combine(
         &self,
         params: &Params,
         meter: &Meter,
         basis: &[usize],
-        mix: &[Vec<u8>; 4],
-        columns: &[[&[Poly; 2]; 4]],
-    ) -> Result<Vec<[[Poly; 2]; 4]>> {
-        // more than one call takes
+        constants: &Constants<'_>,
+        lists: &[Vec<&[Poly; 2]>],
+    ) -> Result<Vec<Vec<[Poly; 2]>>> {
+        // more than one call takes, with and without a sum
         let made: Vec<[Poly; 2]> = (0..36)
             .map(|seed| [1, 2].map(|part| edges(params, basis, 100 * part + seed)))
             .collect();
-        let edged = made.as_chunks().0.iter().map(|b: &[_; 4]| b.each_ref());
-        let edged: Vec<[&[Poly; 2]; 4]> = edged.collect();
-        self.compare(params, basis, &|device| {
-            let mixed = device.mix_columns(params, meter, basis, mix, &edged);
-            mixed.unwrap().into_iter().flatten().flatten().collect()
-        });
-        Processor.mix_columns(params, meter, basis, mix, columns)
+        let edged = made.chunks_exact(lists[0].len());
+        let edged: Vec<Vec<&[Poly; 2]>> = edged.map(|x| x.iter().collect()).collect();
+        let moduli = basis.iter().map(|&i| params.rns().modulus(i));
+        let plus: Vec<u64> = moduli.map(|m| m.p() - 1).collect();
+        for plus in [&[][..], &plus] {
+            let constants = Constants { plus, ..*constants };
+            self.compare(params, basis, &|device| {
+                let found = device.combine(params, meter, basis, &constants, &edged);
+                found.unwrap().into_iter().flatten().flatten().collect()
+            });
+        }
+        Processor.combine(params, meter, basis, constants, lists)
     }
 
     fn add(&self, params: &Params, basis: &[usize], a: &mut Poly, b: &Poly) -> Result<()> {
@@ -193,7 +199,7 @@ impl Device for Compared {
         Processor.add(params, basis, a, b)
     }
 
-    fn joins_columns(&self) -> bool {
+    fn joins(&self) -> bool {
         true
     }
 }

@@ -3,8 +3,8 @@
 use homaes_aes::{Block, Direction, Layout, RoundKeys};
 use homaes_bgv::device::Device;
 use homaes_bgv::{
-    Aes, Ciphertext, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrapOptions, WrappedKey,
-    encode_batch, encode_value, sets,
+    Addend, Aes, Ciphertext, EvalKey, Evaluator, ParamSet, Params, SecretKey, WrapOptions,
+    WrappedKey, encode_batch, encode_value, sets,
 };
 use homaes_cuda::{Arithmetic, Cuda};
 use rand_chacha::ChaCha20Rng;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A GPU for a set; prints the reason if no GPU can be used.
-fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
+pub(crate) fn gpu(params: &Params, arithmetic: Arithmetic) -> Option<Arc<Cuda>> {
     let cuda = Cuda::alone(params, arithmetic).map(Arc::new);
     cuda.map_err(|why| println!("skipped: {why}")).ok()
 }
 
-fn blocks(count: usize) -> Vec<Block> {
+pub(crate) fn blocks(count: usize) -> Vec<Block> {
     let byte = |i: usize| (i.wrapping_mul(2_654_435_761) >> 13) as u8;
     (0..count)
         .map(|b| core::array::from_fn(|i| byte(16 * b + i)))
@@ -27,7 +27,7 @@ fn blocks(count: usize) -> Vec<Block> {
 
 const PACKED: &[Layout] = &[Layout::Packed];
 const ENCRYPT: &[Direction] = &[Direction::Encrypt];
-const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
+pub(crate) const BOTH: [Arithmetic; 2] = [Arithmetic::Doubles, Arithmetic::Integers];
 
 /// Runs the cipher on the processor and on GPUs, there `again` more times for timing.
 fn both(
@@ -180,5 +180,12 @@ fn circuits(set: &ParamSet) {
             let [x, y] = [x, y].map(|c| encode_value(&params, secret.id(), c).unwrap());
             assert!(x == y, "{k}");
         }
+        // squarings and doublings
+        let lifted = [&here, &there].map(|eval| {
+            let lift = eval.lifting(12, 11).unwrap().lift(&a).unwrap();
+            Addend::Slots(&lift).encode(&params, secret.id(), 0)
+        });
+        let [x, y] = lifted.map(Result::unwrap);
+        assert!(x == y, "integers");
     }
 }

@@ -200,15 +200,17 @@ pub fn row_sums(
 /// x/p on the torus, in units of 2^-64, for lazy plain residues x; the error is at most 2^-50 of the torus.
 pub fn to_torus(ring: &Ring, m: &Modulus, x: &[u64], out: &mut [u64]) {
     assert!(x.len() == out.len() && x.len().is_multiple_of(ring.lanes()));
-    let (shift, factor) = (
-        52 - m.bits(),
-        (1u128 << (51 + m.bits())) / u128::from(m.p()),
-    );
-    let constants = [u64::from(shift), factor as u64];
+    let constants = torus_constants(m);
     if let Some(backend) = ring.vectorised() {
         return simd::to_torus(backend, m, x, constants, out);
     }
     to_torus_words(m, x, constants, out);
+}
+
+/// The constants s and f of [`to_torus`]: a canonical x gives floor(x 2^s f / 2^52) 2^13 + 2^12.
+pub fn torus_constants(m: &Modulus) -> [u64; 2] {
+    let factor = (1u128 << (51 + m.bits())) / u128::from(m.p());
+    [u64::from(52 - m.bits()), factor as u64]
 }
 
 /// [`to_torus`], inlined to use the caller's vector instructions.

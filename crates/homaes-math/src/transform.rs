@@ -160,6 +160,11 @@ impl Transform {
         })
     }
 
+    /// The ring.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
     /// The prime.
     pub fn modulus(&self) -> &Modulus {
         &self.modulus

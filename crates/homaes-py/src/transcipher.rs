@@ -68,7 +68,7 @@ impl Transcipher {
             if let Some(layout) = layout {
                 made = made.layout(layout)?;
             }
-            devices.check(eval.set(), layout, false)?;
+            devices.check(eval.set(), layout)?;
             let made = made.on(devices);
             let made = made.warn(move |why| lock(&warnings).push(why.to_owned()));
             tasks.serve(made.threads(), made, |task: Task, made| task(made));

@@ -252,7 +252,7 @@ impl JobWorker {
         let (threads, devices) = (threads_of(threads)?, device_of(device)?);
         let (own, cache) = (job.get().0.clone(), cache.map(|path| path.0));
         let service = Service::start(job.py(), "JobWorker", move |tasks, warnings| {
-            devices.check(&homaes::Set::named(own.set())?, Some(own.layout()), false)?;
+            devices.check(&homaes::Set::named(own.set())?, Some(own.layout()))?;
             let keys = keys.map_or_else(|| own.keys(cache.as_deref()), Ok)?;
             let worker = homaes_job::Worker::new(&own, &keys, Some(threads))?.on(devices);
             let worker = worker.warn(move |why| lock(&warnings).push(why.to_owned()));

@@ -36,10 +36,10 @@ use crate::{
     Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Direction, Layout};
-use homaes_bgv::{Aes, LIFT_LEVEL, State};
+use homaes_bgv::{Aes, LIFT_LEVEL, ON_A_GPU, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, bytes_level};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
-use homaes_scheme::{MAX_LOG2_P_FAIL, Reading, RunOptions, log2_p_any, mismatch};
+use homaes_scheme::{Gpus, MAX_LOG2_P_FAIL, OnGpus, Reading, RunOptions, log2_p_any, mismatch};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use rayon::prelude::*;
 use std::any::Any;
@@ -305,6 +305,7 @@ impl BridgeKey {
         eval: &'k EvalKey,
         wrapped: &'k WrappedKey,
         (layout, direction): (Layout, Direction),
+        gpus: Gpus<'k>,
         cancel: &Cancel,
     ) -> Result<Box<dyn Circuit + 'k>> {
         let keys = eval.of_scheme().zip(wrapped.of_scheme(direction));
@@ -313,6 +314,7 @@ impl BridgeKey {
         Ok(Box::new(Bridged {
             crossing: SlotsToLwe::new(&self.key, self.numbers()).map_err(Error::keys)?,
             end: self.end.as_ref().map(|end| &*end.params),
+            gpus: aes.on_gpus(gpus),
             aes,
         }))
     }
@@ -422,28 +424,65 @@ homaes_wire::debug_fields!(BridgeKey, set, key);
 
 /// AES on BGV under one wrapped key in one layout, followed by the crossing.
 struct Bridged<'k> {
+    /// on the processor
     aes: Aes<'k>,
+    gpus: OnGpus<'k, Aes<'k>>,
     crossing: SlotsToLwe<'k>,
     /// `None` for a user's key and a link key
     end: Option<&'k homaes_tfhe::Params>,
 }
 
 impl Bridged<'_> {
+    /// AES and the crossing, on the device of `aes`.
+    fn crossed(
+        &self,
+        aes: &Aes<'_>,
+        [input, mask]: [&[Block]; 2],
+        cancel: &Cancel,
+        step: &mut dyn FnMut(usize, Quality, &dyn Any),
+    ) -> homaes_bridge::Result<Vec<Crossed>> {
+        let mut observe = |round, state: &State| {
+            let capacity = state.capacity_bits(aes.state_params());
+            let noise = state.noise_bits();
+            step(round, Quality::new(state.level(), noise, capacity), state);
+        };
+        let results = aes.run(input, mask, RunOptions::new(cancel, &mut observe))?;
+        let eval = aes.evaluator();
+        let crossed = results.into_iter();
+        let crossed = crossed.map(|state| self.crossing.cross_until(eval, &state, cancel));
+        crossed.collect()
+    }
+
     fn record(
         &self,
         crossed: &Crossed,
         blocks: Range<usize>,
         cancel: &Cancel,
     ) -> Result<Vec<u8>, SchemeError> {
-        let bytes = 16 * blocks.start..16 * blocks.end;
-        match (self.end, self.crossing.numbers()) {
-            (Some(params), _) => {
-                let state = self.crossing.state(crossed, blocks, params)?;
-                Ok(homaes_tfhe::encode_batch(params, &state)?)
+        let read = || -> homaes_bridge::Result<Vec<u8>> {
+            let bytes = 16 * blocks.start..16 * blocks.end;
+            match (self.end, self.crossing.numbers()) {
+                (Some(params), _) => {
+                    let state = self.crossing.state(crossed, blocks.clone(), params)?;
+                    Ok(homaes_tfhe::encode_batch(params, &state)?)
+                }
+                (None, Numbers::Bytes(_)) => self.crossing.rlwe(crossed, bytes, cancel),
+                (None, _) => self.crossing.record(crossed, bytes),
             }
-            (None, Numbers::Bytes(_)) => Ok(self.crossing.rlwe(crossed, bytes, cancel)?),
-            (None, _) => Ok(self.crossing.record(crossed, bytes)?),
+        };
+        match read() {
+            Err(error) if self.falls_back(&error) => {
+                crossed.leave_device();
+                Ok(read()?)
+            }
+            done => Ok(done?),
         }
+    }
+
+    /// Whether the processor takes over after this error of a GPU.
+    fn falls_back(&self, error: &homaes_bridge::Error) -> bool {
+        use homaes_bridge::Error::Bgv;
+        matches!(error, Bgv(homaes_bgv::Error::Device(fault)) if self.gpus.falls_back(fault))
     }
 
     /// log2 of the torus distance at which a number is read wrongly.
@@ -461,18 +500,14 @@ impl Circuit for Bridged<'_> {
         step: &mut dyn FnMut(usize, Quality, &dyn Any),
     ) -> Result<Finished<'_>, SchemeError> {
         let params = self.crossing.key().params();
-        let mut observe = |round, state: &State| {
-            let capacity = state.capacity_bits(self.aes.state_params());
-            let noise = state.noise_bits();
-            step(round, Quality::new(state.level(), noise, capacity), state);
+        let blocks = [input, mask];
+        let mut run = |aes: &Aes<'_>| self.crossed(aes, blocks, cancel, step);
+        let done = self.gpus.run(|gpu, aes| (Some(gpu.clone()), run(aes)));
+        let (gpu, crossed) = match done {
+            Some((_, Err(error))) if self.falls_back(&error) => (None, run(&self.aes)?),
+            Some((gpu, done)) => (gpu, done?),
+            None => (None, run(&self.aes)?),
         };
-        let run = RunOptions::new(cancel, &mut observe);
-        let results = self.aes.run(input, mask, run)?;
-        let eval = self.aes.evaluator();
-        let crossed = results
-            .into_iter()
-            .map(|state| self.crossing.cross_until(eval, &state, cancel));
-        let crossed = crossed.collect::<Result<Vec<Crossed>, _>>()?;
         cancel.check()?;
         let room = self.room_log2();
         let (blocks, cancel) = (input.len(), cancel.clone());
@@ -502,7 +537,7 @@ impl Circuit for Bridged<'_> {
             return Ok(Finished {
                 records: Box::new(each.into_iter()),
                 quality: Quality::new(1, 64.0 + sigma, room - sigma),
-                gpu: None,
+                gpu,
             });
         }
         let sigmas = crossed.iter().map(|crossed| crossed.noise().log2_sigma);
@@ -518,8 +553,12 @@ impl Circuit for Bridged<'_> {
         Ok(Finished {
             records,
             quality: Quality::new(1, 64.0 + sigma, room - sigma),
-            gpu: None,
+            gpu,
         })
+    }
+
+    fn batches_on_gpus(&self) -> usize {
+        ON_A_GPU * self.gpus.count()
     }
 
     fn meter(&self) -> Reading {

@@ -39,13 +39,14 @@ use crate::aes::state::{State, check_level};
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::Evaluator;
 use crate::circuit::images::Image;
+use crate::device::ByRow;
 use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
 use crate::linear::LinearLayer;
+use crate::row_constant::over;
 use homaes_aes::Direction;
 use homaes_aes::state::shift_source;
-use homaes_rns::Poly;
 use homaes_scheme::Cancel;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -126,12 +127,14 @@ impl<'k> SlicedAes<'k> {
     /// Σ_j c'_j b_{r+j} for the four rows r of each column.
     fn mix_ciphertexts(&self, b: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
         let level = b[0].level;
-        let (params, device) = (self.eval.params(), self.eval.device());
+        let params = self.eval.params();
         let power = self.linear.mean_powers()[1];
-        let columns = b.as_chunks().0.iter();
-        let columns: Vec<[&[Poly; 2]; 4]> = columns.map(|b| b.map(|c| &c.parts)).collect();
-        let (meter, basis) = (self.eval.meter(), params.basis(level));
-        let mixed = device.mix_columns(params, meter, basis, &self.linear.mix, &columns)?;
+        let basis = params.basis(level);
+        let mix = self.linear.mix.each_ref().map(|e| over(params, basis, e));
+        let row = |r: usize| (0..4).map(|j| mix[(j + 4 - r) % 4].clone()).collect();
+        let rows: Vec<Vec<ByRow>> = (0..4).map(row).collect();
+        let columns: Vec<Vec<&Ciphertext>> = b.chunks(4).map(<[_]>::to_vec).collect();
+        let mixed = self.eval.combined(level, &rows, &[], &columns)?;
         let ciphertexts = mixed.into_iter().flatten().zip(b);
         let ciphertexts = ciphertexts.map(|(parts, c)| Ciphertext {
             owner: c.owner,
@@ -149,7 +152,7 @@ impl Evaluator<'_> {
     ///
     /// Takes two ciphertexts per thread at a time, at least four, so that few powers are in memory.
     pub(crate) fn power_127(&self, c: &[&Ciphertext]) -> Result<Vec<Ciphertext>> {
-        let at_once = match self.device().joins_columns() {
+        let at_once = match self.device().joins() {
             true => c.len().max(1),
             false => (2 * rayon::current_num_threads()).max(4),
         };
@@ -184,7 +187,7 @@ impl SlicedAes<'_> {
         })?;
         let sources = |col: usize| core::array::from_fn(|row| shift_source(dir, row + 4 * col));
         let (ciphertexts, origin) = self.reuse.columns(origin, sources, |missing| {
-            let at_once = match self.eval.device().joins_columns() {
+            let at_once = match self.eval.device().joins() {
                 true => missing.len().max(1),
                 false => 1,
             };

@@ -5,7 +5,7 @@
 
 use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::{lowered_bound, product_bound, relinearized_bound};
-use crate::device::{Device, Processor};
+use crate::device::{ByRow, Constants, Device, Processor};
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients, without_key};
 use crate::error::{Error, Result};
 use crate::keys::{EvalKey, Target};
@@ -15,8 +15,7 @@ use crate::noise::bound::Bound;
 use crate::params::Params;
 use crate::row_constant::scaled_by_row;
 use homaes_aes::EvalError;
-use homaes_math::kernel::{self, Tensor};
-use homaes_rns::{Meter, Poly, Stage, SwitchPlan};
+use homaes_rns::{Meter, Poly, SwitchPlan};
 use homaes_scheme::{Cancel, Owner, Reading};
 use homaes_wire::KeyId;
 use std::borrow::Cow;
@@ -107,8 +106,9 @@ impl<'k> Evaluator<'k> {
         self.clone().on(Arc::new(Processor))
     }
 
-    pub(crate) fn device(&self) -> &dyn Device {
-        &*self.device
+    /// The device that computes.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
     }
 
     /// The parameters.
@@ -276,28 +276,9 @@ impl<'k> Evaluator<'k> {
         k: usize,
         plan: &SwitchPlan,
     ) -> Result<Product> {
-        x.fetch()?;
-        y.fetch()?;
         let params = self.params();
-        let n = params.ring().n();
-        let parts = if k == 0 { 3 } else { 4 };
-        let mut parts: Vec<Poly> = (0..parts)
-            .map(|_| Poly::scratch(n, plan.from.len()))
-            .collect();
-        for (at, &i) in plan.from.iter().enumerate() {
-            let (ring, m, scale) = (params.ring(), params.modulus(i), plan.scale[at]);
-            let [x, y] = [x, y].map(|c| c.parts.each_ref().map(|p| &*p.limbs[at]));
-            self.meter.time(Stage::Tensor, || {
-                let mut limbs = parts.iter_mut().map(|p| &mut *p.limbs[at]);
-                let mut next = || limbs.next().expect("as many as just made");
-                if k == 0 {
-                    return kernel::product(ring, m, [x, y], scale, [next(), next(), next()]);
-                }
-                let map = params.frobenius(k);
-                let t = Tensor { x, y, map, scale };
-                kernel::tensor(ring, m, &t, [next(), next(), next(), next()]);
-            });
-        }
+        let factors = [&x.parts, &y.parts];
+        let parts = (self.device).tensor(params, &self.meter, plan, k, factors)?;
         Ok(Product {
             owner: x.owner.with(y.owner),
             level: x.level,
@@ -308,6 +289,22 @@ impl<'k> Evaluator<'k> {
                 .history
                 .both(&y.history, |x, y| product_bound(params, x, y, k)),
         })
+    }
+
+    /// Σ_t c_t·x_t of ciphertexts at `level`: see [`Device::combine`].
+    pub(crate) fn combined(
+        &self,
+        level: usize,
+        rows: &[Vec<ByRow>],
+        plus: &[u64],
+        lists: &[Vec<&Ciphertext>],
+    ) -> Result<Vec<Vec<[Poly; 2]>>> {
+        let params = self.params();
+        let parts = lists.iter().map(|x| x.iter().map(|c| &c.parts).collect());
+        let (constants, basis) = (Constants { rows, plus }, params.basis(level));
+        let parts: Vec<Vec<&[Poly; 2]>> = parts.collect();
+        self.device
+            .combine(params, &self.meter, basis, &constants, &parts)
     }
 
     /// Sum of two products with the same automorphism and level. Noise: bounds add.
@@ -326,15 +323,21 @@ impl<'k> Evaluator<'k> {
                 return Err(Error::field(what, found, expected));
             }
         }
-        let basis = self.params().basis(a.level);
-        for (x, y) in a.parts.iter_mut().zip(&b.parts) {
-            x.add_assign(self.params().rns(), basis, y);
-        }
-        a.owner = a.owner.with(b.owner);
-        a.noise = a.noise.plus(b.noise);
+        self.sum_products(&mut a, b)?;
         let bounds = self.params().noise().bounds();
         a.history = a.history.both(&b.history, |a, b| a.plus(b, bounds));
         Ok(a)
+    }
+
+    /// Adds a product over the same basis, without a bound.
+    pub(crate) fn sum_products(&self, a: &mut Product, b: &Product) -> Result<()> {
+        let params = self.params();
+        for (x, y) in a.parts.iter_mut().zip(&b.parts) {
+            self.device.add(params, params.basis(a.level), x, y)?;
+        }
+        a.owner = a.owner.with(b.owner);
+        a.noise = a.noise.plus(b.noise);
+        Ok(())
     }
 
     /// Key-switches a product back to (1, s) and, except at level 1, switches to the level below in the same division.
@@ -346,7 +349,8 @@ impl<'k> Evaluator<'k> {
             0 => &[Target::Product(0)][..],
             k => &[Target::Frobenius(k), Target::Product(k)],
         };
-        let mut c = self.switched_product(plan, p.level, targets, &p.parts, p.noise)?;
+        let product = [(&p.parts[..], p.noise)];
+        let mut c = only(self.switched_products(plan, p.level, targets, &product)?);
         let bound = |b: &Bound| relinearized_bound(params, plan, b, targets.len());
         c.history = p.history.one(bound);
         match c.history {
@@ -390,16 +394,15 @@ impl<'k> Evaluator<'k> {
         Ok(all.collect())
     }
 
-    /// A product of `level` from its `parts`, switched by `plan`: the first two are added, the others switched from
-    /// `targets`.
-    pub(crate) fn switched_product(
+    /// Products of `level` from their parts and noises, switched by `plan`: the first two parts are added, the others
+    /// switched from `targets`.
+    pub(crate) fn switched_products(
         &self,
         plan: &SwitchPlan,
         level: usize,
         targets: &[Target],
-        parts: &[Poly],
-        noise: Noise,
-    ) -> Result<Ciphertext> {
+        products: &[(&[Poly], Noise)],
+    ) -> Result<Vec<Ciphertext>> {
         let (map, by_row) = (
             self.params().frobenius(0),
             self.special_constants(plan, &[0]),
@@ -418,13 +421,18 @@ impl<'k> Evaluator<'k> {
             addends: addends.to_vec(),
             unscaled: false,
         };
-        let (addends, pieces) = parts.split_at(2);
-        let output = Summands {
-            pieces: pieces.iter().collect(),
-            addends: addends.iter().collect(),
-        };
-        let parts = self.sums(plan, &shape, &[output], Post::None)?;
-        Ok(self.finish(plan, only(parts), noise, targets.len()))
+        let outputs = products.iter().map(|(parts, _)| {
+            let (addends, pieces) = parts.split_at(2);
+            Summands {
+                pieces: pieces.iter().collect(),
+                addends: addends.iter().collect(),
+            }
+        });
+        let outputs: Vec<Summands<'_>> = outputs.collect();
+        let all = self.sums(plan, &shape, &outputs, Post::None)?;
+        let all = all.into_iter().zip(products);
+        let all = all.map(|(parts, (_, noise))| self.finish(plan, parts, *noise, targets.len()));
+        Ok(all.collect())
     }
 
     fn pass<'a>(&'a self, plan: &'a SwitchPlan) -> Pass<'a> {

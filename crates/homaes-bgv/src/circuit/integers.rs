@@ -57,7 +57,7 @@ pub use lifting::{ByteLift, Lifting};
 pub use wide::{ByteOrder, Wide};
 
 use crate::ciphertext::Ciphertext;
-use crate::circuit::evaluate::Evaluator;
+use crate::circuit::evaluate::{Evaluator, only};
 use crate::circuit::lift::Lifted;
 use crate::circuit::moves::Axis;
 use crate::error::{Error, Result};
@@ -275,16 +275,10 @@ impl Integers {
         let [a, b] = [a.lowered(eval, level)?, b.lowered(eval, level)?];
         let left = eval.scaled(&a.ciphertext, a.bits as i32 - 1, 1)?;
         let product = eval.tensor(&left, &b.ciphertext, 0, plan)?;
-        let targets = [Target::Product(0)];
+        let (parts, targets) = ([(&product.parts[..], product.noise)], [Target::Product(0)]);
         let factor = switch_factor(params, level, plan.to_level);
         Self {
-            ciphertext: eval.switched_product(
-                plan,
-                level,
-                &targets,
-                &product.parts,
-                product.noise,
-            )?,
+            ciphertext: only(eval.switched_products(plan, level, &targets, &parts)?),
             factor: [b.factor, factor]
                 .into_iter()
                 .fold(a.factor, u64::wrapping_mul),

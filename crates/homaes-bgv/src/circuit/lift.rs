@@ -38,20 +38,20 @@
 //! in closed form. The lift is not in the papers.
 
 use crate::chain::Steps;
-use crate::ciphertext::{Ciphertext, History};
+use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::image_bound;
-use crate::circuit::combined;
 use crate::circuit::evaluate::{Evaluator, only, out_of_depth};
 use crate::circuit::integers::{inverse_modulus, squared_factor, switch_factor};
+use crate::device::{ByRow, Constants};
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
 use crate::noise::Noise;
 use crate::noise::bound::{Bound, Scalar};
 use crate::params::Params;
-use crate::row_constant::row_powers;
+use crate::row_constant::{over, row_powers};
 use homaes_aes::gf256;
-use homaes_math::{Transform, Words};
-use homaes_rns::{ModSwitch, SwitchPlan};
+use homaes_math::Transform;
+use homaes_rns::{ModSwitch, Poly, SwitchPlan};
 use homaes_scheme::Owner;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -131,27 +131,33 @@ impl Evaluator<'_> {
             powers.map(|c| params.slots().constant(c)).to_vec()
         });
         let carried_log2 = self.carried(a, plan, &constants);
-        let planes = constants.par_iter().with_max_len(1).map(|exponents| {
-            let noises: Vec<_> = images
-                .iter()
-                .zip(exponents)
-                .map(|(c, e)| (c.noise, row_powers(e)))
-                .collect();
-            let sum = Ciphertext {
+        let rows = constants.each_ref().map(|exponents| {
+            let each = exponents.iter();
+            let each = each.map(|e| over(params, params.basis(level), e));
+            each.collect::<Vec<ByRow>>()
+        });
+        let list = images.iter().map(|c| &**c).collect();
+        let parts = only(self.combined(level, &rows, &[], &[list])?);
+        let sums = parts.into_iter().zip(&constants).map(|(parts, exponents)| {
+            let noises = images.iter().zip(exponents);
+            let noises: Vec<_> = noises.map(|(c, e)| (c.noise, row_powers(e))).collect();
+            Ciphertext {
                 owner: Owner::new(params.id(), Some(self.key_id())),
                 level,
-                parts: combined(params, level, &images, exponents)?,
+                parts,
                 noise: Noise::combination(&noises),
                 history: History::AES,
-            };
-            Ok(Lifted {
-                ciphertext: only(self.mod_switch_all(&[&sum])?),
-                log2_t: 1,
-                factor: 1,
-                carried_log2,
-            })
+            }
         });
-        planes.collect()
+        let sums: Vec<Ciphertext> = sums.collect();
+        let lowered = self.mod_switch_all(&sums.iter().collect::<Vec<_>>())?;
+        let planes = lowered.into_iter().map(|ciphertext| Lifted {
+            ciphertext,
+            log2_t: 1,
+            factor: 1,
+            carried_log2,
+        });
+        Ok(planes.collect())
     }
 
     /// A mask, which has a bound, as its own lowest bit: one level down, without a key switch.
@@ -204,43 +210,71 @@ impl Evaluator<'_> {
         let Some(first) = inputs.first() else {
             return Ok(Vec::new());
         };
-        let level = first.level();
-        let eval = self.beside(inputs.len());
+        let (level, log2_t) = (first.level(), first.log2_t);
+        let at_once = match self.device().joins() {
+            true => inputs.len(),
+            false => 1,
+        };
+        let eval = self.beside(inputs.len().div_ceil(at_once));
         let down = switch_factor(self.params(), level, plan.to_level);
-        let squares = inputs.par_iter().with_max_len(1).map(|x| {
+        let squares = inputs.par_chunks(at_once).with_max_len(1).map(|inputs| {
             self.cancel.check()?;
-            let left = self.scaled(&x.ciphertext, x.log2_t as i32 - 2, 1)?;
-            let product = self.tensor(&left, &x.ciphertext, 0, plan)?;
-            let (targets, noise) = (&[Target::Product(0)], product.noise);
-            let square = eval.switched_product(plan, level, targets, &product.parts, noise)?;
-            Ok(Lifted {
+            let all: Vec<&Ciphertext> = inputs.iter().map(|x| &x.ciphertext).collect();
+            let left = self.scaled_all(&all, log2_t as i32 - 2, 1, &[])?;
+            let products = left.iter().zip(all);
+            let products = products.map(|(left, x)| self.tensor(left, x, 0, plan));
+            let products = products.collect::<Result<Vec<Product>>>()?;
+            let products: Vec<(&[Poly], Noise)> =
+                products.iter().map(|p| (&p.parts[..], p.noise)).collect();
+            let targets = &[Target::Product(0)];
+            let squares = eval.switched_products(plan, level, targets, &products)?;
+            let squares = squares.into_iter().zip(inputs);
+            let squares = squares.map(|(ciphertext, x)| Lifted {
                 factor: squared_factor(x.factor, down),
-                ciphertext: square,
-                log2_t: x.log2_t + 1,
+                ciphertext,
+                log2_t: log2_t + 1,
                 carried_log2: x.carried_log2,
-            })
+            });
+            Ok(squares.collect::<Vec<Lifted>>())
         });
-        squares.collect()
+        let squares = squares.collect::<Result<Vec<_>>>()?;
+        Ok(squares.into_iter().flatten().collect())
     }
 
     /// 2^`log2`·`by` times a ciphertext, modulo Q; its noise grows by as much.
     pub(crate) fn scaled(&self, x: &Ciphertext, log2: i32, by: i64) -> Result<Ciphertext> {
-        x.fetch()?;
+        Ok(only(self.scaled_all(&[x], log2, by, &[])?))
+    }
+
+    /// [`scaled`](Self::scaled) of ciphertexts at one level, plus the same integer, which `plus` has modulo each prime.
+    pub(crate) fn scaled_all(
+        &self,
+        all: &[&Ciphertext],
+        log2: i32,
+        by: i64,
+        plus: &[u64],
+    ) -> Result<Vec<Ciphertext>> {
         let params = self.params();
-        let mut out = x.clone();
-        for part in &mut out.parts {
-            for (limb, &i) in part.limbs.iter_mut().zip(params.basis(out.level)) {
-                let m = params.modulus(i);
-                let power = 1 << log2.unsigned_abs();
-                let power = if log2 < 0 { m.inv(power) } else { power };
-                let factor = m.shoup(m.scale(m.from_signed(by), m.shoup(power)));
-                limb.iter_mut().for_each(|x| *x = m.scale(*x, factor));
-            }
-        }
+        let level = all[0].level;
+        let factor = |&i: &usize| {
+            let m = params.modulus(i);
+            let power = 1 << log2.unsigned_abs();
+            let power = if log2 < 0 { m.inv(power) } else { power };
+            let factor = m.scale(m.from_signed(by), m.shoup(power));
+            vec![m.to_stored(factor); params.ring().rows()]
+        };
+        let factors = params.basis(level).iter().map(factor).collect();
+        let lists: Vec<Vec<&Ciphertext>> = all.iter().map(|&x| vec![x]).collect();
+        let parts = self.combined(level, &[vec![factors]], plus, &lists)?;
         let factor = f64::from(log2).exp2() * by as f64;
-        out.noise = out.noise.scaled(factor * factor);
-        out.history = History::AES;
-        Ok(out)
+        let all = parts.into_iter().zip(all).map(|(parts, x)| Ciphertext {
+            owner: x.owner,
+            level,
+            parts: only(parts),
+            noise: x.noise.scaled(factor * factor),
+            history: History::AES,
+        });
+        Ok(all.collect())
     }
 
     /// Bits 2i and 2i + 1 of every byte as b_{2i} + 2·b_{2i+1} modulo 32, at level 2, for i < 4.
@@ -310,34 +344,44 @@ impl<'p> Descent<'p> {
         inverse_modulus(self.params, self.level)
     }
 
-    /// c0 and c1 modulo the prime, stored and canonical: c0 + c1·s = -m'/t + μ/2, with the noise μ in units of t = 2 and
-    /// m' = m times [`factor`](Self::factor).
+    /// c0 and c1 modulo the prime, stored: c0 + c1·s = -m'/t + μ/2, with the noise μ in units of t = 2 and m' = m times
+    /// [`factor`](Self::factor).
     ///
     /// Noise: μ times 2^[`gain_log2`](Self::gain_log2), plus ρ. Cost: two transforms per prime of the level, plus two.
     ///
     /// # Errors
-    /// If `a` is of another level or set.
-    pub fn apply(&self, eval: &Evaluator<'_>, a: &Lifted) -> Result<[Words; 2]> {
+    /// If one of `all` is of another level or set.
+    pub fn apply(&self, eval: &Evaluator<'_>, all: &[Lifted]) -> Result<Vec<[Poly; 2]>> {
         let params = self.params;
-        a.ciphertext.check(params, eval.key_id())?;
-        if a.level() != self.level {
-            return Err(Error::OtherShape {
-                what: "levels",
-                found: a.level(),
-                expected: self.level,
-            });
-        }
-        let m = self.transform().modulus();
-        let half = m.shoup(m.inv(2));
-        Ok(a.ciphertext.parts.each_ref().map(|part| {
-            let mut part = self.down.apply(params.rns(), eval.meter(), part);
-            let mut limb = part.limbs.pop().expect("one prime");
-            for x in limb.iter_mut() {
-                *x = m.canonical(m.scale(*x, half));
+        for a in all {
+            a.ciphertext.check(params, eval.key_id())?;
+            if a.level() != self.level {
+                return Err(Error::OtherShape {
+                    what: "levels",
+                    found: a.level(),
+                    expected: self.level,
+                });
             }
-            limb
-        }))
+        }
+        let (device, meter, basis) = (eval.device(), eval.meter(), self.down.to());
+        let parts: Vec<&Poly> = all.iter().flat_map(|a| &a.ciphertext.parts).collect();
+        let down = device.mod_down(params, meter, &self.down, &parts)?;
+        let pairs: Vec<[Poly; 2]> = in_pairs(down);
+        let m = self.transform().modulus();
+        let half = vec![vec![m.to_stored(m.inv(2)); params.ring().rows()]];
+        let constants = Constants {
+            rows: &[vec![half]],
+            plus: &[],
+        };
+        let lists: Vec<Vec<&[Poly; 2]>> = pairs.iter().map(|pair| vec![pair]).collect();
+        let halves = device.combine(params, meter, basis, &constants, &lists)?;
+        Ok(halves.into_iter().map(only).collect())
     }
+}
+
+fn in_pairs(all: Vec<Poly>) -> Vec<[Poly; 2]> {
+    let mut all = all.into_iter();
+    core::iter::from_fn(|| Some([all.next()?, all.next()?])).collect()
 }
 
 impl SecretKey {

@@ -10,7 +10,7 @@
 
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::bounds::{cubic_bound, relinearized_bound};
-use crate::circuit::evaluate::Evaluator;
+use crate::circuit::evaluate::{Evaluator, only};
 use crate::error::Result;
 use crate::keys::Target;
 use crate::noise::bound::Bound;
@@ -40,7 +40,7 @@ impl Evaluator<'_> {
         let parts = self.tensor_three([&x, &y, &z], &plan)?;
         let targets = [Target::Product(0), Target::Cube];
         let noise = x.noise.times(y.noise).times(z.noise);
-        let mut out = self.switched_product(&plan, level, &targets, &parts, noise)?;
+        let mut out = only(self.switched_products(&plan, level, &targets, &[(&parts, noise)])?);
         let [x, y, z] = [x, y, z].map(|c| c.bound(params));
         out.history = History::known(three_way_bound(params, &plan, [&x, &y, &z]));
         self.checked("three-way product", out)

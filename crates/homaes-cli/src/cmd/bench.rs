@@ -35,8 +35,9 @@ pub(crate) fn run(args: &Bench) -> Result<(), Failure> {
     if args.budget.is_some() && args.target != Target::All {
         return refuse("--budget works only with 'bench all'; leave it out");
     }
-    if args.target != Target::Scheme(homaes::Scheme::Bgv) && args.workers.device.is_some() {
-        return refuse("--device works only with 'bench bgv'; leave it out");
+    let on_gpus = [Target::Scheme(homaes::Scheme::Bgv), Target::Bridge];
+    if !on_gpus.contains(&args.target) && args.workers.device.is_some() {
+        return refuse("--device works only with 'bench bgv' and 'bench bridge'; leave it out");
     }
     if args.bound {
         child::end_with_parent();

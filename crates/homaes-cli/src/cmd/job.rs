@@ -92,7 +92,7 @@ fn results(job: &Job) -> String {
 
 fn open(location: &Location, devices: &Devices) -> Result<(Job, Keys), Failure> {
     let job = Job::open(location.clone())?;
-    devices.check(&Set::named(job.set())?, Some(job.layout()), false)?;
+    devices.check(&Set::named(job.set())?, Some(job.layout()))?;
     warn_insecure(&job)?;
     let keys = spin("loading keys", || job.keys(None))?;
     Ok((job, keys))

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &args::Transcipher) -> Result<(), Failure> {
     }
     // an unreadable key is refused below
     if let Ok(set) = EvalKey::set_in(&args.eval) {
-        devices.check(&set, args.layout, args.bridge.is_some())?;
+        devices.check(&set, args.layout)?;
     }
     let (output, report_output) = outputs(args)?;
     let kept = args.keep_expanded.as_deref();

@@ -99,18 +99,16 @@ impl Devices {
     }
 
     /// Refuses missing GPUs, and GPUs for work that only the processor does. Call it before reading keys. `layout` is
-    /// the requested one, if any; `crosses`: results cross a bridge.
+    /// the requested one, if any.
     ///
     /// # Errors
     /// `ErrorKind::NotOnGpu`, `ErrorKind::NoGpu`.
-    pub fn check(&self, set: &Set, layout: Option<Layout>, crosses: bool) -> Result<()> {
+    pub fn check(&self, set: &Set, layout: Option<Layout>) -> Result<()> {
         let Self::Cuda(wanted) = self else {
             return Ok(());
         };
         let layouts = layout.as_ref().map_or(set.layouts(), std::slice::from_ref);
-        let refusals = layouts
-            .iter()
-            .map(|&layout| not_on_gpu(set, layout, crosses));
+        let refusals = layouts.iter().map(|&layout| not_on_gpu(set, layout));
         // one layout that GPUs can evaluate is enough
         match refusals.reduce(Option::and).flatten() {
             Some(what) => Err(only_on_cpu(&what)),
@@ -129,18 +127,14 @@ impl Devices {
         Ok(all)
     }
 
-    /// Starts the GPUs for batches of a set in a layout; `crosses`: results cross a bridge.
-    pub(crate) fn start<'k>(
-        &self,
-        (set, layout, crosses): (&Set, Layout, bool),
-        warn: Warn<'k>,
-    ) -> Result<Gpus<'k>> {
+    /// Starts the GPUs for batches of a set in a layout.
+    pub(crate) fn start<'k>(&self, set: &Set, layout: Layout, warn: Warn<'k>) -> Result<Gpus<'k>> {
         let mut gpus = Gpus {
             all: Vec::new(),
             falls_back: *self == Self::Auto,
             warn,
         };
-        match (self, not_on_gpu(set, layout, crosses)) {
+        match (self, not_on_gpu(set, layout)) {
             (Self::Cpu, _) | (Self::Auto, Some(_)) => {}
             (Self::Cuda(_), Some(what)) => return Err(only_on_cpu(&what)),
             (Self::Cuda(numbers), None) => {
@@ -172,13 +166,12 @@ fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
 }
 
 /// Names what GPUs cannot evaluate.
-fn not_on_gpu(set: &Set, layout: Layout, crosses: bool) -> Option<String> {
+fn not_on_gpu(set: &Set, layout: Layout) -> Option<String> {
     match set.gpu_memory(layout) {
         None if set.layouts().iter().all(|&l| set.gpu_memory(l).is_none()) => {
             Some(format!("set {}", set.name()))
         }
         None => Some(format!("layout {layout}")),
-        Some(_) if crosses => Some("what crosses a bridge".to_owned()),
         Some(_) => None,
     }
 }
@@ -201,7 +194,7 @@ fn no_gpu(device: &str, why: &str) -> Error {
 }
 
 fn only_on_cpu(what: &str) -> Error {
-    let expected = "layout sliced or packed of a BGV set, without a bridge";
+    let expected = "layout sliced or packed of a BGV set";
     let message = format!("{what} does not run on GPUs, expected {expected}");
     Error::refused(ErrorKind::NotOnGpu, message)
 }
@@ -232,15 +225,14 @@ mod tests {
     #[test]
     fn gpus_are_for_bytes_of_bgv() {
         use Layout::{Bits, Packed, Sliced};
-        for (set, layout, crosses, what) in [
-            ("bgv/aes128", Sliced, false, None),
-            ("bgv/aes128", Packed, false, None),
-            ("bgv/toy-255", Bits, false, Some("layout bits")),
-            ("bgv/bridge128", Sliced, true, Some("what crosses a bridge")),
-            ("tfhe/toy", Bits, false, Some("set tfhe/toy")),
+        for (set, layout, what) in [
+            ("bgv/aes128", Sliced, None),
+            ("bgv/aes128", Packed, None),
+            ("bgv/toy-255", Bits, Some("layout bits")),
+            ("tfhe/toy", Bits, Some("set tfhe/toy")),
         ] {
             let set = Set::named(set).unwrap();
-            assert_eq!(not_on_gpu(&set, layout, crosses).as_deref(), what);
+            assert_eq!(not_on_gpu(&set, layout).as_deref(), what);
         }
     }
 }

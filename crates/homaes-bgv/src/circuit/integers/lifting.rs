@@ -6,7 +6,7 @@ use super::{Integers, limit};
 use crate::chain::Steps;
 use crate::ciphertext::{Ciphertext, Product};
 use crate::circuit::bounds::key_switch_variance_log2;
-use crate::circuit::evaluate::Evaluator;
+use crate::circuit::evaluate::{Evaluator, only};
 use crate::circuit::lift::Lifted;
 use crate::circuit::lift::noise::LiftNoise;
 use crate::circuit::lift::plan::{MOST_BITS, Plan};
@@ -75,22 +75,16 @@ impl<'k> Evaluator<'k> {
             self.cancel.check()?;
             self.tensor(y, w, 0, plan)
         });
-        let add = |mut sum: Product, product: Product| {
-            for (a, b) in sum.parts.iter_mut().zip(&product.parts) {
-                a.add_assign(self.params().rns(), &plan.from, b);
-            }
-            sum.noise = sum.noise.plus(product.noise);
-            sum
-        };
-        let products = products.collect::<Result<Vec<_>>>()?;
-        let sum = products.into_iter().reduce(add).ok_or(Error::NoOperands)?;
-        self.switched_product(
-            plan,
-            sum.level,
-            &[Target::Product(0)],
-            &sum.parts,
-            sum.noise,
-        )
+        let products = products.collect::<Result<Vec<Product>>>()?;
+        let mut products = products.into_iter();
+        let mut sum = products.next().ok_or(Error::NoOperands)?;
+        for product in products {
+            self.sum_products(&mut sum, &product)?;
+        }
+        let (product, targets) = ([(&sum.parts[..], sum.noise)], &[Target::Product(0)]);
+        Ok(only(
+            self.switched_products(plan, sum.level, targets, &product)?,
+        ))
     }
 
     /// Factors y = x² and w = 3f - 2x, one level below x, whose product lifts x = f·b to b modulo 2^`to` times a
@@ -102,16 +96,15 @@ impl<'k> Evaluator<'k> {
         let left = self.scaled(&x.ciphertext, 2 * k - 1 - to as i32, 1)?;
         let y = self.products(&[[left, x.ciphertext.clone()]], plan)?;
         let y = self.scaled(&y, to as i32 - 1, 1)?;
-        let mut w = self.scaled(&x.ciphertext, k + 1 - to as i32, -1)?;
         // 3f between ±2^(to - 1)
         let constant = (x.factor.wrapping_mul(3) << (64 - to)) as i64 >> (64 - to);
-        for (limb, &i) in w.parts[0].limbs.iter_mut().zip(params.basis(level)) {
+        let plus = params.basis(level).iter().map(|&i| {
             let m = params.modulus(i);
             let constant = m.scale(m.from_signed(constant), m.shoup(m.inv(1 << (to - 1))));
-            let constant = m.to_stored(constant);
-            limb.iter_mut()
-                .for_each(|x| *x = m.add(m.canonical(*x), constant));
-        }
+            m.to_stored(constant)
+        });
+        let plus: Vec<u64> = plus.collect();
+        let w = only(self.scaled_all(&[&x.ciphertext], k + 1 - to as i32, -1, &plus)?);
         Ok([y, self.lowered(&w, level - 1)?])
     }
 }

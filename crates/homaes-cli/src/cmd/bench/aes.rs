@@ -57,7 +57,7 @@ fn case(scheme: Scheme, args: &Bench) -> Result<(Case, Devices), Failure> {
         ));
     }
     let devices = args.workers.devices()?;
-    devices.check(set, Some(layout), false)?;
+    devices.check(set, Some(layout))?;
     Ok((case, devices))
 }
 

@@ -7,12 +7,12 @@ use crate::args::{self, Bench};
 use crate::cmd::keygen::{End, no_bridges};
 use crate::cmd::sample::Sample;
 use crate::cmd::{named_set, transcipher};
-use crate::console::{Failure, refuse};
+use crate::console::{self, Failure, refuse};
 use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, BRIDGE_KEY_FILE, BridgeKey, Fitness, Fits, KeySet, KeySize, Layout, Output,
+    AesKey, BRIDGE_KEY_FILE, BridgeKey, Devices, Fitness, Fits, KeySet, KeySize, Layout, Output,
     ReferenceOp, Report, Set, WrapOptions, WrappedKey,
 };
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(super) struct Outcome {
 /// Makes keys, evaluates from file to file, and checks every byte with the bridge's TFHE secret key, or, after `homaes
 /// export`, with the user's client key.
 pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
-    let case = case(args)?;
+    let (case, devices) = case(args)?;
     let scratch = Scratch::new()?;
     let bytes = 16 * case.blocks() as usize;
     let sample = Sample::random(bytes, case.key_size, case.direction)?;
@@ -66,6 +66,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
             wrapped,
             scratch: &scratch,
             case: &case,
+            devices: &devices,
         })
     };
     // first: its keys are freed before the others are made
@@ -115,7 +116,7 @@ pub(super) fn measure(args: &Bench) -> Result<Outcome, Failure> {
     })
 }
 
-fn case(args: &Bench) -> Result<Case, Failure> {
+fn case(args: &Bench) -> Result<(Case, Devices), Failure> {
     if args.noise || args.variant.is_some() {
         return refuse("'bench bridge' takes neither --noise nor --variant; see --help");
     }
@@ -123,7 +124,10 @@ fn case(args: &Bench) -> Result<Case, Failure> {
     if !set.has_bridges() {
         return Err(no_bridges(&set, SET));
     }
-    Case::new(set, args)
+    let case = Case::new(set, args)?;
+    let devices = args.workers.devices()?;
+    devices.check(&case.set, Some(case.layout))?;
+    Ok((case, devices))
 }
 
 /// The key that the bridge leads to: a client key of the crate `tfhe` if this program contains the crate and the
@@ -181,6 +185,7 @@ struct Server<'c> {
     wrapped: WrappedKey,
     scratch: &'c Scratch,
     case: &'c Case,
+    devices: &'c Devices,
 }
 
 impl Server<'_> {
@@ -202,7 +207,9 @@ impl Server<'_> {
         let output = Output::create(&results, true)?;
         let (eval, wrapped, threads) = (&self.keys.eval, &self.wrapped, self.case.threads);
         let bridge = across.map(|(bridge, _)| bridge);
-        let transcipher = transcipher(eval, wrapped, bridge, threads, layout)?;
+        let transcipher = transcipher(eval, wrapped, bridge, threads, layout)?
+            .on(self.devices.clone())
+            .warn(console::warn);
         let report = Follower::new(args::Progress::Auto).run(transcipher, message, output)?;
         let secret = match across {
             None => &self.keys.secret,
@@ -252,6 +259,7 @@ impl Outcome {
             "key_bits": case.key_bits(),
             "direction": table::direction(case.direction),
             "threads": self.across.threads,
+            "device": table::gpus(&self.across).map(|(numbers, _)| format!("cuda:{numbers}")),
             "blocks": self.across.blocks,
             "batches": self.across.batches,
             "setup_seconds": self.across.setup_seconds,
@@ -287,8 +295,7 @@ impl Outcome {
         rows.add("converts to", self.end.as_str());
         rows.add("cipher", case.cipher());
         let blocks = table::blocks(across.blocks, across.batches);
-        let threads = table::count(across.threads as u64, "thread");
-        rows.add("run", format!("{blocks} on {threads}"));
+        rows.add("run", format!("{blocks} on {}", table::devices(across)));
         rows.add("time of preparation", table::seconds(across.setup_seconds));
         rows.add("time of AES", table::seconds(self.aes.seconds));
         if let (Some(shortest), Some(ratio)) = (&self.shortest, self.aes_over_shortest()) {

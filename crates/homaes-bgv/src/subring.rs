@@ -1,0 +1,157 @@
+//! From ciphertexts over one prime to LWE ciphertexts under a key of the subring of degree n/16, on the processor. The
+//! crate `homaes-bridge` explains both steps.
+
+use crate::device::{Lwes, Reading, Readings, RingSwitch};
+use crate::params::Params;
+use homaes_math::{GaloisMap, Modulus, Transform, Words, kernel};
+use homaes_rns::Poly;
+use rayon::prelude::*;
+
+/// Readings of one task.
+const PER_TASK: usize = 32;
+/// Readings whose sums fit the L2 cache.
+const TOGETHER: usize = 8;
+
+/// A stored lazy residue, centred, rounded to multiples of 2^`low`.
+fn high_part(m: &Modulus, x: u64, low: u32) -> i64 {
+    let x = m.from_stored(m.canonical(x));
+    let x = if x > m.p() / 2 {
+        x as i64 - m.p() as i64
+    } else {
+        x as i64
+    };
+    (x + (1 << (low - 1))) >> low
+}
+
+/// The lowest digit of `base` bits, centred.
+fn low_digit(x: i64, base: u32) -> i64 {
+    let half = 1 << (base - 1);
+    (x + half).rem_euclid(1 << base) - half
+}
+
+/// [`Device::ring_switch`](crate::device::Device::ring_switch) of one ciphertext.
+pub(crate) fn switched(
+    params: &Params,
+    switch: &RingSwitch<'_>,
+    [c0, c1]: [&Poly; 2],
+) -> [Poly; 2] {
+    let transform = params.descent_transform();
+    let (ring, m, levels) = (params.ring(), transform.modulus(), switch.pairs.len());
+    let mut coefficients = c1.limbs[0].to_vec();
+    transform.inverse(&mut coefficients);
+    let high = coefficients.iter().map(|&x| high_part(m, x, switch.low));
+    let mut rest: Vec<i64> = high.collect();
+    let digits = (0..levels).map(|level| {
+        let mut digit = Words::scratch(rest.len());
+        for (x, rest) in digit.iter_mut().zip(&mut rest) {
+            let d = match level + 1 == levels {
+                true => *rest,
+                false => low_digit(*rest, switch.base),
+            };
+            *rest = (*rest - d) >> switch.base;
+            *x = m.to_stored(m.from_signed(d));
+        }
+        transform.forward(&mut digit);
+        digit
+    });
+    let digits: Vec<Words> = digits.collect();
+    let mut out = [(); 2].map(|()| Poly::scratch(ring.n(), 1));
+    for (part, out) in out.iter_mut().enumerate() {
+        let pairs = digits.iter().zip(switch.pairs);
+        let terms = pairs.map(|(d, pair)| [&**d, &*pair[part].limbs[0]]);
+        let terms: Vec<[&[u64]; 2]> = terms.collect();
+        kernel::dot(ring, m, &terms, false, &mut out.limbs[0]);
+        let added = (part == 0).then_some(&c0.limbs[0]);
+        let added = added.into_iter().flat_map(|c| c.iter().copied());
+        let added = added.chain(core::iter::repeat(0));
+        for (x, c) in out.limbs[0].iter_mut().zip(added) {
+            *x = m.add(m.canonical(*x), m.canonical(c));
+        }
+    }
+    out
+}
+
+/// [`Device::read`](crate::device::Device::read).
+pub(crate) fn read(readings: &Readings<'_>, out: Lwes<'_>) {
+    let len = readings.words();
+    match out {
+        Lwes::Words(out) => read_all(readings, out, len, <[u64]>::copy_from_slice),
+        Lwes::Upper(out) => read_all(readings, out, 4 * len, |out, lwe| {
+            for (out, &x) in out.as_chunks_mut().0.iter_mut().zip(lwe) {
+                *out = upper(x).to_le_bytes();
+            }
+        }),
+    }
+}
+
+/// The upper half of a word, rounded.
+pub fn upper(x: u64) -> u32 {
+    (x.wrapping_add(1 << 31) >> 32) as u32
+}
+
+fn read_all<T: Send>(
+    readings: &Readings<'_>,
+    out: &mut [T],
+    len: usize,
+    put: impl Fn(&mut [T], &[u64]) + Sync,
+) {
+    assert_eq!(out.len(), readings.all.len() * len, "one place per reading");
+    let mut parts: Vec<Option<&mut [T]>> = out.chunks_exact_mut(len).map(Some).collect();
+    let mut tasks = Vec::new();
+    for readings in readings.all.chunks(PER_TASK) {
+        let parts = readings.iter().map(|reading| parts[reading.to].take());
+        let parts = parts.collect::<Option<Vec<_>>>();
+        tasks.push((readings, parts.expect("every place is filled once")));
+    }
+    let words = readings.words();
+    let scratch = || {
+        let pair = || [(); 2].map(|()| Words::scratch(words - 1));
+        let sums: Vec<[Words; 2]> = (0..TOGETHER).map(|_| pair()).collect();
+        (sums, Words::scratch(TOGETHER * words))
+    };
+    let tasks = tasks.into_par_iter();
+    tasks.for_each_init(scratch, |(sums, lwes), (all, mut parts)| {
+        let mut parts = parts.iter_mut();
+        for some in all
+            .chunk_by(Reading::shares)
+            .flat_map(|some| some.chunks(TOGETHER))
+        {
+            let lwes = lwes.chunks_exact_mut(words).take(some.len());
+            let mut lwes: Vec<&mut [u64]> = lwes.collect();
+            read_some(readings.transform, some, sums, &mut lwes);
+            for (lwe, part) in lwes.iter().zip(parts.by_ref()) {
+                put(part, lwe);
+            }
+        }
+    });
+}
+
+/// Readings of one ciphertext and functional, which share loads. Cost each: n products for mask and body each, and a
+/// transform of the subring.
+fn read_some(
+    transform: &Transform,
+    some: &[Reading<'_>],
+    sums: &mut [[Words; 2]],
+    out: &mut [&mut [u64]],
+) {
+    let (ring, m) = (transform.ring(), transform.modulus());
+    let maps: Vec<&GaloisMap> = some.iter().map(|reading| reading.map).collect();
+    let pairs = sums.iter_mut().take(maps.len());
+    let mut sums: Vec<[&mut [u64]; 2]> = pairs
+        .map(|pair| pair.each_mut().map(|sum| &mut sum[..]))
+        .collect();
+    let [body, mask] = some[0].of.each_ref().map(|part| &*part.limbs[0]);
+    let dual = &some[0].dual.limbs[0];
+    kernel::row_sums(ring, m, dual, [mask, body], &maps, &mut sums);
+    for ([a, b], out) in sums.into_iter().zip(out) {
+        transform.forward(a);
+        let (mask, last) = out.split_at_mut(ring.n());
+        kernel::to_torus(ring, m, a, mask);
+        // canonical residues: 2^17 of them fit a word
+        b[0] = b.iter().sum::<u64>() % m.p();
+        let lanes = ring.lanes();
+        b[1..lanes].fill(0);
+        kernel::to_torus(ring, m, &b[..lanes], &mut a[..lanes]);
+        last[0] = a[0].wrapping_neg();
+    }
+}
