@@ -4,6 +4,7 @@ use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
 use crate::compile;
 use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels};
+use crate::launch::Size;
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// One GPU with the kernels and their constants for one set.
 pub(crate) struct Driver {
     pub(crate) arithmetic: Arithmetic,
+    pub(crate) size: Size,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     /// for copies from the GPU that overlap its work
@@ -162,8 +164,19 @@ impl Driver {
             (functions.collect::<Result<_, Error>>()?, constants)
         };
         keep_memory(&context).map_err(device)?;
+        let attribute = |attribute| {
+            let value = context.attribute(attribute).map_err(device)?;
+            Ok::<_, Error>(value.unsigned_abs() as usize)
+        };
+        use sys::CUdevice_attribute as of;
+        let size = Size {
+            multiprocessors: attribute(of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1),
+            shared: attribute(of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            block_shared: attribute(of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        };
         let out = Self {
             arithmetic,
+            size,
             context,
             trace: Trace::new(&stream),
             stream,

@@ -3,6 +3,7 @@
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
 use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels, source};
+use crate::launch::Size;
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};
@@ -97,6 +98,7 @@ fn compiled(folder: &Path, arithmetic: Arithmetic, kind: Kind) -> io::Result<Vec
 /// This processor with the kernels. It reports lack of memory and requested failures as a GPU does.
 pub(crate) struct Driver {
     pub(crate) arithmetic: Arithmetic,
+    pub(crate) size: Size,
     /// one launch at a time
     library: Mutex<libloading::Library>,
     /// launches before all fail, and the kernel that fails
@@ -130,6 +132,7 @@ impl Driver {
         let library = library(arithmetic, kind).map_err(Error::Kernels)?;
         let out = Self {
             arithmetic,
+            size: Size::H100,
             library: Mutex::new(library),
             most_launches: faulty.parse().unwrap_or(usize::MAX),
             faulty,

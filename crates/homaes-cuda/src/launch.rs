@@ -15,11 +15,10 @@ use std::sync::Arc;
 const BLOCK: usize = 128;
 /// Most warps per block of rows.
 const MOST_WARPS: usize = 10;
-/// An H100: its multiprocessors, shared memory of each in bytes, and warps of rows that fit its registers. Other GPUs
-/// compute the same with less of a fit.
-const MULTIPROCESSORS: f64 = 132.0;
-const SHARED: usize = 228 << 10;
+/// Warps of rows that fit the registers of a multiprocessor.
 const MOST_RESIDENT: usize = 20;
+/// Bytes of shared memory that a block takes besides its own.
+const RESERVED: usize = 1024;
 /// Doubles per warp for a transform.
 const SCRATCH: usize = 16 * 34;
 /// Doubles of the factors that join the axes of columns, in K with those between the halves.
@@ -43,6 +42,25 @@ const GROUP: usize = 4;
 pub(crate) const SHARING: usize = 4;
 /// Words per thread of a sum's terms whose loads are in flight.
 const FETCHED: usize = 24;
+
+/// What the shape of a launch depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) multiprocessors: usize,
+    /// bytes of shared memory of each
+    pub(crate) shared: usize,
+    /// the most of these that a block may have
+    pub(crate) block_shared: usize,
+}
+
+impl Size {
+    #[cfg(any(test, feature = "emulator"))]
+    pub(crate) const H100: Self = Self {
+        multiprocessors: 132,
+        shared: 228 << 10,
+        block_shared: 227 << 10,
+    };
+}
 
 pub(crate) struct Gpu {
     pub(crate) driver: Arc<Driver>,
@@ -203,7 +221,7 @@ impl Gpu {
     ) -> Result<()> {
         let tile = self.tile();
         let [x, y] = [self.n() / tile, elements * convert.sizes.len()];
-        let [warps, sharing] = shape(&convert.sizes, x * y, tile);
+        let [warps, sharing] = shape(self.driver.size, &convert.sizes, x * y, tile);
         let shared = shared_bytes(&convert.sizes, warps, tile);
         let args = [
             At(tables.at(convert.source_prime)),
@@ -484,11 +502,11 @@ fn shared_bytes(sizes: &[[usize; 2]], warps: usize, tile: usize) -> usize {
 /// time for digits of `sizes` (sources, targets) and `blocks` blocks without sharing. A source takes as long as a
 /// target; w busy warps of a multiprocessor take about w + 12 times as long as one that never waits. A full
 /// multiprocessor has at least three blocks, so that some compute while others wait for their slowest warp.
-fn shape(sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
+fn shape(size: Size, sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
     let time = |[warps, sharing]: [usize; 2]| {
-        let by_memory = SHARED / (shared_bytes(sizes, warps, tile) + 1024);
+        let by_memory = size.shared / (shared_bytes(sizes, warps, tile) + RESERVED);
         let room = by_memory.min(MOST_RESIDENT / warps) as f64;
-        let all = (blocks * sharing) as f64 / MULTIPROCESSORS;
+        let all = (blocks * sharing) as f64 / size.multiprocessors as f64;
         let phase = |work: usize, among: usize| {
             let busy = work.min(among) * warps / among;
             work.div_ceil(among) as f64 * (all.min(room) * busy as f64 + 12.0)
@@ -504,24 +522,43 @@ fn shape(sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
         sizes.iter().map(digit).sum::<f64>() * full
     };
     let shapes = (1..=4).flat_map(|sharing| (2..=MOST_WARPS).map(move |w| [w, sharing]));
+    let fits = |&[warps, _]: &[usize; 2]| shared_bytes(sizes, warps, tile) <= size.block_shared;
     shapes
+        .filter(fits)
         .min_by(|&a, &b| time(a).total_cmp(&time(b)))
-        .unwrap_or([MOST_WARPS, 1])
+        .unwrap_or([2, 1])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shape;
+    use super::{Size, shape, shared_bytes};
 
     #[test]
     fn warps_do_not_wait_for_each_other() {
-        assert_eq!(shape(&[[5, 10], [5, 10]], 4096, 512), [5, 1]);
-        assert_eq!(shape(&[[7, 7]], 4096, 512), [4, 1]);
+        assert_eq!(shape(Size::H100, &[[5, 10], [5, 10]], 4096, 512), [5, 1]);
+        assert_eq!(shape(Size::H100, &[[7, 7]], 4096, 512), [4, 1]);
     }
 
     #[test]
     fn a_small_batch_is_spread_over_the_gpu() {
-        assert_eq!(shape(&[[5, 10], [5, 10]], 256, 512), [10, 1]);
-        assert_eq!(shape(&[[7, 7]], 128, 512), [7, 1]);
+        assert_eq!(shape(Size::H100, &[[5, 10], [5, 10]], 256, 512), [10, 1]);
+        assert_eq!(shape(Size::H100, &[[7, 7]], 128, 512), [7, 1]);
+    }
+
+    /// An RTX 4090 has less than half the shared memory of an H100.
+    #[test]
+    fn blocks_fit_small_gpus() {
+        let size = Size {
+            multiprocessors: 128,
+            shared: 100 << 10,
+            block_shared: 99 << 10,
+        };
+        for sources in 1..=15 {
+            for blocks in [64, 4096] {
+                let sizes = [[sources, 20]];
+                let [warps, _] = shape(size, &sizes, blocks, 512);
+                assert!(shared_bytes(&sizes, warps, 512) <= size.block_shared);
+            }
+        }
     }
 }
