@@ -96,6 +96,14 @@ impl Rounds for ByLayout<'_> {
     }
 }
 
+/// The devices of a GPU.
+pub struct OnGpu {
+    /// For [`Params::of_aes`].
+    pub aes: Arc<dyn Device>,
+    /// For circuits on results, if these are in another ring than AES.
+    pub results: Option<Arc<dyn Device>>,
+}
+
 impl<'k> Aes<'k> {
     /// Prepares the keys of the linear layer in a fraction of a second. In `bgv/aes128` they take 106 MiB sliced (123
     /// decrypting) and 176 MiB packed (335). Computes the round keys if `wrapped` is compact, by 30 key switches each,
@@ -162,10 +170,15 @@ impl<'k> Aes<'k> {
         self
     }
 
-    /// The circuit on each of `gpus`.
+    /// The circuit on each of `gpus`, whose devices are [`OnGpu`].
     pub fn on_gpus(&self, gpus: Gpus<'k>) -> OnGpus<'k, Self> {
         OnGpus::new(gpus, |device| {
-            self.clone().on(traits::own::<Arc<dyn Device>>(device))
+            let OnGpu { aes, results } = traits::own(device);
+            let mut out = self.clone().on(aes);
+            if let (Some(eval), Some(device)) = (&mut out.results, results) {
+                *eval = eval.clone().on(device.clone());
+            }
+            out
         })
     }
 

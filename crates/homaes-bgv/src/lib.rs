@@ -86,9 +86,9 @@ mod scheme;
 pub mod sets;
 mod subring;
 
-pub use aes::Aes;
 pub use aes::state::State;
 pub use aes::wrapped::{WrapOptions, WrappedKey, WrappedKeyFile};
+pub use aes::{Aes, OnGpu};
 pub use ciphertext::{Ciphertext, Product, Summary};
 pub use circuit::{
     Axis, ByteLift, ByteOrder, Descent, Evaluator, Integers, LIFT_LEVEL, Lift, LiftNoise, Lifted,

@@ -2,13 +2,12 @@
 
 use crate::aes::{BOTH, blocks, gpu};
 use homaes_aes::{Layout, RoundKeys};
-use homaes_bgv::device::Device;
 use homaes_bgv::{
-    Aes, EvalKey, LIFT_LEVEL, ParamSet, Params, SecretKey, WrapOptions, WrappedKey, sets,
+    Aes, EvalKey, LIFT_LEVEL, OnGpu, ParamSet, Params, SecretKey, WrapOptions, WrappedKey, sets,
 };
 use homaes_bridge::{BridgeKey, Numbers, Other, SlotsToLwe, Target};
 use homaes_cuda::Arithmetic;
-use homaes_scheme::RunOptions;
+use homaes_scheme::{Gpu, Gpus, RunOptions};
 use homaes_wire::KeyId;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -33,14 +32,15 @@ fn across(set: &ParamSet, layouts: &'static [Layout], bytes: usize, arithmetics:
     let eval = EvalKey::generate(&secret, &mut rng);
     let how = WrapOptions {
         layouts,
-        levels_left: Some(LIFT_LEVEL - 1),
+        // results of K first come down to where a crossing begins
+        levels_left: Some(set.cipher.map_or(LIFT_LEVEL - 1, |_| 8)),
         ..WrapOptions::default()
     };
     let keys = RoundKeys::expand(&[0x2b; 16]).unwrap();
     let wrapped = WrappedKey::encrypt(&secret, &keys, how, &mut rng).unwrap();
     let aes = Aes::new(&eval, &wrapped, layouts[0]).unwrap();
     let input = blocks(aes.blocks_per_batch());
-    let results = |aes: &Aes<'_>| {
+    let results_of = |aes: &Aes<'_>| {
         let start = Instant::now();
         let state = aes
             .run(&input, &[], RunOptions::default())
@@ -63,17 +63,55 @@ fn across(set: &ParamSet, layouts: &'static [Layout], bytes: usize, arithmetics:
         );
         found
     };
-    let want = results(&aes);
-    for cuda in arithmetics.iter().filter_map(|&a| gpu(&params, a)) {
-        let device: Arc<dyn Device> = cuda.clone();
-        let found = results(&aes.clone().on(&device));
+    let want = results_of(&aes);
+    for &arithmetic in arithmetics {
+        let Some(own) = gpu(params.of_aes(), arithmetic) else {
+            return;
+        };
+        let cuda = match set.cipher {
+            Some(_) => gpu(&params, arithmetic).unwrap(),
+            None => own.clone(),
+        };
+        let on = OnGpu {
+            aes: own,
+            results: Some(cuda.clone()),
+        };
+        let gpus = Gpus {
+            all: vec![(card(), Box::new(on))],
+            ..Gpus::none()
+        };
+        let gpus = aes.on_gpus(gpus);
+        let run = || gpus.run(|_, aes| results_of(aes)).unwrap();
+        #[cfg(not(feature = "trace"))]
+        let found = run();
+        #[cfg(feature = "trace")]
+        let found = {
+            let (found, calls) = cuda.traced(run).unwrap();
+            let is_called = |kernel| calls.iter().any(|call| call.name == kernel);
+            assert!(
+                ["combine_limbs", "rows_digits", "slot_words"]
+                    .into_iter()
+                    .all(is_called)
+            );
+            found
+        };
         assert!(found == want);
     }
+}
+
+fn card() -> Arc<Gpu> {
+    Arc::new(Gpu {
+        number: 0,
+        name: String::new(),
+        memory_bytes: 0,
+        arithmetic: String::new(),
+    })
 }
 
 #[test]
 fn toy_results_cross() {
     across(&sets::TOY_255, &[Layout::Sliced], 256, &BOTH);
+    across(&sets::TOY_K_255, &[Layout::Sliced], 256, &BOTH);
 }
 
 /// Takes half a minute on the emulator.

@@ -438,7 +438,8 @@ impl<'k> Transcipher<'k> {
         if let Some(circuit) = place.get() {
             return Ok(&**circuit);
         }
-        let start = || self.devices.start(self.set(), layout, self.warn.clone());
+        let what = (self.set(), layout, self.bridge.is_some());
+        let start = || self.devices.start(what, self.warn.clone());
         let gpus = self.pool.install(start)?;
         let prepare = || match self.bridge {
             None => (self.wrapped).circuit(self.eval, (layout, direction), gpus, &self.cancel),

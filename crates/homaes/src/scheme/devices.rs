@@ -127,8 +127,12 @@ impl Devices {
         Ok(all)
     }
 
-    /// Starts the GPUs for batches of a set in a layout.
-    pub(crate) fn start<'k>(&self, set: &Set, layout: Layout, warn: Warn<'k>) -> Result<Gpus<'k>> {
+    /// Starts the GPUs for batches of a set in a layout; `crosses`: results cross a bridge.
+    pub(crate) fn start<'k>(
+        &self,
+        (set, layout, crosses): (&Set, Layout, bool),
+        warn: Warn<'k>,
+    ) -> Result<Gpus<'k>> {
         let mut gpus = Gpus {
             all: Vec::new(),
             falls_back: *self == Self::Auto,
@@ -138,28 +142,30 @@ impl Devices {
             (Self::Cpu, _) | (Self::Auto, Some(_)) => {}
             (Self::Cuda(_), Some(what)) => return Err(only_on_cpu(&what)),
             (Self::Cuda(numbers), None) => {
-                let started = started(set, self.wanted(numbers)?);
+                let started = started(set, crosses, self.wanted(numbers)?);
                 gpus.all = started.map_err(|refusal| refusal.of(self.to_string()))?;
             }
-            (Self::Auto, None) => match backend::cards().and_then(|cards| started(set, cards)) {
-                Ok(all) => gpus.all = all,
-                Err(Refusal { why, expected }) if expected => {
-                    (gpus.warn)(&format!("no GPU is used: {why}"));
+            (Self::Auto, None) => {
+                match backend::cards().and_then(|cards| started(set, crosses, cards)) {
+                    Ok(all) => gpus.all = all,
+                    Err(Refusal { why, expected }) if expected => {
+                        (gpus.warn)(&format!("no GPU is used: {why}"));
+                    }
+                    Err(_) => {}
                 }
-                Err(_) => {}
-            },
+            }
         }
         Ok(gpus)
     }
 }
 
-fn started(set: &Set, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
+fn started(set: &Set, crosses: bool, gpus: Vec<Gpu>) -> Result<Vec<Started>, Refusal> {
     let Some(params) = set.params_of() else {
         return Ok(Vec::new());
     };
     // in parallel, because each takes a good part of a second
     let started = gpus.into_par_iter().map(|gpu| {
-        let device = backend::start(&params, gpu.number)?;
+        let device = backend::start(&params, gpu.number, crosses)?;
         Ok((Arc::new(gpu), Box::new(device) as _))
     });
     started.collect()

@@ -1,6 +1,6 @@
 use super::{Gpu, Refusal};
-use homaes_bgv::Params;
 use homaes_bgv::device::Device;
+use homaes_bgv::{OnGpu, Params};
 use homaes_cuda::{Arithmetic, Card, Cuda, Error};
 use std::sync::Arc;
 
@@ -26,6 +26,11 @@ pub(super) fn cards() -> Result<Vec<Gpu>, Refusal> {
     Ok(homaes_cuda::cards()?.into_iter().map(gpu).collect())
 }
 
-pub(super) fn start(params: &Params, number: usize) -> Result<Arc<dyn Device>, Refusal> {
-    Ok(Arc::new(Cuda::new(params.of_aes(), number)?))
+pub(super) fn start(params: &Params, number: usize, crosses: bool) -> Result<OnGpu, Refusal> {
+    let device =
+        |params| -> Result<Arc<dyn Device>, Error> { Ok(Arc::new(Cuda::new(params, number)?)) };
+    let aes = device(params.of_aes())?;
+    let results = crosses && params.digest() != params.of_aes().digest();
+    let results = results.then(|| device(params)).transpose()?;
+    Ok(OnGpu { aes, results })
 }

@@ -1,15 +1,13 @@
 //! No GPUs: this program is built without code for them.
 
 use super::{Gpu, Refusal};
-use homaes_bgv::Params;
-use homaes_bgv::device::Device;
-use std::sync::Arc;
+use homaes_bgv::{OnGpu, Params};
 
 pub(super) fn cards() -> Result<Vec<Gpu>, Refusal> {
     Err(refusal())
 }
 
-pub(super) fn start(_: &Params, _: usize) -> Result<Arc<dyn Device>, Refusal> {
+pub(super) fn start(_: &Params, _: usize, _: bool) -> Result<OnGpu, Refusal> {
     Err(refusal())
 }
 
