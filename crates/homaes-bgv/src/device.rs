@@ -1,4 +1,4 @@
-//! Devices, which compute key switches, modulus switches and sums.
+//! Devices, which compute key switches, modulus switches, sums, and the crossing of bridges.
 //!
 //! An [`Evaluator`](crate::Evaluator) passes polynomials to its [`Device`] and gets polynomials back, without reading
 //! them. A device may keep results in its own memory ([`Limbs`](homaes_rns::Limbs)) for the next operation; other
@@ -58,6 +58,7 @@ pub trait Device: Send + Sync {
         constants: &Constants<'_>,
         lists: &[Vec<&[Poly; 2]>],
     ) -> Result<Vec<Vec<[Poly; 2]>>> {
+        check_lists(constants, lists);
         for part in lists.iter().flatten().copied().flatten() {
             part.limbs.fetch()?;
         }
@@ -144,7 +145,7 @@ pub trait Device: Send + Sync {
 
     /// Reads slots as LWE ciphertexts on the torus: mask, then body, with phase body - <mask, key>.
     ///
-    /// Cost each: n products for mask and body each, and a transform of the subring.
+    /// Cost each: n products each for mask and body, and a transform of the subring.
     fn read(&self, _params: &Params, readings: &Readings<'_>, out: Lwes<'_>) -> Result<()> {
         for reading in readings.all {
             for part in reading.of {
@@ -194,7 +195,7 @@ pub struct RingSwitch<'a> {
 /// A slot to read.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
-    /// Body and mask, made by [`Device::ring_switch`].
+    /// Body and mask, made by [`Device::ring_switch`]; canonical where the processor reads them.
     pub of: &'a [Poly; 2],
     /// The dual embedding of the functional that reads a slot, over the same prime: canonical and plain.
     pub dual: &'a Poly,
@@ -233,6 +234,16 @@ pub enum Lwes<'a> {
     Words(&'a mut [u64]),
     /// Their upper halves, rounded, little-endian.
     Upper(&'a mut [u8]),
+}
+
+/// Panics unless every list has a ciphertext per constant, and all rows have equally many, at least one.
+pub fn check_lists(constants: &Constants<'_>, lists: &[Vec<&[Poly; 2]>]) {
+    let terms = constants.rows[0].len();
+    let right = constants.rows.iter().all(|row| row.len() == terms);
+    assert!(
+        right && terms > 0 && lists.iter().all(|x| x.len() == terms),
+        "other numbers of terms"
+    );
 }
 
 /// Ciphertexts that one pass over a limb sums.

@@ -55,20 +55,20 @@ pub(crate) fn switched(
         digit
     });
     let digits: Vec<Words> = digits.collect();
-    let mut out = [(); 2].map(|()| Poly::scratch(ring.n(), 1));
-    for (part, out) in out.iter_mut().enumerate() {
+    let dot = |part: usize| {
+        let mut out = Poly::scratch(ring.n(), 1);
         let pairs = digits.iter().zip(switch.pairs);
         let terms = pairs.map(|(d, pair)| [&**d, &*pair[part].limbs[0]]);
         let terms: Vec<[&[u64]; 2]> = terms.collect();
         kernel::dot(ring, m, &terms, false, &mut out.limbs[0]);
-        let added = (part == 0).then_some(&c0.limbs[0]);
-        let added = added.into_iter().flat_map(|c| c.iter().copied());
-        let added = added.chain(core::iter::repeat(0));
-        for (x, c) in out.limbs[0].iter_mut().zip(added) {
-            *x = m.add(m.canonical(*x), m.canonical(c));
-        }
+        out
+    };
+    let [mut body, mut mask] = [dot(0), dot(1)];
+    for (x, &c) in body.limbs[0].iter_mut().zip(c0.limbs[0].iter()) {
+        *x = m.add(m.canonical(*x), m.canonical(c));
     }
-    out
+    mask.limbs[0].iter_mut().for_each(|x| *x = m.canonical(*x));
+    [body, mask]
 }
 
 /// [`Device::read`](crate::device::Device::read).
@@ -126,8 +126,7 @@ fn read_all<T: Send>(
     });
 }
 
-/// Readings of one ciphertext and functional, which share loads. Cost each: n products for mask and body each, and a
-/// transform of the subring.
+/// Readings of one ciphertext and functional, which share loads.
 fn read_some(
     transform: &Transform,
     some: &[Reading<'_>],

@@ -13,18 +13,19 @@ use homaes_rns::{Poly, log2};
 use homaes_scheme::{Cancel, FieldError, Owner};
 use homaes_tfhe::noise::NOMINAL_LOG2_SIGMA;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const BYTES: usize = 16;
 
 /// Bytes that have been lifted and switched to the subring, ready to be read.
 pub struct Crossed {
-    /// per ciphertext its numbers, lowest bits first: body and mask, also in memory
+    /// per ciphertext its numbers, lowest bits first: body and mask, fetched in case the device fails later
     numbers: Vec<Vec<[Poly; 2]>>,
     /// the device that reads them, unless it was left
     device: Arc<dyn Device>,
-    left: AtomicBool,
+    /// canonical numbers for the processor, once the device was left
+    left: OnceLock<Vec<Vec<[Poly; 2]>>>,
+    params: Arc<Params>,
     /// ciphertext and slot of every byte
     places: Vec<(usize, usize)>,
     noise: ReadingNoise,
@@ -46,14 +47,17 @@ impl Crossed {
 
     /// Leaves readings to the processor, such as after a fault of the device.
     pub fn leave_device(&self) {
-        self.left.store(true, Ordering::Relaxed);
-    }
-
-    fn device(&self) -> &dyn Device {
-        match self.left.load(Ordering::Relaxed) {
-            true => &Processor,
-            false => &*self.device,
-        }
+        let m = self.params.descent_transform().modulus();
+        let canonical = |part: &Poly| {
+            let mut part = part.clone();
+            part.limbs[0].iter_mut().for_each(|x| *x = m.canonical(*x));
+            part
+        };
+        self.left.get_or_init(|| {
+            let numbers = self.numbers.iter();
+            let copy = |parts: &[Poly; 2]| parts.each_ref().map(canonical);
+            numbers.map(|all| all.iter().map(copy).collect()).collect()
+        });
     }
 }
 
@@ -124,18 +128,18 @@ impl SlotsToLwe<'_> {
             cancel.check().map_err(homaes_bgv::Error::from)?;
             let lifted = self.lifted(eval, a)?;
             log2_sigma = log2_sigma.max(self.noise_log2(&lifted[0])?);
-            let switched = self.switched(eval, &lifted)?;
-            for part in switched.iter().flatten() {
-                part.limbs.fetch().map_err(homaes_bgv::Error::from)?;
-            }
-            Ok(switched)
+            self.switched(eval, &lifted)
         });
         let numbers = numbers.collect::<Result<Vec<_>>>()?;
+        for part in numbers.iter().flatten().flatten() {
+            part.limbs.fetch().map_err(homaes_bgv::Error::from)?;
+        }
         Ok(Crossed {
             numbers,
             places,
             device: eval.device().clone(),
-            left: AtomicBool::new(false),
+            left: OnceLock::new(),
+            params: self.key().params.clone(),
             noise: ReadingNoise {
                 log2_sigma,
                 failure_log2,
@@ -236,10 +240,14 @@ impl SlotsToLwe<'_> {
         let key = |&i: &usize| (places[i].0, self.class(places[i].1), places[i].1);
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_unstable_by_key(key);
+        let (device, held): (&dyn Device, _) = match crossed.left.get() {
+            Some(left) => (&Processor, left),
+            None => (&*crossed.device, &crossed.numbers),
+        };
         let all = (0..numbers).flat_map(|number| order.iter().map(move |&i| (number, i)));
         let all = all.map(|(number, i)| {
             let (ciphertext, slot) = places[i];
-            let of = &crossed.numbers[ciphertext][number];
+            let of = &held[ciphertext][number];
             self.reading(of, slot, i * numbers + number)
         });
         let all: Vec<Reading<'_>> = all.collect();
@@ -248,7 +256,7 @@ impl SlotsToLwe<'_> {
             all: &all,
             transform,
         };
-        Ok(crossed.device().read(self.params(), &readings, out)?)
+        Ok(device.read(self.params(), &readings, out)?)
     }
 
     /// The blocks numbered `blocks`, of 16 bytes each, as a state of the TFHE set that the bridge leads to.

@@ -7,10 +7,11 @@ use crate::kernels::{Kind, MOST_PRIMES};
 use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
+use crate::readings::by_lane;
 use crate::slots::SlotTables;
 use homaes_bgv::device::{
     Constants, Device, KeyPoly, Lwes, Pass, Plaintext, Processor, Products, Readings, RingSwitch,
-    Sums,
+    Sums, check_lists,
 };
 use homaes_bgv::{Params, Result};
 use homaes_math::transform;
@@ -28,6 +29,8 @@ pub struct Cuda {
     pub(crate) gpu: Gpu,
     pub(crate) plans: Plans,
     pub(crate) slots: SlotTables,
+    /// the transform on the axes of 3 and 5 modulo the first special prime
+    pub(crate) lanes: Buffer,
     name: String,
     digest: [u8; 32],
 }
@@ -76,9 +79,13 @@ impl Cuda {
             roots.extend(factors.flat_map(|&w| arithmetic.factor(t.modulus(), w)));
         }
         let driver = driver(&roots)?;
+        let m = rns.modulus(params.special_from());
+        let lanes = by_lane(m).into_iter();
+        let lanes: Vec<u64> = lanes.flat_map(|w| arithmetic.factor(m, w)).collect();
         Ok(Self {
             plans: Plans::default(),
             slots: SlotTables::new(&driver, params.slots())?,
+            lanes: Buffer::of(&driver, &lanes)?,
             name: driver.name()?,
             gpu: Gpu {
                 primes: Buffer::of(&driver, &primes)?,
@@ -241,7 +248,8 @@ impl Device for Cuda {
         constants: &Constants<'_>,
         lists: &[Vec<&[Poly; 2]>],
     ) -> Result<Vec<Vec<[Poly; 2]>>> {
-        let terms = lists.first().map_or(1, |x| x.len().max(1));
+        check_lists(constants, lists);
+        let terms = constants.rows[0].len();
         if !self.is_for(params) || 2 * terms > MOST_ITEMS {
             return Processor.combine(params, meter, basis, constants, lists);
         }

@@ -501,7 +501,7 @@ fn shared_bytes(sizes: &[[usize; 2]], warps: usize, tile: usize) -> usize {
 /// The number of warps per block of rows, and of blocks that share the targets of a digit, with the least estimated
 /// time for digits of `sizes` (sources, targets) and `blocks` blocks without sharing. A source takes as long as a
 /// target; w busy warps of a multiprocessor take about w + 12 times as long as one that never waits. A full
-/// multiprocessor has at least three blocks, so that some compute while others wait for their slowest warp.
+/// multiprocessor with fewer than three blocks takes longer, as none computes while others wait for their slowest warp.
 fn shape(size: Size, sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize; 2] {
     let time = |[warps, sharing]: [usize; 2]| {
         let by_memory = size.shared / (shared_bytes(sizes, warps, tile) + RESERVED);
@@ -514,11 +514,12 @@ fn shape(size: Size, sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize
         let digit = |&[sources, targets]: &[usize; 2]| {
             phase(sources, warps) + phase(targets, warps * sharing)
         };
-        let full = if all > room && room < 3.0 {
-            f64::INFINITY
+        let missing = if all > room {
+            (3.0 - room).max(0.0)
         } else {
-            (all / room).max(1.0)
+            0.0
         };
+        let full = (1.0 + missing / 2.0) * (all / room).max(1.0);
         sizes.iter().map(digit).sum::<f64>() * full
     };
     let shapes = (1..=4).flat_map(|sharing| (2..=MOST_WARPS).map(move |w| [w, sharing]));
@@ -531,7 +532,7 @@ fn shape(size: Size, sizes: &[[usize; 2]], blocks: usize, tile: usize) -> [usize
 
 #[cfg(test)]
 mod tests {
-    use super::{Size, shape, shared_bytes};
+    use super::{RESERVED, Size, shape, shared_bytes};
 
     #[test]
     fn warps_do_not_wait_for_each_other() {
@@ -557,7 +558,10 @@ mod tests {
             for blocks in [64, 4096] {
                 let sizes = [[sources, 20]];
                 let [warps, _] = shape(size, &sizes, blocks, 512);
-                assert!(shared_bytes(&sizes, warps, 512) <= size.block_shared);
+                let own = shared_bytes(&sizes, warps, 512);
+                assert!(own <= size.block_shared);
+                let resident = warps * (size.shared / (own + RESERVED));
+                assert!(blocks < 4096 || resident >= 6, "{sources}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Key switches of BGV on an NVIDIA GPU: a [`Device`](homaes_bgv::device::Device) whose results stay in GPU memory.
+//! BGV's operations on an NVIDIA GPU, from key switches to bridges: a [`Device`](homaes_bgv::device::Device) whose results stay in GPU memory.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -11,8 +11,8 @@ use homaes_math::{Modulus, Ring, Transform};
 use homaes_rns::Poly;
 use std::sync::Arc;
 
-/// Groups of readings per call: their sums take 67 MB.
-const GROUPS: usize = 512;
+/// Groups of readings per call: their sums take 67 MB, their words just below a power of two of pinned memory.
+const GROUPS: usize = 511;
 
 impl Cuda {
     /// See [`Device::ring_switch`](homaes_bgv::device::Device::ring_switch).
@@ -41,7 +41,7 @@ impl Cuda {
             terms.extend([(digit as u64) << 32, row | col << 32, lanes]);
             for half in pair {
                 let half = self.held(&half.limbs)?;
-                // of keys with limbs for all primes
+                // the kernel adds the prime's offset, as in keys with limbs for all primes
                 terms.push(half.at().wrapping_sub(8 * (prime * n) as u64));
                 held.push(half);
             }
@@ -52,7 +52,9 @@ impl Cuda {
             let count = all.len();
             let parts = all.iter().map(|c| {
                 let [c0, c1] = c.map(|part| self.held(&part.limbs));
-                Ok([c0?, c1?])
+                let both = [c0?, c1?];
+                assert!(both.iter().all(|part| part.limbs == 1), "one prime");
+                Ok(both)
             });
             let parts: Vec<[Held; 2]> = parts.collect::<Result<_>>()?;
             let [c0, c1] = [0, 1].map(|i| parts.iter().map(|c| c[i].at()).collect::<Vec<u64>>());
@@ -110,13 +112,18 @@ impl Cuda {
         out: &mut Lwes<'_>,
     ) -> Result<()> {
         let (gpu, words) = (&self.gpu, readings.words());
-        let (prime, arithmetic) = (params.special_from(), gpu.driver.arithmetic);
+        assert!(
+            gpu.halves == 1 && gpu.rows * (words - 1) == gpu.n(),
+            "readings of another ring"
+        );
+        let prime = params.special_from();
         let m = params.rns().modulus(prime);
         let (mut held, mut all) = (Vec::new(), Vec::new());
         for group in groups {
             let [body, mask] = group[0].of;
             for poly in [body, mask, group[0].dual] {
                 let poly = self.held(&poly.limbs)?;
+                assert_eq!(poly.limbs, 1, "one prime");
                 all.push(poly.at());
                 held.push(poly);
             }
@@ -127,18 +134,14 @@ impl Cuda {
             let pairs = ints.as_chunks().0.iter();
             all.extend(pairs.map(|&[a, b]: &[u32; 2]| u64::from(a) | u64::from(b) << 32));
         }
-        let mut tables = Tables::default();
-        let lanes = by_lane(m).into_iter().flat_map(|w| arithmetic.factor(m, w));
-        let at = [tables.words(all), tables.words(lanes)];
-        let tables = Buffer::sent(&gpu.driver, &tables.0)?;
-        let [all, lanes] = at.map(|at| tables.at(at));
+        let all = Buffer::sent(&gpu.driver, &all)?;
         let row = words - 1;
         let sums = Buffer::new(&gpu.driver, groups.len() * SHARING * 2 * row)?;
-        gpu.slot_sums([row, groups.len()], prime, all, sums.at(0))?;
+        gpu.slot_sums([row, groups.len()], prime, all.at(0), sums.at(0))?;
         let halves = matches!(out, Lwes::Upper(_));
         let each = if halves { words.div_ceil(2) } else { words };
         let made = Buffer::new(&gpu.driver, groups.len() * SHARING * each)?;
-        let tables = [lanes, all, sums.at(0)];
+        let tables = [self.lanes.at(0), all.at(0), sums.at(0)];
         gpu.slot_words([row, groups.len()], prime, tables, (m, halves), made.at(0))?;
         made.received(|found| {
             for (group, found) in groups.iter().zip(found.chunks_exact(SHARING * each)) {
@@ -165,7 +168,7 @@ impl Cuda {
 }
 
 /// The transform on the axes of 3 and 5: the matrix of Z\[ζ_15\].
-fn by_lane(m: &Modulus) -> Vec<u64> {
+pub(crate) fn by_lane(m: &Modulus) -> Vec<u64> {
     let ring = Ring::new(15).expect("a ring");
     let transform = Transform::new(&ring, m.p()).expect("a prime of a larger ring");
     let column = |e: usize| {

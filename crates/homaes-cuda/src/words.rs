@@ -12,10 +12,15 @@ use std::sync::Arc;
 impl Cuda {
     fn addresses<'p>(
         &self,
+        limbs: usize,
         polys: impl IntoIterator<Item = &'p Poly>,
     ) -> Result<(Vec<Held>, Vec<u64>)> {
         let held = polys.into_iter().map(|p| self.held(&p.limbs));
         let held: Vec<Held> = held.collect::<Result<_>>()?;
+        assert!(
+            held.iter().all(|p| p.limbs == limbs),
+            "polynomials of another basis"
+        );
         let addresses = held.iter().map(Held::at).collect();
         Ok((held, addresses))
     }
@@ -30,7 +35,7 @@ impl Cuda {
         lists: &[Vec<&[Poly; 2]>],
     ) -> Result<Vec<Vec<[Poly; 2]>>> {
         let (gpu, n, limbs) = (&self.gpu, self.gpu.n(), basis.len());
-        let (rows, terms) = (constants.rows.len(), lists.first().map_or(0, Vec::len));
+        let (rows, terms) = (constants.rows.len(), constants.rows[0].len());
         let arithmetic = gpu.driver.arithmetic;
         let moduli = || basis.iter().map(|&i| params.rns().modulus(i));
         let plus = constants.plus.iter().chain(core::iter::repeat(&0));
@@ -52,7 +57,7 @@ impl Cuda {
         let parts = lists
             .iter()
             .flat_map(|x| [0, 1].map(|part| x.iter().map(move |c| &c[part])));
-        let (_held, sources) = self.addresses(parts.flatten())?;
+        let (_held, sources) = self.addresses(limbs, parts.flatten())?;
         let out = Arc::new(Buffer::new(
             &gpu.driver,
             lists.len() * rows * 2 * limbs * n,
@@ -74,8 +79,8 @@ impl Cuda {
         [x, y]: [&[Poly; 2]; 2],
     ) -> Result<Vec<Poly>> {
         let (gpu, n, limbs) = (&self.gpu, self.gpu.n(), plan.from.len());
-        let (_x, x) = self.addresses(x)?;
-        let (_y, y) = self.addresses(y)?;
+        let (_x, x) = self.addresses(limbs, x)?;
+        let (_y, y) = self.addresses(limbs, y)?;
         let map = map(params.frobenius(k));
         let components = if k == 0 { 3 } else { 4 };
         let entry = self.plans.switch(&gpu.driver, params, plan)?;
