@@ -3,7 +3,7 @@
 use homaes_aes::{KeySize, Layout};
 use homaes_rns::Fault;
 use homaes_scheme::{
-    Cancelled, Detail, ErrorKind, Failure, FieldError, MAX_KEY_NAME_BYTES, Mismatch,
+    Cancelled, Detail, ErrorKind, Failure, FieldError, Gpu, MAX_KEY_NAME_BYTES, Mismatch,
 };
 use homaes_wire::WireError;
 
@@ -231,6 +231,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Names the GPU if it failed.
+    pub fn on(self, gpu: &Gpu) -> Self {
+        match self {
+            Self::Device(fault) => Self::Device(Fault(format!("{gpu}: {fault}"))),
+            error => error,
+        }
+    }
+
     /// An error for a field or argument whose value should be `expected`.
     pub(crate) fn field(what: &'static str, found: usize, expected: usize) -> Self {
         FieldError::new(what, found as u64, expected as u64).into()

@@ -355,14 +355,15 @@ impl Circuit for Running<'_> {
                 gpu: None,
             })
         };
-        let done = self.gpus.run(|gpu, aes| {
-            let gpu = Some(gpu.clone());
-            run(aes).map(|done| Finished { gpu, ..done })
-        });
-        match done {
-            Some(Err(Error::Device(fault))) if self.gpus.falls_back(&fault) => {}
-            Some(done) => return Ok(done?),
-            None => {}
+        while let Some((gpu, done)) = self.gpus.run(&mut run) {
+            match done {
+                Err(Error::Device(fault)) if self.gpus.falls_back(&gpu, &fault) => {}
+                Err(error) => return Err(error.on(&gpu).into()),
+                Ok(done) => {
+                    let gpu = Some(gpu);
+                    return Ok(Finished { gpu, ..done });
+                }
+            }
         }
         Ok(run(&self.aes)?)
     }

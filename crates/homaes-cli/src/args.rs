@@ -256,7 +256,8 @@ pub(crate) struct Transcipher {
     #[arg(long)]
     pub(crate) reproducible: bool,
     /// Keep finished batches in .OUT.homaes-part and .OUT.homaes-journal, so that the same command continues a stopped
-    /// run; .OUT.homaes-done marks a complete output. Implies --reproducible; exit code 75 if disk or memory runs out
+    /// run; .OUT.homaes-done marks a complete output. Implies --reproducible; exit code 75 if disk or memory runs out, or
+    /// a GPU fails
     #[arg(long)]
     pub(crate) resume: bool,
     /// With --resume: start even if the disk has no room for the whole output

@@ -46,9 +46,9 @@ pub fn remedy(kind: ErrorKind) -> &'static str {
         ErrorKind::Shard => "remove it and run 'homaes job run'",
         ErrorKind::UnknownDevice => "'homaes devices' lists GPUs",
         ErrorKind::NoGpu => "'homaes devices' lists the usable GPUs; --device cpu needs none",
-        ErrorKind::NotOnGpu => "leave --device out",
+        ErrorKind::NotOnGpu => "take --device cpu",
         ErrorKind::DeviceFault => {
-            "run it again, then with --device cpu; --resume keeps finished batches"
+            "run it again, or with --device cpu; jobs and runs with --resume keep what is finished"
         }
         ErrorKind::UnknownSet => "'homaes params --all' lists all sets",
         ErrorKind::KeySize => "choose a set for this size of AES key; see 'homaes params'",

@@ -148,7 +148,7 @@ mod emulated {
         let line = format!("{TRANSCIPHER} --resume --out o2.hct");
         for launches in ["100", "1200"] {
             let run = faulty(&world, &format!("{line} --device cuda:0"), launches);
-            run.check_failure(1, "the GPU failed at ", &line);
+            run.check_failure(75, "cuda:0: the GPU failed at ", &line);
         }
         world.table(&format!(
             "{line} --device cpu => of the batches from earlier runs
@@ -173,11 +173,18 @@ mod emulated {
             run.says(" thread");
             world.step("same auto.hct cpu.hct");
         }
+        // the other GPU takes over from one
+        let line = format!("{TRANSCIPHER} --out auto.hct --force --threads 1");
+        let run = faulty(&world, &line, "1:300").ends(0);
+        run.warns("warning: cuda:1: the GPU failed at ");
+        run.warns("; the other GPUs go on");
+        assert!(!run.err.contains("the processor"), "{}", run.err);
+        world.step("same auto.hct cpu.hct");
         let line = format!("{TRANSCIPHER} --device cuda --out cuda.hct");
         let before = world.files();
         let run = faulty(&world, &line, "300");
         run.check_failure(1, "the GPU failed at ", &line);
-        run.warns("--resume keeps");
+        run.warns("with --resume keep");
         world.is_as(&before, &line);
         // what is evaluated by the processor alone takes it under auto
         world.ok("$wrap key.hwk --force --layout bits");

@@ -24,7 +24,8 @@ const OPTIONS: [&str; 6] = [
     "-fPIC",
 ];
 
-/// Number of launches after which every launch fails, or name of the kernel that fails.
+/// Number of launches after which every launch fails, or name of the kernel that fails; for one GPU after its number and a
+/// colon.
 const FAULT: &str = "HOMAES_EMULATOR_FAULT";
 
 /// Number of emulated GPUs.
@@ -129,6 +130,11 @@ impl Driver {
             return Err(Error::Device { number, why });
         }
         let faulty = env::var(FAULT).unwrap_or_default();
+        let faulty = match faulty.split_once(':') {
+            Some((gpu, fault)) if gpu.parse() == Ok(number) => fault.into(),
+            Some(_) => String::new(),
+            None => faulty,
+        };
         let library = library(arithmetic, kind).map_err(Error::Kernels)?;
         let out = Self {
             arithmetic,

@@ -1,7 +1,7 @@
 //! GPUs, as far as schemes know them.
 
 use core::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A GPU.
@@ -15,6 +15,12 @@ pub struct Gpu {
     pub memory_bytes: u64,
     /// The arithmetic of the kernels, and its speed.
     pub arithmetic: String,
+}
+
+impl fmt::Display for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cuda:{}", self.number)
+    }
 }
 
 /// Receives a line that says why GPUs are not used, or no longer.
@@ -48,10 +54,8 @@ impl Gpus<'_> {
 /// What evaluates batches on each of several GPUs.
 pub struct OnGpus<'k, T> {
     all: Vec<(Arc<Gpu>, T)>,
-    /// batches in flight on each
-    busy: Mutex<Vec<usize>>,
-    /// whether a GPU failed and the processor took over
-    failed: AtomicBool,
+    /// batches in flight on each; `None` after it failed
+    busy: Mutex<Vec<Option<usize>>>,
     falls_back: bool,
     warn: Warn<'k>,
 }
@@ -62,47 +66,54 @@ impl<'k, T> OnGpus<'k, T> {
         let all = gpus.all.into_iter();
         let all: Vec<_> = all.map(|(gpu, device)| (gpu, make(&*device))).collect();
         Self {
-            busy: Mutex::new(vec![0; all.len()]),
+            busy: Mutex::new(vec![Some(0); all.len()]),
             all,
-            failed: AtomicBool::new(false),
             falls_back: gpus.falls_back,
             warn: gpus.warn,
         }
     }
 
-    /// Runs `work` on the GPU with the fewest batches; `None` without GPUs, or after one failed.
-    pub fn run<R>(&self, work: impl FnOnce(&Arc<Gpu>, &T) -> R) -> Option<R> {
-        if self.failed.load(Ordering::Relaxed) {
-            return None;
-        }
+    /// Runs `work` on the GPU with the fewest batches; `None` without GPUs, or after all have failed.
+    pub fn run<R>(&self, work: impl FnOnce(&T) -> R) -> Option<(Arc<Gpu>, R)> {
         let number = self.busy(|busy| {
-            let number = (0..busy.len()).min_by_key(|&number| busy[number])?;
-            busy[number] += 1;
+            let left = (0..busy.len()).filter(|&number| busy[number].is_some());
+            let number = left.min_by_key(|&number| busy[number])?;
+            *busy[number].as_mut()? += 1;
             Some(number)
         })?;
         let (gpu, own) = &self.all[number];
-        let done = work(gpu, own);
-        self.busy(|busy| busy[number] -= 1);
-        Some(done)
+        let done = work(own);
+        self.busy(|busy| {
+            if let Some(batches) = &mut busy[number] {
+                *batches -= 1;
+            }
+        });
+        Some((gpu.clone(), done))
     }
 
-    fn busy<R>(&self, with: impl FnOnce(&mut Vec<usize>) -> R) -> R {
+    fn busy<R>(&self, with: impl FnOnce(&mut Vec<Option<usize>>) -> R) -> R {
         with(&mut self.busy.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the processor takes over after this fault, with all that follows. Warns once.
-    pub fn falls_back(&self, fault: &dyn core::fmt::Display) -> bool {
-        if self.falls_back && !self.failed.swap(true, Ordering::Relaxed) {
-            (self.warn)(&format!("{fault}; the processor goes on"));
+    /// Whether other GPUs, or else the processor, take over after this fault of `gpu`. Warns once for each GPU.
+    pub fn falls_back(&self, gpu: &Gpu, fault: &dyn fmt::Display) -> bool {
+        if !self.falls_back {
+            return false;
         }
-        self.falls_back
+        let known = (self.all.iter()).position(|(known, _)| known.number == gpu.number);
+        let was_used = known.and_then(|number| self.busy(|busy| busy[number].take()));
+        if was_used.is_some() {
+            let next = match self.count() {
+                0 => "the processor goes on",
+                _ => "the other GPUs go on",
+            };
+            (self.warn)(&format!("{gpu}: {fault}; {next}"));
+        }
+        true
     }
 
-    /// GPUs that have not been left.
+    /// GPUs that have not failed.
     pub fn count(&self) -> usize {
-        match self.failed.load(Ordering::Relaxed) {
-            true => 0,
-            false => self.all.len(),
-        }
+        self.busy(|busy| busy.iter().flatten().count())
     }
 }

@@ -39,7 +39,9 @@ use homaes_aes::{Block, Direction, Layout};
 use homaes_bgv::{Aes, LIFT_LEVEL, ON_A_GPU, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, bytes_level};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
-use homaes_scheme::{Gpus, MAX_LOG2_P_FAIL, OnGpus, Reading, RunOptions, log2_p_any, mismatch};
+use homaes_scheme::{
+    Gpu, Gpus, MAX_LOG2_P_FAIL, OnGpus, Reading, RunOptions, log2_p_any, mismatch,
+};
 use homaes_wire::{CHECKSUM_BYTES, KeyId, Kind, Reader, WireError};
 use rayon::prelude::*;
 use std::any::Any;
@@ -453,9 +455,10 @@ impl Bridged<'_> {
         crossed.collect()
     }
 
+    /// A record of what crossed on `gpu`, if there.
     fn record(
         &self,
-        crossed: &Crossed,
+        (crossed, gpu): (&Crossed, Option<&Gpu>),
         blocks: Range<usize>,
         cancel: &Cancel,
     ) -> Result<Vec<u8>, SchemeError> {
@@ -470,24 +473,32 @@ impl Bridged<'_> {
                 (None, _) => self.crossing.record(crossed, bytes),
             }
         };
-        match read() {
-            Err(error) if self.falls_back(&error) => {
+        match (read(), gpu) {
+            (Err(error), Some(gpu)) if self.falls_back(gpu, &error) => {
                 crossed.leave_device();
                 Ok(read()?)
             }
-            done => Ok(done?),
+            (Err(error), Some(gpu)) => Err(on_gpu(gpu, error)),
+            (done, _) => Ok(done?),
         }
     }
 
-    /// Whether the processor takes over after this error of a GPU.
-    fn falls_back(&self, error: &homaes_bridge::Error) -> bool {
+    /// Whether another device takes over after this error of a GPU.
+    fn falls_back(&self, gpu: &Gpu, error: &homaes_bridge::Error) -> bool {
         use homaes_bridge::Error::Bgv;
-        matches!(error, Bgv(homaes_bgv::Error::Device(fault)) if self.gpus.falls_back(fault))
+        matches!(error, Bgv(homaes_bgv::Error::Device(fault)) if self.gpus.falls_back(gpu, fault))
     }
 
     /// log2 of the torus distance at which a number is read wrongly.
     fn room_log2(&self) -> f64 {
         -f64::from(self.crossing.numbers().log2_t()) - 1.0
+    }
+}
+
+fn on_gpu(gpu: &Gpu, error: homaes_bridge::Error) -> SchemeError {
+    match error {
+        homaes_bridge::Error::Bgv(error) => error.on(gpu).into(),
+        error => error.into(),
     }
 }
 
@@ -502,11 +513,13 @@ impl Circuit for Bridged<'_> {
         let params = self.crossing.key().params();
         let blocks = [input, mask];
         let mut run = |aes: &Aes<'_>| self.crossed(aes, blocks, cancel, step);
-        let done = self.gpus.run(|gpu, aes| (Some(gpu.clone()), run(aes)));
-        let (gpu, crossed) = match done {
-            Some((_, Err(error))) if self.falls_back(&error) => (None, run(&self.aes)?),
-            Some((gpu, done)) => (gpu, done?),
-            None => (None, run(&self.aes)?),
+        let (gpu, crossed) = loop {
+            match self.gpus.run(&mut run) {
+                None => break (None, run(&self.aes)?),
+                Some((gpu, Ok(crossed))) => break (Some(gpu), crossed),
+                Some((gpu, Err(error))) if self.falls_back(&gpu, &error) => {}
+                Some((gpu, Err(error))) => return Err(on_gpu(&gpu, error)),
+            }
         };
         cancel.check()?;
         let room = self.room_log2();
@@ -532,7 +545,9 @@ impl Circuit for Bridged<'_> {
             let each: Vec<_> = ranges(self.crossing.key().dimension() / 16).collect();
             let each = each.into_par_iter().with_max_len(1);
             let each: Vec<_> = each
-                .map(|(result, blocks)| self.record(&crossed[result], blocks, &cancel))
+                .map(|(result, blocks)| {
+                    self.record((&crossed[result], gpu.as_deref()), blocks, &cancel)
+                })
                 .collect();
             return Ok(Finished {
                 records: Box::new(each.into_iter()),
@@ -546,9 +561,10 @@ impl Circuit for Bridged<'_> {
             Some(params) => params.blocks_per_batch(),
             None => BLOCKS_PER_RECORD as usize,
         };
+        let on = gpu.clone();
         let records: BatchRecords<'_> = Box::new(ranges(part).map(move |(result, blocks)| {
             cancel.check()?;
-            self.record(&crossed[result], blocks, &cancel)
+            self.record((&crossed[result], on.as_deref()), blocks, &cancel)
         }));
         Ok(Finished {
             records,

@@ -172,7 +172,7 @@ impl Error {
                 source.kind(),
                 Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge | Kind::OutOfMemory
             ),
-            _ => self.kind() == ErrorKind::Disk,
+            _ => matches!(self.kind(), ErrorKind::Disk | ErrorKind::DeviceFault),
         }
     }
 

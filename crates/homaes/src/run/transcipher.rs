@@ -420,7 +420,10 @@ impl<'k> Transcipher<'k> {
             write(done)
         };
         let cancel = &self.cancel;
-        if let Some(workers) = self.pool.workers() {
+        // threads that wait for GPUs: one per batch in flight
+        let most = circuit.batches_on_gpus();
+        let waiting = (most > self.pool.threads()).then(|| Pool::new(most));
+        if let Some(workers) = waiting.as_ref().unwrap_or(&self.pool).workers() {
             on_gpus(circuit, cancel, &mut batches, workers, &watch, &mut take)?;
         }
         // all batches, or those that the GPUs left

@@ -200,7 +200,7 @@ fn no_gpu(device: &str, why: &str) -> Error {
 }
 
 fn only_on_cpu(what: &str) -> Error {
-    let expected = "layout sliced or packed of a BGV set";
+    let expected = "layout sliced or packed of a BGV set with GPU memory in 'homaes params --all'";
     let message = format!("{what} does not run on GPUs, expected {expected}");
     Error::refused(ErrorKind::NotOnGpu, message)
 }
