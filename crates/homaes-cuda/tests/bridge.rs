@@ -81,7 +81,7 @@ fn across(set: &ParamSet, layouts: &'static [Layout], bytes: usize, arithmetics:
             ..Gpus::none()
         };
         let gpus = aes.on_gpus(gpus);
-        let run = || gpus.run(|_, aes| results_of(aes)).unwrap();
+        let run = || gpus.run(results_of).unwrap().1;
         #[cfg(not(feature = "trace"))]
         let found = run();
         #[cfg(feature = "trace")]
