@@ -195,7 +195,7 @@ pub(crate) struct Message {
 }
 
 /// Where AES is evaluated.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Workers {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]

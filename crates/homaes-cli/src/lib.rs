@@ -116,11 +116,11 @@ fn stop(makes_files: bool, keeps: Option<fn() -> String>) {
     terminal::restore();
     if makes_files && completed > 0 {
         console::warn("interrupted after the output was complete");
-        std::process::exit(0);
+        signals::end(0);
     }
     let removed = || "interrupted; partial output was removed".to_owned();
     console::error(&keeps.map_or_else(removed, |message| message()));
-    std::process::exit(INTERRUPTED.into());
+    signals::end(INTERRUPTED);
 }
 
 /// Refuses an environment variable that would be ignored.

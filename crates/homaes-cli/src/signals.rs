@@ -37,6 +37,14 @@ pub(crate) fn end_at_once() {
     }
 }
 
+/// Ends the program without handlers of other libraries: the driver of a GPU has some, and launches may be under way.
+pub(crate) fn end(code: u8) -> ! {
+    #[cfg(unix)]
+    signal_hook::low_level::exit(code.into());
+    #[cfg(not(unix))]
+    std::process::exit(code.into());
+}
+
 #[cfg(unix)]
 fn asking() -> Vec<i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

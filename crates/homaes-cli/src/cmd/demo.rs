@@ -6,8 +6,8 @@ use crate::progress::{Follower, spin};
 use crate::scratch::Scratch;
 use crate::table::{self, Rows};
 use homaes::{
-    AesKey, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Report, Scheme,
-    SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
+    AesKey, Devices, Direction, EvalKey, Expansion, KeySet, KeySize, Layout, Output, Report,
+    Scheme, SecretKey, Set, Transcipher, WrapOptions, WrappedKey,
 };
 use std::time::Instant;
 
@@ -28,6 +28,7 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     };
     let set = set_of_scheme(scheme, args.set.as_deref(), args.variant)?;
     console::warn_insecure(&set);
+    let devices = args::Workers::default().devices()?;
     let default = set.default_blocks(layout_of_set(&set, args.layout)?);
     // two blocks show that one follows the other
     let blocks = args.blocks.unwrap_or(default.max(2));
@@ -36,13 +37,13 @@ pub(crate) fn run(args: &Demo) -> Result<(), Failure> {
     let text = TEXT.bytes().cycle().take(bytes).collect();
     let sample = Sample::new(text, KeySize::Aes128, Direction::Encrypt)?;
     let scratch = Scratch::new()?;
-    let rows = whole_way(&set, args.layout, &sample, &scratch)?;
+    let rows = whole_way(&set, (args.layout, devices), &sample, &scratch)?;
     console::print(&rows.text())
 }
 
 fn whole_way(
     set: &Set,
-    layout: Option<Layout>,
+    (layout, devices): (Option<Layout>, Devices),
     sample: &Sample,
     scratch: &Scratch,
 ) -> Result<Rows, Failure> {
@@ -78,7 +79,10 @@ fn whole_way(
     })?;
     lap("load keys");
     let follower = Follower::new(args::Progress::Auto);
-    let report = follower.run(Transcipher::new(&eval, &wrapped)?, message, output)?;
+    let transcipher = Transcipher::new(&eval, &wrapped)?
+        .on(devices)
+        .warn(console::warn);
+    let report = follower.run(transcipher, message, output)?;
     lap("transcipher");
 
     let output = Output::private(scratch.file(PLAIN), false)?;

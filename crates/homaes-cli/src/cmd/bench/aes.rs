@@ -222,7 +222,7 @@ impl Server<'_> {
     fn kept(&self, sample: &Sample) -> Result<WrappedKey, Failure> {
         let path = self.scratch.file("kept.hwk");
         let (eval, threads) = (&self.keys.eval, self.threads);
-        let transcipher = Transcipher::with_threads(eval, self.wrapped, threads)?;
+        let transcipher = Transcipher::with_threads(eval, self.wrapped, threads)?.on(Devices::Cpu);
         let plan = transcipher.plan(sample.file(self.scratch)?)?;
         transcipher.save_round_keys(&plan, Output::create(&path, false)?)?;
         Ok(WrappedKey::open(&path, eval)?)
@@ -232,7 +232,8 @@ impl Server<'_> {
     fn noise(&self, layout: Layout) -> Result<Vec<Measured>, Failure> {
         let set = self.keys.secret.set();
         let blocks = vec![[0x5a; 16]; set.default_blocks(layout) as usize];
-        let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?;
+        let transcipher = Transcipher::with_threads(&self.keys.eval, self.wrapped, self.threads)?
+            .on(self.devices.clone());
         Ok(transcipher.measure_noise(&self.keys.secret, &blocks)?)
     }
 }
