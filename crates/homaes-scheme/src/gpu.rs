@@ -33,7 +33,7 @@ pub type Started = (Arc<Gpu>, Box<dyn Any + Send + Sync>);
 pub struct Gpus<'k> {
     /// The GPUs that are ready.
     pub all: Vec<Started>,
-    /// Whether the processor takes over when one fails.
+    /// Whether the others, or else the processor, take over when one fails.
     pub falls_back: bool,
     /// Receives the reason.
     pub warn: Warn<'k>,

@@ -29,8 +29,8 @@ pub const DEVICE_VARIABLE: &str = "HOMAES_DEVICE";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Devices {
-    /// `auto`: all GPUs that can evaluate the set and layout, otherwise the processor. If a GPU fails, the processor
-    /// repeats that batch and evaluates the rest.
+    /// `auto`: all GPUs that can evaluate the set and layout, otherwise the processor. If a GPU fails, the others repeat
+    /// its batches, or else the processor.
     #[default]
     Auto,
     /// `cpu`: the processor.
