@@ -8,9 +8,10 @@ use crate::encrypt;
 use crate::error::Result;
 use crate::params::Params;
 use crate::params::residues;
+use crate::row_constant::by_row;
 use crate::subring;
+use homaes_math::Words;
 use homaes_math::kernel::{self, RowTerm, Tensor};
-use homaes_math::{GaloisMap, Transform, Words};
 use homaes_rns::{Meter, ModSwitch, Poly, Stage, SwitchPlan};
 use rayon::prelude::*;
 
@@ -18,7 +19,7 @@ pub use crate::encrypt::Plaintext;
 pub use crate::keyswitch::{
     Addend, KeyPoly, Pass, Post, Products, Shape, Summands, Sums, SwitchKey,
 };
-pub use crate::subring::upper;
+pub use crate::subring::{Lwes, Reading, Readings, RingSwitch, upper};
 
 /// The processor, or an accelerator with its own memory.
 ///
@@ -172,6 +173,14 @@ pub trait Device: Send + Sync {
 /// A constant of Z\[ζ_17\], stored: by prime of a basis, then by row.
 pub type ByRow = Vec<Vec<u64>>;
 
+/// The constant with these exponents of ζ_17, for the primes `basis`.
+pub(crate) fn over(params: &Params, basis: &[usize], exponents: &[u8]) -> ByRow {
+    let primes = basis.iter();
+    primes
+        .map(|&i| by_row(params.transform(i), exponents))
+        .collect()
+}
+
 /// The constants of [`Device::combine`].
 #[derive(Clone, Copy)]
 pub struct Constants<'a> {
@@ -179,61 +188,6 @@ pub struct Constants<'a> {
     pub rows: &'a [Vec<ByRow>],
     /// A stored word per prime; nothing is added if it is empty.
     pub plus: &'a [u64],
-}
-
-/// A switch to the key of the subring of degree n/16.
-#[derive(Clone, Copy)]
-pub struct RingSwitch<'a> {
-    /// Dropped bits of c1.
-    pub low: u32,
-    /// Bits of a digit; the last one has the rest.
-    pub base: u32,
-    /// For each digit a pair (b, a) over one prime, stored and canonical.
-    pub pairs: &'a [[Poly; 2]],
-}
-
-/// A slot to read.
-#[derive(Clone, Copy)]
-pub struct Reading<'a> {
-    /// Body and mask, made by [`Device::ring_switch`]; canonical where the processor reads them.
-    pub of: &'a [Poly; 2],
-    /// The dual embedding of the functional that reads a slot, over the same prime: canonical and plain.
-    pub dual: &'a Poly,
-    /// The translation of the subring from there to this slot.
-    pub map: &'a GaloisMap,
-    /// Number of the LWE ciphertext among the outputs.
-    pub to: usize,
-}
-
-impl Reading<'_> {
-    /// Whether both read the same ciphertext by the same functional; adjacent ones share loads.
-    pub fn shares(&self, other: &Self) -> bool {
-        core::ptr::eq(self.of, other.of) && core::ptr::eq(self.dual, other.dual)
-    }
-}
-
-/// Slots to read.
-#[derive(Clone, Copy)]
-pub struct Readings<'a> {
-    /// In any order.
-    pub all: &'a [Reading<'a>],
-    /// The transform of the subring modulo the prime.
-    pub transform: &'a Transform,
-}
-
-impl Readings<'_> {
-    /// Words of an LWE ciphertext.
-    pub fn words(&self) -> usize {
-        self.transform.ring().n() + 1
-    }
-}
-
-/// LWE ciphertexts, one after the other.
-pub enum Lwes<'a> {
-    /// Whole words.
-    Words(&'a mut [u64]),
-    /// Their upper halves, rounded, little-endian.
-    Upper(&'a mut [u8]),
 }
 
 /// Panics unless every list has a ciphertext per constant, and all rows have equally many, at least one.

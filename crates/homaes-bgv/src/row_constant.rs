@@ -3,8 +3,6 @@
 //! A constant that is the same in every slot is a 0/1 combination of powers of ζ_17 ([`homaes_math::slots`]). So it
 //! takes sixteen values, one per row of an evaluation-form limb, and multiplies noise by its power at each row.
 
-use crate::device::ByRow;
-use crate::params::Params;
 use core::f64::consts::TAU;
 use homaes_math::{Shoup, Transform};
 
@@ -36,14 +34,6 @@ pub(crate) fn row_powers(exponents: &[u8]) -> [f64; 16] {
 pub(crate) fn by_row(t: &Transform, exponents: &[u8]) -> Vec<u64> {
     let m = t.modulus();
     scaled_by_row(t, exponents, m.shoup(m.r()))
-}
-
-/// [`by_row`] for every prime of a basis.
-pub(crate) fn over(params: &Params, basis: &[usize], exponents: &[u8]) -> ByRow {
-    let primes = basis.iter();
-    primes
-        .map(|&i| by_row(params.transform(i), exponents))
-        .collect()
 }
 
 /// As [`by_row`], times a factor.

@@ -1,7 +1,6 @@
 //! From ciphertexts over one prime to LWE ciphertexts under a key of the subring of degree n/16, on the processor. The
 //! crate `homaes-bridge` explains both steps.
 
-use crate::device::{Lwes, Reading, Readings, RingSwitch};
 use crate::params::Params;
 use homaes_math::{GaloisMap, Modulus, Transform, Words, kernel};
 use homaes_rns::Poly;
@@ -11,6 +10,61 @@ use rayon::prelude::*;
 const PER_TASK: usize = 32;
 /// Readings whose sums fit the L2 cache.
 const TOGETHER: usize = 8;
+
+/// A switch to the key of the subring of degree n/16.
+#[derive(Clone, Copy)]
+pub struct RingSwitch<'a> {
+    /// Dropped bits of c1.
+    pub low: u32,
+    /// Bits of a digit; the last one has the rest.
+    pub base: u32,
+    /// For each digit a pair (b, a) over one prime, stored and canonical.
+    pub pairs: &'a [[Poly; 2]],
+}
+
+/// A slot to read.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// Body and mask, made by [`Device::ring_switch`](crate::device::Device::ring_switch); canonical where the processor reads them.
+    pub of: &'a [Poly; 2],
+    /// The dual embedding of the functional that reads a slot, over the same prime: canonical and plain.
+    pub dual: &'a Poly,
+    /// The translation of the subring from there to this slot.
+    pub map: &'a GaloisMap,
+    /// Number of the LWE ciphertext among the outputs.
+    pub to: usize,
+}
+
+impl Reading<'_> {
+    /// Whether both read the same ciphertext by the same functional; adjacent ones share loads.
+    pub fn shares(&self, other: &Self) -> bool {
+        core::ptr::eq(self.of, other.of) && core::ptr::eq(self.dual, other.dual)
+    }
+}
+
+/// Slots to read.
+#[derive(Clone, Copy)]
+pub struct Readings<'a> {
+    /// In any order.
+    pub all: &'a [Reading<'a>],
+    /// The transform of the subring modulo the prime.
+    pub transform: &'a Transform,
+}
+
+impl Readings<'_> {
+    /// Words of an LWE ciphertext.
+    pub fn words(&self) -> usize {
+        self.transform.ring().n() + 1
+    }
+}
+
+/// LWE ciphertexts, one after the other.
+pub enum Lwes<'a> {
+    /// Whole words.
+    Words(&'a mut [u64]),
+    /// Their upper halves, rounded, little-endian.
+    Upper(&'a mut [u8]),
+}
 
 /// A stored lazy residue, centred, rounded to multiples of 2^`low`.
 fn high_part(m: &Modulus, x: u64, low: u32) -> i64 {

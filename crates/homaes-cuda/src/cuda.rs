@@ -7,7 +7,6 @@ use crate::kernels::{Kind, MOST_PRIMES};
 use crate::launch::{Gpu, MOST_ITEMS};
 use crate::memory::{Buffer, Held};
 use crate::plans::Plans;
-use crate::readings::by_lane;
 use crate::slots::SlotTables;
 use homaes_bgv::device::{
     Constants, Device, KeyPoly, Lwes, Pass, Plaintext, Processor, Products, Readings, RingSwitch,
@@ -15,7 +14,7 @@ use homaes_bgv::device::{
 };
 use homaes_bgv::{Params, Result};
 use homaes_math::transform;
-use homaes_math::{KeyLimb, Modulus};
+use homaes_math::{KeyLimb, Modulus, Ring, Transform};
 use homaes_rns::{Limbs, Meter, ModSwitch, Poly, SwitchPlan};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -196,6 +195,19 @@ fn tables(
         out.extend(joined.chain(halves).flat_map(|&w| arithmetic.factor(m, w)));
     }
     out
+}
+
+/// The transform on the axes of 3 and 5: the matrix of Z\[ζ_15\].
+fn by_lane(m: &Modulus) -> Vec<u64> {
+    let ring = Ring::new(15).expect("a ring");
+    let transform = Transform::new(&ring, m.p()).expect("a prime of a larger ring");
+    let column = |e: usize| {
+        let mut column = vec![0; 8];
+        column[e] = 1;
+        transform.forward(&mut column);
+        column.into_iter().map(|x| m.canonical(x))
+    };
+    (0..8).flat_map(column).collect()
 }
 
 fn count_transforms(pass: &Pass<'_>, outputs: usize, pieces: usize) {

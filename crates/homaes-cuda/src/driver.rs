@@ -3,8 +3,7 @@
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
 use crate::compile;
-use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels};
-use crate::launch::Size;
+use crate::kernels::{Kind, MOST_PRIMES, ROOTS, Size, kernels};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use cudarc::driver::{CudaContext, CudaStream, result, sys};

@@ -2,8 +2,7 @@
 
 use crate::args::{self, Arg};
 use crate::arithmetic::Arithmetic;
-use crate::kernels::{Kind, MOST_PRIMES, ROOTS, kernels, source};
-use crate::launch::Size;
+use crate::kernels::{Kind, MOST_PRIMES, ROOTS, Size, kernels, source};
 use crate::trace::Trace;
 use crate::{Card, Error, Result};
 use core::ffi::{CStr, c_char, c_void};

@@ -67,6 +67,25 @@ pub(crate) const MOST_PRIMES: usize = 64;
 /// Words of the roots of a prime.
 pub(crate) const ROOTS: usize = 64;
 
+/// What the shape of a launch depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) multiprocessors: usize,
+    /// bytes of shared memory of each
+    pub(crate) shared: usize,
+    /// the most of these that a block may have
+    pub(crate) block_shared: usize,
+}
+
+impl Size {
+    #[cfg(any(test, feature = "emulator"))]
+    pub(crate) const H100: Self = Self {
+        multiprocessors: 132,
+        shared: 228 << 10,
+        block_shared: 227 << 10,
+    };
+}
+
 /// The ring and the primes that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kind {

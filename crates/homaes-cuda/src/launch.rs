@@ -5,6 +5,7 @@
 use crate::Result;
 use crate::args::Arg::{self, At, Int, Map, Words};
 use crate::driver::Driver;
+use crate::kernels::Size;
 use crate::memory::Buffer;
 use crate::plans::Placed;
 use crate::switch_tables::Convert;
@@ -42,25 +43,6 @@ const GROUP: usize = 4;
 pub(crate) const SHARING: usize = 4;
 /// Words per thread of a sum's terms whose loads are in flight.
 const FETCHED: usize = 24;
-
-/// What the shape of a launch depends on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    pub(crate) multiprocessors: usize,
-    /// bytes of shared memory of each
-    pub(crate) shared: usize,
-    /// the most of these that a block may have
-    pub(crate) block_shared: usize,
-}
-
-impl Size {
-    #[cfg(any(test, feature = "emulator"))]
-    pub(crate) const H100: Self = Self {
-        multiprocessors: 132,
-        shared: 228 << 10,
-        block_shared: 227 << 10,
-    };
-}
 
 pub(crate) struct Gpu {
     pub(crate) driver: Arc<Driver>,

@@ -7,7 +7,6 @@ use crate::memory::{Buffer, Held};
 use crate::pass::TERM;
 use homaes_bgv::device::{Lwes, Reading, Readings, RingSwitch};
 use homaes_bgv::{Params, Result};
-use homaes_math::{Modulus, Ring, Transform};
 use homaes_rns::Poly;
 use std::sync::Arc;
 
@@ -165,17 +164,4 @@ impl Cuda {
         })?;
         Ok(())
     }
-}
-
-/// The transform on the axes of 3 and 5: the matrix of Z\[ζ_15\].
-pub(crate) fn by_lane(m: &Modulus) -> Vec<u64> {
-    let ring = Ring::new(15).expect("a ring");
-    let transform = Transform::new(&ring, m.p()).expect("a prime of a larger ring");
-    let column = |e: usize| {
-        let mut column = vec![0; 8];
-        column[e] = 1;
-        transform.forward(&mut column);
-        column.into_iter().map(|x| m.canonical(x))
-    };
-    (0..8).flat_map(column).collect()
 }
