@@ -53,7 +53,7 @@ pub use moves::Axis;
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::only;
 use crate::circuit::three_way::three_way_outcome;
-use crate::device::over;
+use crate::device::constant_over;
 use crate::encrypt::{largest_embedding_log2, padded, plain_coefficients};
 use crate::error::{Error, Result};
 use crate::keys::Target;
@@ -193,7 +193,7 @@ impl Evaluator<'_> {
             .collect::<Result<_>>()?;
         let constants = exponents
             .iter()
-            .map(|e| over(params, params.basis(level), e));
+            .map(|e| constant_over(params, params.basis(level), e));
         let list = inputs.iter().map(|c| &**c).collect();
         let parts = only(only(self.combined(
             level,

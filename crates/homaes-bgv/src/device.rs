@@ -174,7 +174,7 @@ pub trait Device: Send + Sync {
 pub type ByRow = Vec<Vec<u64>>;
 
 /// The constant with these exponents of ζ_17, for the primes `basis`.
-pub(crate) fn over(params: &Params, basis: &[usize], exponents: &[u8]) -> ByRow {
+pub(crate) fn constant_over(params: &Params, basis: &[usize], exponents: &[u8]) -> ByRow {
     let primes = basis.iter();
     primes
         .map(|&i| by_row(params.transform(i), exponents))

@@ -102,7 +102,7 @@ pub use homaes_scheme::Records;
 pub use keys::{EvalKey, EvalKeyFile, PublicKey, SecretKey};
 pub use noise::bound::{KEY_PEAK, worst_key_switch_spread};
 pub use params::{Chain, Cipher, OneDigit, ParamSet, Params, ParamsError, Steps};
-pub use scheme::{ON_A_GPU, SCHEME};
+pub use scheme::SCHEME;
 
 #[cfg(test)]
 mod tests;

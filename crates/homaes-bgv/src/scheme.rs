@@ -14,8 +14,8 @@ use homaes_scheme::traits::{
     self, Circuit, Finished, Input, Result, SchemeEntry, Shape, ValueCodec, WrappedFile,
 };
 use homaes_scheme::{
-    Cancel, Decrypted, Gpus, NoiseTerms, OnGpus, ParamsError, Quality, Reading, Records,
-    ReferenceOp, RunOptions, SchemeError, SetCard, WrapOptions, WrappedKeyInfo,
+    BATCHES_ON_A_GPU, Cancel, Decrypted, Gpus, NoiseTerms, OnGpus, ParamsError, Quality, Reading,
+    Records, ReferenceOp, RunOptions, SchemeError, SetCard, WrapOptions, WrappedKeyInfo,
 };
 use homaes_wire::{KeyId, Kind};
 use rand_chacha::ChaCha20Rng;
@@ -32,8 +32,6 @@ const KEY_BITS: u64 = 48;
 /// larger basis of key switching. Measured: 8.7 sliced and 50 packed.
 const STATES: u64 = 4;
 
-/// Batches in flight on a GPU: the host works for one and copies it while kernels run for the other.
-pub const ON_A_GPU: usize = 2;
 /// States of one batch on a GPU: eight for the arrays of a product of all ciphertexts at the top level of `bgv/aes128`
 /// (`homaes-cuda/src/pass.rs`), and four for operands and results.
 const GPU_STATES: u64 = 12;
@@ -164,7 +162,7 @@ impl traits::Params for Params {
         let state = |level| in_memory(bytes_in_form(aes, layout, level, Form::Whole), WORD_BITS);
         let keys = in_memory(self.card().eval_key_bytes, WORD_BITS).saturating_mul(2);
         let rounds: u64 = (1..=top).step_by(3).map(state).sum();
-        Some(keys + keys / 2 + rounds + ON_A_GPU as u64 * GPU_STATES * state(top))
+        Some(keys + keys / 2 + rounds + BATCHES_ON_A_GPU as u64 * GPU_STATES * state(top))
     }
 
     fn generate(
@@ -369,7 +367,7 @@ impl Circuit for Running<'_> {
     }
 
     fn batches_on_gpus(&self) -> usize {
-        ON_A_GPU * self.gpus.count()
+        self.gpus.batches()
     }
 
     fn round_keys(&self) -> Option<Box<dyn traits::WrappedKey>> {

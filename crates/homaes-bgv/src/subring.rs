@@ -25,7 +25,8 @@ pub struct RingSwitch<'a> {
 /// A slot to read.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
-    /// Body and mask, made by [`Device::ring_switch`](crate::device::Device::ring_switch); canonical where the processor reads them.
+    /// Body and mask, made by [`Device::ring_switch`](crate::device::Device::ring_switch); canonical where the processor
+    /// reads them.
     pub of: &'a [Poly; 2],
     /// The dual embedding of the functional that reads a slot, over the same prime: canonical and plain.
     pub dual: &'a Poly,
@@ -45,7 +46,7 @@ impl Reading<'_> {
 /// Slots to read.
 #[derive(Clone, Copy)]
 pub struct Readings<'a> {
-    /// In any order.
+    /// In any order; adjacent ones that [share loads](Reading::shares) are read together.
     pub all: &'a [Reading<'a>],
     /// The transform of the subring modulo the prime.
     pub transform: &'a Transform,

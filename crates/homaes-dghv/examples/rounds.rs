@@ -8,7 +8,8 @@
 //! FOLDER contains `secret.hsk` and `eval.hek`. The example adds `key.hwk`, the wrapped key of the example in FIPS 197,
 //! and `state-R`, the state after round R, the last one that was completed. For `dghv/extra` they take 0.7 and 0.6 GB.
 //! After each round it decrypts all blocks, compares them, and prints wall and processor seconds, and the noise beside
-//! that of the model. At the end it compares the blocks with the crate `aes` too.
+//! that of the model. At the end it compares the blocks with the crate `aes` too, and prints passes over the key and key
+//! bytes read.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use homaes_aes::{Block, Direction, RoundKeys, clear};
@@ -101,7 +102,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("all {} blocks as by the crate aes", blocks.len());
-    for (kernel, seconds) in aes.meter().seconds {
+    let reading = aes.meter();
+    for (what, number) in reading.counts {
+        println!("{what}: {number}, rounds of this run");
+    }
+    for (kernel, seconds) in reading.seconds {
         println!("{kernel}: {seconds:.0} s of all threads, rounds of this run");
     }
     Ok(())

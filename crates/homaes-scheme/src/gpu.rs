@@ -51,6 +51,9 @@ impl Gpus<'_> {
     }
 }
 
+/// Batches in flight on a GPU: the host works for one and copies it while kernels run for the other.
+pub const BATCHES_ON_A_GPU: usize = 2;
+
 /// What evaluates batches on each of several GPUs.
 pub struct OnGpus<'k, T> {
     all: Vec<(Arc<Gpu>, T)>,
@@ -103,7 +106,7 @@ impl<'k, T> OnGpus<'k, T> {
         let known = (self.all.iter()).position(|(known, _)| known.number == gpu.number);
         let was_used = known.and_then(|number| self.busy(|busy| busy[number].take()));
         if was_used.is_some() {
-            let next = match self.count() {
+            let next = match self.batches() {
                 0 => "the processor goes on",
                 _ => "the other GPUs go on",
             };
@@ -112,8 +115,8 @@ impl<'k, T> OnGpus<'k, T> {
         true
     }
 
-    /// GPUs that have not failed.
-    pub fn count(&self) -> usize {
-        self.busy(|busy| busy.iter().flatten().count())
+    /// Batches to keep in flight: two for each GPU that has not failed.
+    pub fn batches(&self) -> usize {
+        BATCHES_ON_A_GPU * self.busy(|busy| busy.iter().flatten().count())
     }
 }

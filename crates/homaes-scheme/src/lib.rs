@@ -49,7 +49,7 @@ pub use error::{ParamsError, SchemeError};
 pub use expansion::Expansion;
 pub use failure::{Detail, ErrorKind, Failure};
 pub use file::{Record, Records, SetId};
-pub use gpu::{Gpu, Gpus, OnGpus, Started, Warn};
+pub use gpu::{BATCHES_ON_A_GPU, Gpu, Gpus, OnGpus, Started, Warn};
 pub use key_records::{Check, KeyRecords, Load};
 pub use meter::Reading;
 pub use mismatch::Mismatch;

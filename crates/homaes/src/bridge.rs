@@ -36,7 +36,7 @@ use crate::{
     Set, Step, WrappedKey,
 };
 use homaes_aes::{Block, Direction, Layout};
-use homaes_bgv::{Aes, LIFT_LEVEL, ON_A_GPU, State};
+use homaes_bgv::{Aes, LIFT_LEVEL, State};
 use homaes_bridge::{Crossed, Fitness, Numbers, Other, SlotsToLwe, bytes_level};
 use homaes_scheme::traits::{BatchRecords, Circuit, Finished, Shape};
 use homaes_scheme::{
@@ -574,7 +574,7 @@ impl Circuit for Bridged<'_> {
     }
 
     fn batches_on_gpus(&self) -> usize {
-        ON_A_GPU * self.gpus.count()
+        self.gpus.batches()
     }
 
     fn meter(&self) -> Reading {

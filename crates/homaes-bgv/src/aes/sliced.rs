@@ -39,7 +39,7 @@ use crate::aes::state::{State, check_level};
 use crate::ciphertext::{Ciphertext, History};
 use crate::circuit::evaluate::Evaluator;
 use crate::circuit::images::Image;
-use crate::device::{ByRow, over};
+use crate::device::{ByRow, constant_over};
 use crate::error::Result;
 use crate::keys::{EvalKey, Target};
 use crate::keyswitch::Post;
@@ -129,7 +129,11 @@ impl<'k> SlicedAes<'k> {
         let params = self.eval.params();
         let power = self.linear.mean_powers()[1];
         let basis = params.basis(level);
-        let mix = self.linear.mix.each_ref().map(|e| over(params, basis, e));
+        let mix = self
+            .linear
+            .mix
+            .each_ref()
+            .map(|e| constant_over(params, basis, e));
         let row = |r: usize| (0..4).map(|j| mix[(j + 4 - r) % 4].clone()).collect();
         let rows: Vec<Vec<ByRow>> = (0..4).map(row).collect();
         let columns: Vec<Vec<&Ciphertext>> = b.chunks(4).map(<[_]>::to_vec).collect();

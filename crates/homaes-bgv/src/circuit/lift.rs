@@ -42,7 +42,7 @@ use crate::ciphertext::{Ciphertext, History, Product};
 use crate::circuit::bounds::image_bound;
 use crate::circuit::evaluate::{Evaluator, only, out_of_depth};
 use crate::circuit::integers::{inverse_modulus, squared_factor, switch_factor};
-use crate::device::{ByRow, Constants, over};
+use crate::device::{ByRow, Constants, constant_over};
 use crate::error::{Error, Result};
 use crate::keys::{SecretKey, Target};
 use crate::noise::Noise;
@@ -133,7 +133,7 @@ impl Evaluator<'_> {
         let carried_log2 = self.carried(a, plan, &constants);
         let rows = constants.each_ref().map(|exponents| {
             let each = exponents.iter();
-            let each = each.map(|e| over(params, params.basis(level), e));
+            let each = each.map(|e| constant_over(params, params.basis(level), e));
             each.collect::<Vec<ByRow>>()
         });
         let list = images.iter().map(|c| &**c).collect();

@@ -17,7 +17,7 @@ fn keys(params: &Params, seed: u64) -> Poly {
     poly
 }
 
-/// Of primes of 47 and 48 bits.
+/// The sets have primes of 47 and of 48 bits.
 #[test]
 fn ring_switches_and_readings() {
     for set in [&sets::TOY_255, &sets::BRIDGE128, &sets::AES256_8] {
